@@ -437,6 +437,8 @@ export interface ResourceResult {
 export interface ResourceProvider {
   /** The scope that a reader's token must have; default `tools`. */
   readonly scope?: Scope;
+  /** It shows each caller what is the caller's own, which no profile hides. */
+  readonly isCallers?: boolean;
   list(): readonly ResourceDefinition[] | Promise<readonly ResourceDefinition[]>;
   templates?():
     | readonly ResourceTemplateDefinition[]

@@ -39,6 +39,7 @@ import { diskWords, TrunklineError, originalError } from "../base/errors.ts";
 import { OWNER, type Principal } from "../base/principal.ts";
 import { visible, visibleLine } from "../base/text/visible.ts";
 import { argumentProblem } from "./schema/plain-schema.ts";
+import type { KeptText, Override } from "./profile/override.ts";
 import type { Profile } from "./profile/profile.ts";
 import { LARGEST_QUESTION } from "../base/limit/limits.ts";
 import { maskWords } from "../base/text/mask.ts";
@@ -46,10 +47,11 @@ import { maskWords } from "../base/text/mask.ts";
 /** A call that is being made. */
 interface StartedCall extends ObservedCall {
   readonly started: number;
-  /** As they are sent, which hooks may have changed. */
+  /** As they are sent, which hooks or the caller's profile may have changed. */
   args: Arguments;
   /** As the caller gave them, where they are sent otherwise. */
   given?: Arguments;
+  override?: Override | undefined;
   hooks?: HooksOfCall;
   /** Why a hook has a person asked. */
   asks?: string | undefined;
@@ -67,6 +69,7 @@ export class Toolbox {
   readonly audit: Audit | undefined;
   readonly observer: CallObserver | undefined;
   readonly #isPrivate: boolean;
+  readonly #keep: ToolboxOptions["keep"];
   readonly #fallback: ((name: string) => Tool | undefined) | undefined;
   readonly #sources: ToolboxOptions["sources"];
   readonly #repositoryOf: RepositoryOf;
@@ -83,6 +86,7 @@ export class Toolbox {
     this.observer = options.observer;
     this.hooks = options.hooks;
     this.#isPrivate = options.isPrivate === true;
+    this.#keep = options.keep;
     this.#fallback = options.fallback;
     this.#sources = options.sources;
     this.#repositoryOf = options.repositoryOf ?? (() => undefined);
@@ -103,7 +107,9 @@ export class Toolbox {
   get(name: string, profile?: Profile): Tool | undefined {
     if (profile === undefined) return this.#registry.offered.get(name) ?? this.#fallback?.(name);
     const tool = this.get(profile.toolNames.real(name) ?? "");
-    return tool !== undefined && profile.hasTool(tool) ? tool : undefined;
+    return tool !== undefined && profile.hasTool(tool) && profile.suspension(tool) === undefined
+      ? tool
+      : undefined;
   }
 
   /** The tools that a principal may call, in the order in which they were added. */
@@ -128,7 +134,7 @@ export class Toolbox {
   async asks(shown: Tool, args: Arguments, context: ToolContext): Promise<boolean> {
     // Policies use the real name of the tool, not the one in the caller's profile.
     const tool = this.get(shown.definition.name, context.profile) ?? shown;
-    return (await this.#decide(tool, args, context)) === "ask";
+    return (await this.#decide(tool, sentBy(tool, args, context), context)) === "ask";
   }
 
   /**
@@ -140,8 +146,9 @@ export class Toolbox {
     const tool = this.get(shown.definition.name, context.profile) ?? shown;
     const { source, bringer } = tool;
     if (source === undefined && bringer === undefined) return true;
-    await this.#decide(tool, args, context);
-    if (this.policy.says(questionOn(tool, args, context)) === "allow") return true;
+    const sent = sentBy(tool, args, context);
+    await this.#decide(tool, sent, context);
+    if (this.policy.says(questionOn(tool, sent, context)) === "allow") return true;
     return source !== undefined && this.#registry.vouchesFor(tool, source);
   }
 
@@ -183,8 +190,10 @@ export class Toolbox {
     const call = this.#begun(tool?.definition.name ?? name, args, context, tool);
     if (tool === undefined) return this.#missing(call);
     try {
-      const stopped = this.hooks === undefined ? undefined : await this.#hooked(tool, call);
-      if (stopped !== undefined) return stopped;
+      if (this.hooks !== undefined || context.profile?.hasOverrides === true) {
+        const stopped = await this.#changed(tool, call);
+        if (stopped !== undefined) return stopped;
+      }
       const refused = this.#refusal(tool, call);
       const refusal = refused instanceof Promise ? await refused : refused;
       if (refusal !== undefined) return this.#refuse(call, refusal);
@@ -206,7 +215,8 @@ export class Toolbox {
       const timeout = tool.limits?.timeout;
       const work =
         timeout === undefined ? tool.call(call.args, context) : callWithin(timeout, tool, call);
-      return this.#ended(call, await (call.hooks === undefined ? work : afterHooks(call, work)));
+      const isChanged = call.hooks !== undefined || call.override !== undefined;
+      return this.#ended(call, await (isChanged ? this.#after(call, work) : work));
     } catch (error) {
       return this.#failed(call, error);
     }
@@ -218,14 +228,35 @@ export class Toolbox {
     return call;
   }
 
+  /** Makes of a call what the owner wants. Returns the answer to one that is not made. */
+  async #changed(tool: Tool, call: StartedCall): Promise<ToolResult | undefined> {
+    const { context } = call;
+    const override = context.profile?.overrideOf(tool);
+    const hooks = this.hooks?.for(tool, context);
+    if (override !== undefined) {
+      const foreign = override.foreign(call.args);
+      if (foreign !== undefined)
+        return this.#invalid(call, `'${foreign}' is not for callers to give`);
+      replaceArguments(call, override.sent(call.args));
+      call.override = override;
+    }
+    const stopped = hooks === undefined ? undefined : await this.#hooked(tool, call, hooks);
+    // What is sent ahead of a result would be seen by nobody who is to see the result first.
+    if (override !== undefined || hooks !== undefined)
+      delete (context as { piece?: unknown }).piece;
+    return stopped;
+  }
+
   /**
    * Has hooks decide on a call that would be allowed. What they change is decided on and checked like any
-   * call, afterwards. Returns the answer to one that is not made.
+   * call, afterwards.
    */
-  async #hooked(tool: Tool, call: StartedCall): Promise<ToolResult | undefined> {
+  async #hooked(
+    tool: Tool,
+    call: StartedCall,
+    hooks: HooksOfCall,
+  ): Promise<ToolResult | undefined> {
     const { args, context } = call;
-    const hooks = this.hooks?.for(tool, context);
-    if (hooks === undefined) return undefined;
     const { project } = context;
     const refusal = await this.#refusal(tool, call, true);
     if (refusal !== undefined) return this.#refuse(call, refusal);
@@ -235,14 +266,21 @@ export class Toolbox {
     if (before.refusal !== undefined) return this.#refuse(call, before.refusal);
     call.hooks = hooks;
     call.asks = before.asks;
-    // What is sent ahead of a result would not be seen by the hooks for results.
-    delete (context as { piece?: unknown }).piece;
     if (before.args === undefined) return undefined;
-    call.given = args;
-    call.args = before.args;
+    replaceArguments(call, before.args);
     // The changed call may be about another one.
     context.project = project;
     return undefined;
+  }
+
+  /** The result as the owner wants it: of its hooks, then as the profile of the caller shows it. */
+  async #after(call: StartedCall, work: ToolResult | Promise<ToolResult>): Promise<ToolResult> {
+    const { override, context } = call;
+    const result = await (call.hooks === undefined ? work : afterHooks(call, work));
+    if (override === undefined) return result;
+    return override.result(result, async (text, mimeType) => {
+      return this.#keep?.({ text, mimeType }, context);
+    });
   }
 
   /**
@@ -312,10 +350,10 @@ export class Toolbox {
     }
     const refusal = toolRefusal(context.caller.principal, tool);
     if (refusal !== undefined) return this.#refuse(call, refusal);
-    const work = tool.resume(taskId, context);
     const hooks = this.hooks?.for(tool, context);
-    if (hooks === undefined) return this.#settle(call, work);
-    return this.#settle(call, afterHooks({ ...call, hooks }, work));
+    if (hooks !== undefined) call.hooks = hooks;
+    call.override = context.profile?.overrideOf(tool);
+    return this.#settle(call, this.#after(call, tool.resume(taskId, context)));
   }
 
   /** Which project a call is about, and whether it may be. The client may have to be asked. */
@@ -353,6 +391,10 @@ export class Toolbox {
     const { profile } = context;
     const held = this.#held(name, profile);
     if (held !== undefined) return this.#refuse(call, heldBecause(held));
+    const meant = profile && this.get(profile.toolNames.real(name) ?? "");
+    if (meant !== undefined && profile?.hasTool(meant) === true) {
+      return this.#refuse(call, profile.suspension(meant) ?? "");
+    }
     if (this.#sources?.arrival() !== undefined) {
       await this.#arrived(name, context, profile);
       if (context.signal.aborted) return this.#failed(call, context.signal.reason);
@@ -444,6 +486,11 @@ export interface ToolboxOptions {
   readonly audit?: Audit;
   readonly observer?: CallObserver | undefined;
   readonly hooks?: CallHooks | undefined;
+  /** Keeps a text for the caller to read, where a result is too large. */
+  readonly keep?: (
+    kept: { readonly text: string; readonly mimeType: string },
+    context: ToolContext,
+  ) => Promise<KeptText | undefined>;
   /** Without it, the tools of other servers are offered without approval. */
   readonly approver?: Approver;
   /** Makes a tool for an unknown name, so that it can be called though it is not listed. */
@@ -458,6 +505,17 @@ export interface ToolboxOptions {
   readonly addressesOf?: AddressesOf | undefined;
   /** Gets the cause of a fault in a tool; the caller is told only that there was one. */
   readonly report?: (event: string, fields: Record<string, unknown>) => void;
+}
+
+/** The record keeps what the caller gave. */
+function replaceArguments(call: StartedCall, args: Arguments): void {
+  call.given ??= call.args;
+  call.args = args;
+}
+
+/** What a policy decides on: the arguments that are sent. */
+function sentBy(tool: Tool, args: Arguments, { profile }: ToolContext): Arguments {
+  return profile?.overrideOf(tool)?.sent(args) ?? args;
 }
 
 /** Has hooks see the result of a call, or the error of another server in its place. */

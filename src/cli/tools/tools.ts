@@ -208,11 +208,57 @@ export async function diff(invocation: Invocation): Promise<number> {
   const [name] = invocation.positionals;
   const all = candidates(opened);
   const held = (name === undefined ? all : find(all, name)).filter(({ why }) => why !== undefined);
-  if (name !== undefined && held.length === 0 && find(all, name).length === 0) throw unknown(name);
+  const changed = changedTools(opened.offer, name);
+  if (name !== undefined && [...changed, ...held, ...find(all, name)].length === 0) {
+    throw unknown(name);
+  }
   const none = name === undefined ? NONE_HELD : `'${name}' has not changed since it was approved.`;
-  const text = held.map((each) => show(each, invocation.color)).join("\n");
+  const text = [
+    ...held.map((each) => show(each, invocation.color)),
+    ...changed.map((each) => showChanged(each, invocation.color)),
+  ].join("\n");
   const notes = held.length === 0 ? [none] : [];
-  return print(invocation, { held: held.map(facts) }, text, { notes });
+  return print(invocation, { held: held.map(facts), changed }, text, { notes });
+}
+
+/** What a profile makes of a tool. */
+interface ChangedTool {
+  readonly profile: string;
+  readonly tool: string;
+  /** Why the tool is not offered. */
+  readonly suspended?: string | undefined;
+  readonly original: object;
+  readonly shown: object;
+}
+
+/** Those of one tool, or those of all that are suspended. */
+function changedTools({ tools, profiles }: Offer, name: string | undefined): ChangedTool[] {
+  const all = [...tools.list(), ...tools.held().map(({ tool }) => tool)];
+  return (profiles?.names ?? []).flatMap((each) => {
+    const profile = profiles?.get(each);
+    return all.flatMap((tool): ChangedTool[] => {
+      const { definition: original, source } = tool;
+      const names = [original.name, source?.name, `${source?.server}/${source?.name}`];
+      const suspended = profile?.suspension(tool);
+      const isMeant = name === undefined ? suspended !== undefined : names.includes(name);
+      if (!isMeant || profile?.overrideOf(tool) === undefined) return [];
+      const shown = profile.shown(tool).definition;
+      return [{ profile: each, tool: original.name, suspended, original, shown }];
+    });
+  });
+}
+
+function showChanged(changed: ChangedTool, color: boolean): string {
+  const { profile, tool, suspended, original, shown } = changed;
+  const lines = diffLines(linesOf(original), linesOf(shown)).map((line) => colored(line, color));
+  const why = suspended === undefined ? "" : `${suspended}\n`;
+  const head = `'${visibleLine(tool)}' as the profile '${visibleLine(profile)}' shows it`;
+  return `${why}${head}:\n${lines.join("\n")}\n`;
+}
+
+function colored(line: string, color: boolean): string {
+  if (line.startsWith(" ")) return line;
+  return paint(line.startsWith("+") ? "green" : "red", line, color);
 }
 
 const NONE_HELD = "Nothing is held.";
@@ -327,10 +373,6 @@ function labelOf({ server, name, now }: Candidate): string {
 
 function show(candidate: Candidate, color: boolean): string {
   const { before, now, why, like = "" } = candidate;
-  const colored = (line: string): string => {
-    if (line.startsWith(" ")) return line;
-    return paint(line.startsWith("+") ? "green" : "red", line, color);
-  };
   const states = {
     new: "is new",
     changed: "has changed",
@@ -339,7 +381,9 @@ function show(candidate: Candidate, color: boolean): string {
   const lines =
     now.described === undefined || (why === "changed" && before?.described === undefined)
       ? ["  (its description is too long to be stored and shown)"]
-      : diffLines(linesOf(before?.described), linesOf(now.described)).map(colored);
+      : diffLines(linesOf(before?.described), linesOf(now.described)).map((line) => {
+          return colored(line, color);
+        });
   return `${labelOf(candidate)} ${states[why ?? "new"]}:\n${lines.join("\n")}\n`;
 }
 

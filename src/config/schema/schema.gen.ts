@@ -641,6 +641,10 @@ export interface ProfileSettings {
     readonly rename?: {
       readonly [key: string]: string;
     };
+    /** Tools as these clients get them, by name or as `SERVER/NAME`. */
+    readonly change?: {
+      readonly [key: string]: ToolChange;
+    };
   };
   readonly prompts?: {
     /**
@@ -676,6 +680,49 @@ export interface ProfileSettings {
    * `call_tool`, which calls them.
    */
   readonly search?: boolean;
+}
+
+/** A tool as clients with this profile get it. */
+export interface ToolChange {
+  /** Its title. */
+  readonly title?: string;
+  /** Its description. */
+  readonly description?: string;
+  /**
+   * Changes of its arguments, by name. What is hidden or fixed is not in the schema, and a call
+   * that gives it is refused.
+   */
+  readonly arguments?: {
+    readonly [key: string]: ArgumentChange;
+  };
+  readonly result?: {
+    /**
+     * What of a JSON result is passed on: paths such as `items.title`, through lists, too; `*`
+     * stands for any name. Default: all.
+     */
+    readonly keep?: readonly string[];
+    /** What of it is not, also where `keep` has it. */
+    readonly drop?: readonly string[];
+    /** How many items of each list are passed on; the rest can be read. */
+    readonly items?: number;
+    /**
+     * Bytes that are passed on at once. What is larger is summed up, and kept as a resource that
+     * its caller can read for an hour.
+     */
+    readonly most?: number;
+  };
+}
+
+/** An argument as clients with this profile get it. */
+export interface ArgumentChange {
+  /** Its description. */
+  readonly description?: string;
+  /** What is sent where the caller gives none. */
+  readonly default?: unknown;
+  /** What is always sent. Callers neither see it nor give it. */
+  readonly fixed?: unknown;
+  /** Whether callers neither see it nor give it. */
+  readonly hidden?: boolean;
 }
 
 /** Calls in a time window, of all tools that fit together. */
@@ -3378,9 +3425,10 @@ export const checkProfileSettings: Check = (value) => {
         case "allow":
         case "deny":
         case "rename":
+        case "change":
           continue;
         default:
-          return { path: ["tools", key4], says: unknownKey(key4, ["allow", "deny", "rename"]) };
+          return { path: ["tools", key4], says: unknownKey(key4, ["allow", "deny", "rename", "change"]) };
       }
     }
     const allow2: unknown = tools.allow;
@@ -3418,52 +3466,61 @@ export const checkProfileSettings: Check = (value) => {
         }
       }
     }
+    const change: unknown = tools.change;
+    if (change !== undefined) {
+      if (!isObject(change)) return { path: ["tools", "change"], says: "must be an object" };
+      for (const key6 in change) {
+        const item10: unknown = change[key6];
+        const problem = checkToolChange(item10);
+        if (problem !== undefined) return within(problem, "tools", "change", key6);
+      }
+    }
   }
   const prompts: unknown = value.prompts;
   if (prompts !== undefined) {
     if (!isObject(prompts)) return { path: ["prompts"], says: "must be an object" };
-    for (const key6 in prompts) {
-      switch (key6) {
+    for (const key7 in prompts) {
+      switch (key7) {
         case "allow":
         case "deny":
         case "rename":
           continue;
         default:
-          return { path: ["prompts", key6], says: unknownKey(key6, ["allow", "deny", "rename"]) };
+          return { path: ["prompts", key7], says: unknownKey(key7, ["allow", "deny", "rename"]) };
       }
     }
     const allow3: unknown = prompts.allow;
     if (allow3 !== undefined) {
       if (!Array.isArray(allow3)) return { path: ["prompts", "allow"], says: "must be a list" };
       for (let i9 = 0; i9 < allow3.length; i9++) {
-        const item10: unknown = allow3[i9];
-        if (typeof item10 !== "string") {
+        const item11: unknown = allow3[i9];
+        if (typeof item11 !== "string") {
           return { path: ["prompts", "allow", i9], says: "must be a string" };
         }
-        if (item10 === "") return { path: ["prompts", "allow", i9], says: "must not be empty" };
+        if (item11 === "") return { path: ["prompts", "allow", i9], says: "must not be empty" };
       }
     }
     const deny3: unknown = prompts.deny;
     if (deny3 !== undefined) {
       if (!Array.isArray(deny3)) return { path: ["prompts", "deny"], says: "must be a list" };
       for (let i10 = 0; i10 < deny3.length; i10++) {
-        const item11: unknown = deny3[i10];
-        if (typeof item11 !== "string") {
+        const item12: unknown = deny3[i10];
+        if (typeof item12 !== "string") {
           return { path: ["prompts", "deny", i10], says: "must be a string" };
         }
-        if (item11 === "") return { path: ["prompts", "deny", i10], says: "must not be empty" };
+        if (item12 === "") return { path: ["prompts", "deny", i10], says: "must not be empty" };
       }
     }
     const rename2: unknown = prompts.rename;
     if (rename2 !== undefined) {
       if (!isObject(rename2)) return { path: ["prompts", "rename"], says: "must be an object" };
-      for (const key7 in rename2) {
-        const item12: unknown = rename2[key7];
-        if (typeof item12 !== "string") {
-          return { path: ["prompts", "rename", key7], says: "must be a string" };
+      for (const key8 in rename2) {
+        const item13: unknown = rename2[key8];
+        if (typeof item13 !== "string") {
+          return { path: ["prompts", "rename", key8], says: "must be a string" };
         }
-        if (!pattern10.test(item12)) {
-          return { path: ["prompts", "rename", key7], says: "must match the pattern ^[A-Za-z0-9_.-]{1,128}$" };
+        if (!pattern10.test(item13)) {
+          return { path: ["prompts", "rename", key8], says: "must match the pattern ^[A-Za-z0-9_.-]{1,128}$" };
         }
       }
     }
@@ -3471,13 +3528,13 @@ export const checkProfileSettings: Check = (value) => {
   const resources: unknown = value.resources;
   if (resources !== undefined) {
     if (!isObject(resources)) return { path: ["resources"], says: "must be an object" };
-    for (const key8 in resources) {
-      switch (key8) {
+    for (const key9 in resources) {
+      switch (key9) {
         case "allow":
         case "deny":
           continue;
         default:
-          return { path: ["resources", key8], says: unknownKey(key8, ["allow", "deny"]) };
+          return { path: ["resources", key9], says: unknownKey(key9, ["allow", "deny"]) };
       }
     }
     const allow4: unknown = resources.allow;
@@ -3486,11 +3543,11 @@ export const checkProfileSettings: Check = (value) => {
         return { path: ["resources", "allow"], says: "must be a list" };
       }
       for (let i11 = 0; i11 < allow4.length; i11++) {
-        const item13: unknown = allow4[i11];
-        if (typeof item13 !== "string") {
+        const item14: unknown = allow4[i11];
+        if (typeof item14 !== "string") {
           return { path: ["resources", "allow", i11], says: "must be a string" };
         }
-        if (item13 === "") {
+        if (item14 === "") {
           return { path: ["resources", "allow", i11], says: "must not be empty" };
         }
       }
@@ -3499,24 +3556,24 @@ export const checkProfileSettings: Check = (value) => {
     if (deny4 !== undefined) {
       if (!Array.isArray(deny4)) return { path: ["resources", "deny"], says: "must be a list" };
       for (let i12 = 0; i12 < deny4.length; i12++) {
-        const item14: unknown = deny4[i12];
-        if (typeof item14 !== "string") {
+        const item15: unknown = deny4[i12];
+        if (typeof item15 !== "string") {
           return { path: ["resources", "deny", i12], says: "must be a string" };
         }
-        if (item14 === "") return { path: ["resources", "deny", i12], says: "must not be empty" };
+        if (item15 === "") return { path: ["resources", "deny", i12], says: "must not be empty" };
       }
     }
   }
   const policy: unknown = value.policy;
   if (policy !== undefined) {
     if (!isObject(policy)) return { path: ["policy"], says: "must be an object" };
-    for (const key9 in policy) {
-      switch (key9) {
+    for (const key10 in policy) {
+      switch (key10) {
         case "default":
         case "rules":
           continue;
         default:
-          return { path: ["policy", key9], says: unknownKey(key9, ["default", "rules"]) };
+          return { path: ["policy", key10], says: unknownKey(key10, ["default", "rules"]) };
       }
     }
     const default2: unknown = policy.default;
@@ -3529,9 +3586,9 @@ export const checkProfileSettings: Check = (value) => {
     if (rules !== undefined) {
       if (!Array.isArray(rules)) return { path: ["policy", "rules"], says: "must be a list" };
       for (let i13 = 0; i13 < rules.length; i13++) {
-        const item15: unknown = rules[i13];
-        const problem = checkToolRule(item15);
-        if (problem !== undefined) return within(problem, "policy", "rules", i13);
+        const item16: unknown = rules[i13];
+        const problem2 = checkToolRule(item16);
+        if (problem2 !== undefined) return within(problem2, "policy", "rules", i13);
       }
     }
   }
@@ -3539,15 +3596,132 @@ export const checkProfileSettings: Check = (value) => {
   if (rates !== undefined) {
     if (!Array.isArray(rates)) return { path: ["rates"], says: "must be a list" };
     for (let i14 = 0; i14 < rates.length; i14++) {
-      const item16: unknown = rates[i14];
-      const problem2 = checkProfileRate(item16);
-      if (problem2 !== undefined) return within(problem2, "rates", i14);
+      const item17: unknown = rates[i14];
+      const problem3 = checkProfileRate(item17);
+      if (problem3 !== undefined) return within(problem3, "rates", i14);
     }
   }
   const search: unknown = value.search;
   if (search !== undefined) {
     if (typeof search !== "boolean") {
       return { path: ["search"], says: "must be true or false" };
+    }
+  }
+  return undefined;
+};
+
+export const checkToolChange: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  for (const key in value) {
+    switch (key) {
+      case "title":
+      case "description":
+      case "arguments":
+      case "result":
+        continue;
+      default:
+        return { path: [key], says: unknownKey(key, ["title", "description", "arguments", "result"]) };
+    }
+  }
+  const title: unknown = value.title;
+  if (title !== undefined) {
+    if (typeof title !== "string") return { path: ["title"], says: "must be a string" };
+    if (title === "") return { path: ["title"], says: "must not be empty" };
+  }
+  const description: unknown = value.description;
+  if (description !== undefined) {
+    if (typeof description !== "string") {
+      return { path: ["description"], says: "must be a string" };
+    }
+    if (description === "") return { path: ["description"], says: "must not be empty" };
+  }
+  const arguments2: unknown = value.arguments;
+  if (arguments2 !== undefined) {
+    if (!isObject(arguments2)) return { path: ["arguments"], says: "must be an object" };
+    for (const key2 in arguments2) {
+      const item: unknown = arguments2[key2];
+      const problem = checkArgumentChange(item);
+      if (problem !== undefined) return within(problem, "arguments", key2);
+    }
+  }
+  const result: unknown = value.result;
+  if (result !== undefined) {
+    if (!isObject(result)) return { path: ["result"], says: "must be an object" };
+    for (const key3 in result) {
+      switch (key3) {
+        case "keep":
+        case "drop":
+        case "items":
+        case "most":
+          continue;
+        default:
+          return { path: ["result", key3], says: unknownKey(key3, ["keep", "drop", "items", "most"]) };
+      }
+    }
+    const keep: unknown = result.keep;
+    if (keep !== undefined) {
+      if (!Array.isArray(keep)) return { path: ["result", "keep"], says: "must be a list" };
+      for (let i = 0; i < keep.length; i++) {
+        const item2: unknown = keep[i];
+        if (typeof item2 !== "string") {
+          return { path: ["result", "keep", i], says: "must be a string" };
+        }
+        if (item2 === "") return { path: ["result", "keep", i], says: "must not be empty" };
+      }
+    }
+    const drop: unknown = result.drop;
+    if (drop !== undefined) {
+      if (!Array.isArray(drop)) return { path: ["result", "drop"], says: "must be a list" };
+      for (let i2 = 0; i2 < drop.length; i2++) {
+        const item3: unknown = drop[i2];
+        if (typeof item3 !== "string") {
+          return { path: ["result", "drop", i2], says: "must be a string" };
+        }
+        if (item3 === "") return { path: ["result", "drop", i2], says: "must not be empty" };
+      }
+    }
+    const items: unknown = result.items;
+    if (items !== undefined) {
+      if (typeof items !== "number" || !Number.isInteger(items)) {
+        return { path: ["result", "items"], says: "must be an integer" };
+      }
+      if (items < 1) return { path: ["result", "items"], says: "must be at least 1" };
+    }
+    const most: unknown = result.most;
+    if (most !== undefined) {
+      if (typeof most !== "number" || !Number.isInteger(most)) {
+        return { path: ["result", "most"], says: "must be an integer" };
+      }
+      if (most < 500) return { path: ["result", "most"], says: "must be at least 500" };
+    }
+  }
+  return undefined;
+};
+
+export const checkArgumentChange: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  for (const key in value) {
+    switch (key) {
+      case "description":
+      case "default":
+      case "fixed":
+      case "hidden":
+        continue;
+      default:
+        return { path: [key], says: unknownKey(key, ["description", "default", "fixed", "hidden"]) };
+    }
+  }
+  const description: unknown = value.description;
+  if (description !== undefined) {
+    if (typeof description !== "string") {
+      return { path: ["description"], says: "must be a string" };
+    }
+    if (description === "") return { path: ["description"], says: "must not be empty" };
+  }
+  const hidden: unknown = value.hidden;
+  if (hidden !== undefined) {
+    if (typeof hidden !== "boolean") {
+      return { path: ["hidden"], says: "must be true or false" };
     }
   }
   return undefined;

@@ -5,6 +5,7 @@ import type { Profiles } from "../profile/profiles.ts";
 import type { Prompt } from "../tool.ts";
 import { Clients } from "./clients.ts";
 import { Registry } from "./registry.ts";
+import type { KeptResults } from "./kept-results.ts";
 import { Resources } from "./resources.ts";
 import { ServerInstructions } from "./server-instructions.ts";
 import type { MissingSource, ToolSources } from "./tool-sources.ts";
@@ -20,9 +21,14 @@ export class Offer implements Required<ToolSources> {
   readonly instructions: ServerInstructions;
   #profiles: Profiles | undefined;
   readonly #sources: ToolSources[] = [];
+  #kept: Promise<KeptResults> | undefined;
 
   constructor(options: ToolboxOptions = {}) {
-    this.tools = new Toolbox({ ...options, sources: this });
+    this.tools = new Toolbox({
+      ...options,
+      sources: this,
+      keep: async (kept, context) => (await this.#keeping()).keep(kept, context),
+    });
     this.resources = new Resources(options.report);
     this.instructions = new ServerInstructions(options.approver);
   }
@@ -66,6 +72,16 @@ export class Offer implements Required<ToolSources> {
   missing(profile?: Profile): readonly MissingSource[] {
     const all = this.#sources.flatMap((each) => each.missing?.() ?? []);
     return profile === undefined ? all : all.filter(({ name }) => profile.hasServer(name));
+  }
+
+  /** Few results are too large, so the code for them is loaded here. */
+  #keeping(): Promise<KeptResults> {
+    this.#kept ??= import("./kept-results.ts").then(({ KeptResults }) => {
+      const kept = new KeptResults();
+      this.resources.add(kept);
+      return kept;
+    });
+    return this.#kept;
   }
 
   /** Lists, and calls of tools that are not known yet, wait for these sources. */

@@ -1,0 +1,312 @@
+import type { Arguments, Content, JsonSchema, ToolDefinition, ToolResult } from "../tool.ts";
+
+/** A tool as the owner wants it, as the configuration writes it. */
+export interface OverrideSettings {
+  readonly title?: string;
+  readonly description?: string;
+  readonly arguments?: Readonly<Record<string, ArgumentSettings>>;
+  readonly result?: ResultSettings;
+}
+
+interface ArgumentSettings {
+  readonly description?: string;
+  /** Sent where the caller gives none. */
+  readonly default?: unknown;
+  /** Always sent; the caller neither sees nor gives it. */
+  readonly fixed?: unknown;
+  /** The caller neither sees nor gives it. */
+  readonly hidden?: boolean;
+}
+
+interface ResultSettings {
+  /** Paths of names with dots between them; lists are walked through, and `*` stands for any name. */
+  readonly keep?: readonly string[];
+  readonly drop?: readonly string[];
+  /** Items of each list. */
+  readonly items?: number;
+  /** Bytes; what is larger is kept for the caller to read, and summed up. */
+  readonly most?: number;
+}
+
+/** Keeps a text for the caller, who can read it at the address. Undefined where it is too large to be kept. */
+export type KeepText = (text: string, mimeType: string) => Promise<KeptText | undefined>;
+
+export interface KeptText {
+  readonly uri: string;
+  /** In words. */
+  readonly until: string;
+}
+
+type Members = Readonly<Record<string, unknown>>;
+
+/** What an owner makes of one tool: of what is shown of it, of its arguments and its results. */
+export class Override {
+  readonly #settings: OverrideSettings;
+  readonly #arguments: readonly (readonly [string, ArgumentSettings])[];
+  readonly #keep: PathTree | undefined;
+  readonly #drop: PathTree | undefined;
+
+  constructor(settings: OverrideSettings) {
+    this.#settings = settings;
+    this.#arguments = Object.entries(settings.arguments ?? {});
+    const { keep, drop } = settings.result ?? {};
+    this.#keep = keep && treeOf(keep);
+    this.#drop = drop && treeOf(drop);
+  }
+
+  /** Why it does not fit a tool, which is not offered then: what it is to hide would be shown. */
+  misfit({ inputSchema }: ToolDefinition): string | undefined {
+    const { properties, required = [] } = inputSchema as {
+      properties?: object;
+      required?: unknown;
+    };
+    for (const [name, { hidden, fixed, default: usual }] of this.#arguments) {
+      if (!Object.hasOwn(properties ?? {}, name)) return `it has no argument '${name}'`;
+      const isMissing = hidden === true && fixed === undefined && usual === undefined;
+      if (isMissing && (required as readonly unknown[]).includes(name)) {
+        return `it needs its argument '${name}', which is hidden without a value`;
+      }
+    }
+    return undefined;
+  }
+
+  /** What callers see. */
+  shown(definition: ToolDefinition): ToolDefinition {
+    const { title, description, result } = this.#settings;
+    const { inputSchema, outputSchema, ...rest } = definition;
+    const { properties, required } = membersOf(inputSchema);
+    const shown: Record<string, unknown> = { ...properties };
+    const optional = new Set<unknown>();
+    for (const [name, { description: says, default: usual }] of this.#arguments) {
+      const property = shown[name];
+      const more = says === undefined ? {} : { description: says };
+      shown[name] = {
+        ...(isMembers(property) && property),
+        ...more,
+        ...(usual === undefined ? {} : { default: usual }),
+      };
+      if (usual !== undefined) optional.add(name);
+      if (!this.#isKept(name)) continue;
+      delete shown[name];
+      optional.add(name);
+    }
+    const schema = {
+      ...inputSchema,
+      ...(inputSchema.properties !== undefined && { properties: shown }),
+      ...(required.length > 0 && { required: required.filter((name) => !optional.has(name)) }),
+    };
+    return {
+      ...rest,
+      ...(title === undefined ? {} : { title }),
+      ...(description === undefined ? {} : { description }),
+      inputSchema: schema,
+      // A result that is cut would not fit it.
+      ...(outputSchema === undefined || result !== undefined ? {} : { outputSchema }),
+    };
+  }
+
+  /** The first of the caller's arguments that are not its to give. */
+  foreign(args: Arguments): string | undefined {
+    return this.#arguments.find(([name]) => this.#isKept(name) && Object.hasOwn(args, name))?.[0];
+  }
+
+  /** What is sent. */
+  sent(args: Arguments): Arguments {
+    const sent: Record<string, unknown> = { ...args };
+    for (const [name, { fixed, default: usual }] of this.#arguments) {
+      const given = Object.hasOwn(args, name) ? undefined : usual;
+      const value = fixed === undefined ? given : fixed;
+      if (value !== undefined) sent[name] = value;
+    }
+    return sent;
+  }
+
+  /** The result that is passed on. */
+  async result(result: ToolResult, keep: KeepText): Promise<ToolResult> {
+    const { most, items = Infinity } = this.#settings.result ?? {};
+    const more = new Set<string>();
+    // What is dropped is not kept either.
+    const all = result.isError === true ? result : this.#projected(result);
+    const cut =
+      items === Infinity ? all : eachJson(all, (value) => shortened(value, items, more, ""));
+    const size = Buffer.byteLength(JSON.stringify([cut.content, cut.structuredContent]));
+    const isLarge = most !== undefined && size > most;
+    if (!isLarge && more.size === 0) return cut;
+    const [text, mimeType] = wholeOf(all);
+    const kept = await keep(text, mimeType);
+    const where =
+      kept === undefined
+        ? "It is too large to be kept. Call again for less"
+        : `All of it is in the resource ${kept.uri} until ${kept.until}`;
+    const link = kept === undefined ? [] : [linkOf(kept, text, mimeType)];
+    if (!isLarge) {
+      const says = `(Lists of the result were cut: ${[...more].slice(0, 20).join("; ")}. ${where}.)`;
+      return { ...cut, content: [...cut.content, { type: "text", text: says }, ...link] };
+    }
+    const { structuredContent: _, ...rest } = cut;
+    const says = `The result has ${size} bytes, more than the ${most} that are passed on at once. ${where}.`;
+    const begin = summaryOf(cut, Math.floor(most / 2));
+    return { ...rest, content: [{ type: "text", text: `${says}\n${begin}`.trim() }, ...link] };
+  }
+
+  /** Whether an argument is the owner's alone. */
+  #isKept(name: string): boolean {
+    const { [name]: own } = this.#settings.arguments ?? {};
+    return own?.hidden === true || own?.fixed !== undefined;
+  }
+
+  /** The result without what is not wanted. */
+  #projected(result: ToolResult): ToolResult {
+    const [keep, drop] = [this.#keep, this.#drop];
+    if (keep === undefined && drop === undefined) return result;
+    return eachJson(result, (value) => {
+      const kept = keep === undefined ? value : keepIn(value, keep);
+      return drop === undefined ? kept : dropIn(kept, drop);
+    });
+  }
+}
+
+/** A result whose JSON is changed, in its texts and in its structure. */
+function eachJson(result: ToolResult, change: (value: unknown) => unknown): ToolResult {
+  const { content, structuredContent } = result;
+  const texts = content.map((part): Content => {
+    const json = part.type === "text" ? jsonOf(part.text) : undefined;
+    return json === undefined ? part : { ...part, text: JSON.stringify(change(json)) };
+  });
+  const isStructured = structuredContent !== undefined;
+  const structured = isStructured ? { structuredContent: change(structuredContent) } : {};
+  return { ...result, content: texts, ...structured };
+}
+
+/** Names, and what is below them; empty where a path ends. */
+interface PathTree extends Map<string, PathTree> {}
+
+function treeOf(paths: readonly string[]): PathTree {
+  const root: PathTree = new Map();
+  for (const path of paths) {
+    let tree = root;
+    for (const name of path.split(".")) {
+      tree = tree.getOrInsertComputed(name.replace(/\[\]$/, ""), (): PathTree => new Map());
+    }
+  }
+  return root;
+}
+
+/** Only what the paths lead to. */
+function keepIn(value: unknown, tree: PathTree): unknown {
+  if (tree.size === 0) return value;
+  if (Array.isArray(value)) return value.map((item) => keepIn(item, tree));
+  if (!isMembers(value)) return value;
+  const kept = Object.entries(value).flatMap(([name, item]): [string, unknown][] => {
+    const below = tree.get(name) ?? tree.get("*");
+    return below === undefined ? [] : [[name, keepIn(item, below)]];
+  });
+  return Object.fromEntries(kept);
+}
+
+/** Everything but what the paths lead to. */
+function dropIn(value: unknown, tree: PathTree): unknown {
+  if (Array.isArray(value)) return value.map((item) => dropIn(item, tree));
+  if (!isMembers(value)) return value;
+  const left = Object.entries(value).flatMap(([name, item]): [string, unknown][] => {
+    const below = tree.get(name) ?? tree.get("*");
+    if (below === undefined) return [[name, item]];
+    return below.size === 0 ? [] : [[name, dropIn(item, below)]];
+  });
+  return Object.fromEntries(left);
+}
+
+/** Lists with at most so many items; `more` gets what was left out, and where. */
+function shortened(value: unknown, items: number, more: Set<string>, at: string): unknown {
+  if (Array.isArray(value)) {
+    const left = value.length - items;
+    if (left > 0) more.add(`${left} more in ${at === "" ? "the list" : `'${at}'`}`);
+    return value.slice(0, items).map((item) => shortened(item, items, more, at));
+  }
+  if (!isMembers(value)) return value;
+  const within = (name: string): string => (at === "" ? name : `${at}.${name}`);
+  return Object.fromEntries(
+    Object.entries(value).map(([name, item]) => [name, shortened(item, items, more, within(name))]),
+  );
+}
+
+/** Another server's schema may be anything. */
+function membersOf({ properties, required }: JsonSchema): {
+  readonly properties: Members;
+  readonly required: readonly unknown[];
+} {
+  return {
+    properties: isMembers(properties) ? properties : {},
+    required: Array.isArray(required) ? required : [],
+  };
+}
+
+function isMembers(value: unknown): value is Members {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** The list or object that a text is; undefined for any other text. */
+function jsonOf(text: unknown): unknown {
+  if (typeof text !== "string" || !/^\s*[[{]/.test(text)) return undefined;
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    // It only begins like JSON.
+    return undefined;
+  }
+}
+
+/** A result as one text: its texts, or all of it where it has other content, too. */
+function wholeOf(result: ToolResult): readonly [text: string, mimeType: string] {
+  const { content, structuredContent } = result;
+  const isText = content.length > 0 && content.every(({ type }) => type === "text");
+  if (!isText) return [JSON.stringify(structuredContent ?? result), "application/json"];
+  const text = content.map((part) => String(part.text)).join("\n\n");
+  return [text, jsonOf(text) === undefined ? "text/plain" : "application/json"];
+}
+
+function linkOf({ uri }: KeptText, text: string, mimeType: string): Content {
+  const size = Buffer.byteLength(text);
+  return { type: "resource_link", uri, name: "result", title: "The whole result", mimeType, size };
+}
+
+/** How much of each list and text is shown, until it is short enough. */
+const STEPS = [
+  [10, 400],
+  [5, 200],
+  [2, 100],
+  [1, 40],
+  [0, 10],
+] as const;
+
+/** What a large result begins with: JSON stays JSON, a text ends with a line. */
+function summaryOf(result: ToolResult, most: number): string {
+  const [text] = wholeOf(result);
+  const json = result.structuredContent ?? jsonOf(text);
+  if (json === undefined) {
+    const begin = text.slice(0, most);
+    const end = begin.lastIndexOf("\n");
+    return `It begins with:\n${end > most / 2 ? begin.slice(0, end) : begin}`.toWellFormed();
+  }
+  for (const [items, length] of STEPS) {
+    const short = JSON.stringify(outlineOf(json, items, length));
+    if (Buffer.byteLength(short) <= most) {
+      return `In short, with at most ${items} items of each list and ${length} characters of each text:\n${short}`;
+    }
+  }
+  return "";
+}
+
+function outlineOf(value: unknown, items: number, length: number): unknown {
+  if (typeof value === "string" && value.length > length) {
+    return `${value.slice(0, length)}… (${value.length} characters)`.toWellFormed();
+  }
+  if (Array.isArray(value)) {
+    const first = value.slice(0, items).map((item) => outlineOf(item, items, length));
+    return value.length > items ? [...first, `… ${value.length - items} more`] : first;
+  }
+  if (!isMembers(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, item]) => [name, outlineOf(item, items, length)]),
+  );
+}
