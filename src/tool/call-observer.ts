@@ -21,9 +21,19 @@ export interface CallEnd {
   readonly result: ToolResult | undefined;
 }
 
+/** A resource or a prompt that somebody asks for. */
+export interface ObservedRequest {
+  readonly method: "resources/read" | "prompts/get";
+  /** Its URI, or its name. */
+  readonly name: string;
+  readonly context: ToolContext;
+}
+
 /** Observes calls: for traces, histograms and the request log. It must not throw. */
 export interface CallObserver {
   /** A call has begun. Returns its span, where it is traced. */
   begun?(call: ObservedCall): Span | undefined;
+  /** A resource or a prompt is asked for. Returns the span, where it is traced. */
+  asked?(request: ObservedRequest): Span | undefined;
   ended(call: ObservedCall, end: CallEnd): void;
 }

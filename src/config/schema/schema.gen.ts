@@ -130,13 +130,18 @@ export interface TelemetrySettings {
   readonly otlp?: OtlpSettings;
 }
 
-/** Traces, sent to an OpenTelemetry collector by OTLP over HTTP. */
+/** Traces and metrics, sent to an OpenTelemetry collector by OTLP over HTTP. */
 export interface OtlpSettings {
   /** Whether traces are sent; nothing is sent by default. */
   readonly enabled?: boolean;
   /**
-   * URL of the collector, to which `/v1/traces` is added; default `OTEL_EXPORTER_OTLP_ENDPOINT`,
-   * else `http://127.0.0.1:4318`.
+   * Whether metrics are sent beside the traces, every minute and at the end; by default they are
+   * not.
+   */
+  readonly metrics?: boolean;
+  /**
+   * URL of the collector, to which `/v1/traces` and `/v1/metrics` are added; default
+   * `OTEL_EXPORTER_OTLP_ENDPOINT`, else `http://127.0.0.1:4318`.
    */
   readonly endpoint?: string;
   /**
@@ -146,7 +151,7 @@ export interface OtlpSettings {
   readonly headers?: {
     readonly [key: string]: string;
   };
-  /** Name of this gateway in traces; default `OTEL_SERVICE_NAME`, else `trunkline`. */
+  /** Name of this gateway in traces and metrics; default `OTEL_SERVICE_NAME`, else `trunkline`. */
   readonly serviceName?: string;
   /**
    * Share of the traces that begin here which are sent, from 0 to 1; 1 by default. Where a client
@@ -1784,6 +1789,7 @@ export const checkOtlpSettings: Check = (value) => {
   for (const key in value) {
     switch (key) {
       case "enabled":
+      case "metrics":
       case "endpoint":
       case "headers":
       case "serviceName":
@@ -1791,13 +1797,19 @@ export const checkOtlpSettings: Check = (value) => {
       case "content":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["enabled", "endpoint", "headers", "serviceName", "sample", "content"]) };
+        return { path: [key], says: unknownKey(key, ["enabled", "metrics", "endpoint", "headers", "serviceName", "sample", "content"]) };
     }
   }
   const enabled: unknown = value.enabled;
   if (enabled !== undefined) {
     if (typeof enabled !== "boolean") {
       return { path: ["enabled"], says: "must be true or false" };
+    }
+  }
+  const metrics: unknown = value.metrics;
+  if (metrics !== undefined) {
+    if (typeof metrics !== "boolean") {
+      return { path: ["metrics"], says: "must be true or false" };
     }
   }
   const endpoint: unknown = value.endpoint;
