@@ -29,7 +29,9 @@ import {
   CannotAsk,
   errorResult,
   lostTask,
+  type KeptText,
   type RemoteTask,
+  type ToolOverride,
   ToolFault,
   type ToolResult,
 } from "./tool.ts";
@@ -39,7 +41,6 @@ import { diskWords, TrunklineError, originalError } from "../base/errors.ts";
 import { OWNER, type Principal } from "../base/principal.ts";
 import { visible, visibleLine } from "../base/text/visible.ts";
 import { argumentProblem } from "./schema/plain-schema.ts";
-import type { KeptText, Override } from "./profile/override.ts";
 import type { Profile } from "./profile/profile.ts";
 import { LARGEST_QUESTION } from "../base/limit/limits.ts";
 import { maskWords } from "../base/text/mask.ts";
@@ -51,7 +52,7 @@ interface StartedCall extends ObservedCall {
   args: Arguments;
   /** As the caller gave them, where they are sent otherwise. */
   given?: Arguments;
-  override?: Override | undefined;
+  override?: ToolOverride | undefined;
   hooks?: HooksOfCall;
   /** Why a hook has a person asked. */
   asks?: string | undefined;

@@ -157,7 +157,7 @@ describe("telemetry of a gateway", { timeout: 300_000 }, () => {
     const points = receiver.points.map(({ metric, attributes, count }) => {
       assert.equal(metric, "mcp.server.operation.duration");
       const { "mcp.method.name": method, "gen_ai.tool.name": tool = "" } = attributes;
-      return `${method} ${tool} ${count}`;
+      return `${String(method)} ${String(tool)} ${count}`;
     });
     assert.deepEqual(points.toSorted(), [
       "prompts/get  1",

@@ -6,6 +6,7 @@ import { mkdtempDisposableSync, readFileSync } from "node:fs";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { describe, it } from "node:test";
 
 import { SampleContext, sampleTool } from "../../../test/samples/sample-context.ts";
@@ -301,10 +302,10 @@ describe("a hook of the gateway", () => {
     await using rig = new Rig({ PreToolUse: [{ command: `sleep 61 & sleep 60 # ${mark}` }] });
     const context = new SampleContext();
     const call = rig.call("hi", context);
-    await until(async () => (await processesOf(mark)).length > 0);
+    await until(() => processesOf(mark).length > 0);
     context.abort.abort(new Error("never mind"));
     assert.equal(await call, "'say' was cancelled");
-    await until(async () => (await processesOf(mark)).length === 0);
+    await until(() => processesOf(mark).length === 0);
     assert.deepEqual(rig.calls, []);
   });
 
@@ -323,10 +324,11 @@ describe("a hook of the gateway", () => {
 
   it("over HTTP gets the same JSON, with a secret in a header, and answers the same", async () => {
     const seen: [string | undefined, Record<string, unknown>][] = [];
-    await using server = await listen(async (request, response) => {
-      const body = JSON.parse(Buffer.concat(await request.toArray()).toString()) as {};
-      seen.push([request.headers.authorization, body]);
-      response.end(JSON.stringify({ decision: "block", reason: "said over HTTP" }));
+    await using server = await listen((request, response) => {
+      void text(request).then((body) => {
+        seen.push([request.headers.authorization, JSON.parse(body) as {}]);
+        response.end(JSON.stringify({ decision: "block", reason: "said over HTTP" }));
+      });
     });
     const headers = { authorization: "Bearer ${HOOK_TOKEN}" };
     const entry = { type: "http", url: server.url, headers, allowPrivate: true };

@@ -1,7 +1,6 @@
 import { randomUUID } from "node:crypto";
 
-import type { KeptText } from "../profile/override.ts";
-import type { ResourceProvider, ResourceResult, ToolContext } from "../tool.ts";
+import type { KeptText, ResourceProvider, ResourceResult, ToolContext } from "../tool.ts";
 
 interface Kept {
   /** The principal that made the call. */

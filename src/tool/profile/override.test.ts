@@ -15,8 +15,8 @@ import {
   type ToolResult,
   textResult,
 } from "../tool.ts";
-import type { OverrideSettings } from "./override.ts";
-import { Profile, type ProfileSettings } from "./profile.ts";
+import type { OverrideSettings, Profile, ProfileSettings } from "./profile.ts";
+import { profileOf } from "./profiles.ts";
 
 const SCHEMA: JsonSchema = {
   type: "object",
@@ -46,7 +46,7 @@ class Rig {
 
   constructor(change: Readonly<Record<string, OverrideSettings>>, options: RigOptions = {}) {
     const { inputSchema = SCHEMA, rules = [], answer = textResult("found"), more = [] } = options;
-    this.profile = new Profile("team", {
+    this.profile = profileOf("team", {
       ...options.settings,
       tools: { ...options.settings?.tools, change },
     });

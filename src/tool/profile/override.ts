@@ -1,46 +1,19 @@
-import type { Arguments, Content, JsonSchema, ToolDefinition, ToolResult } from "../tool.ts";
-
-/** A tool as the owner wants it, as the configuration writes it. */
-export interface OverrideSettings {
-  readonly title?: string;
-  readonly description?: string;
-  readonly arguments?: Readonly<Record<string, ArgumentSettings>>;
-  readonly result?: ResultSettings;
-}
-
-interface ArgumentSettings {
-  readonly description?: string;
-  /** Sent where the caller gives none. */
-  readonly default?: unknown;
-  /** Always sent; the caller neither sees nor gives it. */
-  readonly fixed?: unknown;
-  /** The caller neither sees nor gives it. */
-  readonly hidden?: boolean;
-}
-
-interface ResultSettings {
-  /** Paths of names with dots between them; lists are walked through, and `*` stands for any name. */
-  readonly keep?: readonly string[];
-  readonly drop?: readonly string[];
-  /** Items of each list. */
-  readonly items?: number;
-  /** Bytes; what is larger is kept for the caller to read, and summed up. */
-  readonly most?: number;
-}
-
-/** Keeps a text for the caller, who can read it at the address. Undefined where it is too large to be kept. */
-export type KeepText = (text: string, mimeType: string) => Promise<KeptText | undefined>;
-
-export interface KeptText {
-  readonly uri: string;
-  /** In words. */
-  readonly until: string;
-}
+import type {
+  Arguments,
+  Content,
+  JsonSchema,
+  KeepText,
+  KeptText,
+  ToolDefinition,
+  ToolOverride,
+  ToolResult,
+} from "../tool.ts";
+import type { ArgumentSettings, OverrideSettings } from "./profile.ts";
 
 type Members = Readonly<Record<string, unknown>>;
 
 /** What an owner makes of one tool: of what is shown of it, of its arguments and its results. */
-export class Override {
+export class Override implements ToolOverride {
   readonly #settings: OverrideSettings;
   readonly #arguments: readonly (readonly [string, ArgumentSettings])[];
   readonly #keep: PathTree | undefined;
@@ -54,7 +27,6 @@ export class Override {
     this.#drop = drop && treeOf(drop);
   }
 
-  /** Why it does not fit a tool, which is not offered then: what it is to hide would be shown. */
   misfit({ inputSchema }: ToolDefinition): string | undefined {
     const { properties, required = [] } = inputSchema as {
       properties?: object;
@@ -70,7 +42,6 @@ export class Override {
     return undefined;
   }
 
-  /** What callers see. */
   shown(definition: ToolDefinition): ToolDefinition {
     const { title, description, result } = this.#settings;
     const { inputSchema, outputSchema, ...rest } = definition;
@@ -105,12 +76,10 @@ export class Override {
     };
   }
 
-  /** The first of the caller's arguments that are not its to give. */
   foreign(args: Arguments): string | undefined {
     return this.#arguments.find(([name]) => this.#isKept(name) && Object.hasOwn(args, name))?.[0];
   }
 
-  /** What is sent. */
   sent(args: Arguments): Arguments {
     const sent: Record<string, unknown> = { ...args };
     for (const [name, { fixed, default: usual }] of this.#arguments) {
@@ -121,7 +90,6 @@ export class Override {
     return sent;
   }
 
-  /** The result that is passed on. */
   async result(result: ToolResult, keep: KeepText): Promise<ToolResult> {
     const { most, items = Infinity } = this.#settings.result ?? {};
     const more = new Set<string>();

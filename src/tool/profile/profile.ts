@@ -14,10 +14,10 @@ import {
   type ResourceProvider,
   textResult,
   type Tool,
+  type ToolOverride,
   type ToolResult,
 } from "../tool.ts";
-import { skeleton } from "../tool-registry.ts";
-import { Override, type OverrideSettings } from "./override.ts";
+import { skeleton } from "../offer/skeleton.ts";
 import { OWN_SERVER } from "./own-server.ts";
 import { synonymsOf } from "./synonyms.ts";
 import { wordsOf, wordsOfQuery } from "./words.ts";
@@ -33,6 +33,34 @@ interface Patterns {
 interface NamedPatterns extends Patterns {
   /** New names by the names that `trunkline tool list` shows. */
   readonly rename?: Readonly<Record<string, string>>;
+}
+
+/** A tool as the owner wants it, as the configuration writes it. */
+export interface OverrideSettings {
+  readonly title?: string;
+  readonly description?: string;
+  readonly arguments?: Readonly<Record<string, ArgumentSettings>>;
+  readonly result?: ResultSettings;
+}
+
+export interface ArgumentSettings {
+  readonly description?: string;
+  /** Sent where the caller gives none. */
+  readonly default?: unknown;
+  /** Always sent; the caller neither sees nor gives it. */
+  readonly fixed?: unknown;
+  /** The caller neither sees nor gives it. */
+  readonly hidden?: boolean;
+}
+
+interface ResultSettings {
+  /** Paths of names with dots between them; lists are walked through, and `*` stands for any name. */
+  readonly keep?: readonly string[];
+  readonly drop?: readonly string[];
+  /** Items of each list. */
+  readonly items?: number;
+  /** Bytes; what is larger is kept for the caller to read, and summed up. */
+  readonly most?: number;
 }
 
 interface ToolPatterns extends NamedPatterns {
@@ -103,9 +131,14 @@ export class Profile {
   readonly #resources: Filter;
   readonly #rates: readonly (readonly [(tool: string) => boolean, RateLimiter])[];
   readonly #shown = new WeakMap<Tool, Tool>();
-  readonly #overrides: ReadonlyMap<string, Override> | undefined;
+  readonly #overrides: ReadonlyMap<string, ToolOverride> | undefined;
 
-  constructor(name: string, settings: ProfileSettings, problem?: string) {
+  constructor(
+    name: string,
+    settings: ProfileSettings,
+    overrides?: ReadonlyMap<string, ToolOverride>,
+    problem?: string,
+  ) {
     const { policy, servers, tools, prompts, resources, rates = [] } = settings;
     this.name = name;
     this.problem = problem;
@@ -116,10 +149,7 @@ export class Profile {
     this.#prompts = new Filter(prompts);
     this.#resources = new Filter(resources);
     this.toolNames = new Renaming(tools?.rename);
-    const changes = Object.entries(tools?.change ?? {});
-    if (changes.length > 0) {
-      this.#overrides = new Map(changes.map(([tool, change]) => [tool, new Override(change)]));
-    }
+    this.#overrides = overrides;
     this.promptNames = new Renaming(prompts?.rename);
     if (policy !== undefined) {
       this.policy = new Policy({ default: policy.default ?? "allow", rules: policy.rules ?? [] });
