@@ -1,4 +1,5 @@
 import { RateLimiter } from "../base/limit/rate-limiter.ts";
+import { jsonIn } from "../base/text/json-in.ts";
 import { MASK, maskAll } from "../base/text/mask.ts";
 import type { Hook } from "./hook.ts";
 import type { HookAnswer, HookOutput } from "./hook-answer.ts";
@@ -93,23 +94,10 @@ function maskedIn(value: unknown, masked: (value: unknown) => unknown): unknown 
   return { ...Object.fromEntries(parts), ...bytes };
 }
 
-function jsonIn(text: string): object | undefined {
-  if (!/^\s*[[{]/.test(text)) return undefined;
-  try {
-    return JSON.parse(text) as object;
-  } catch {
-    // It only looks like JSON.
-    return undefined;
-  }
-}
-
 function eachText(value: unknown, change: (text: string) => string): unknown {
   if (typeof value === "string") return change(value);
   // A number of a card may be a number in JSON, too.
-  if (typeof value === "number") {
-    const text = change(String(value));
-    return text === String(value) ? value : text;
-  }
+  if (typeof value === "number") return change(String(value)) === String(value) ? value : MASK;
   if (Array.isArray(value)) return value.map((item) => eachText(item, change));
   if (typeof value !== "object" || value === null) return value;
   return Object.fromEntries(

@@ -1,5 +1,5 @@
 import type { McpClient } from "../protocol/mcp/connect/connect.ts";
-import { tracedAsk } from "../tool/traced-hop.ts";
+import { tracedHop } from "../tool/traced-hop.ts";
 import type { Completion, CompletionArgument, Prompt, PromptResult } from "../tool/tool.ts";
 import type { Upstream } from "./upstream.ts";
 
@@ -19,7 +19,7 @@ export function upstreamPrompt(upstream: Upstream, entry: Entry, name: string): 
       };
       const work = (client: McpClient): Promise<PromptResult> =>
         client.getPrompt(original, args, context) as unknown as Promise<PromptResult>;
-      return tracedAsk(context, attributes, () => upstream.for(context).use(work, true));
+      return tracedHop(context, attributes, () => upstream.for(context).use(work, true));
     },
     complete: (argument) => completion(upstream, { type: "ref/prompt", name: original }, argument),
   };

@@ -9,7 +9,7 @@ import {
   type ToolContext,
   ToolFault,
 } from "../tool/tool.ts";
-import { tracedAsk } from "../tool/traced-hop.ts";
+import { tracedHop } from "../tool/traced-hop.ts";
 import type { Catalogue } from "./catalogue.ts";
 import type { Upstream } from "./upstream.ts";
 import { completion } from "./upstream-prompt.ts";
@@ -52,7 +52,7 @@ export class UpstreamResources implements ResourceProvider {
         "mcp.resource.uri": uri,
         "trunkline.server": owner.name,
       };
-      const result = await tracedAsk(context, attributes, () => {
+      const result = await tracedHop(context, attributes, () => {
         return instance.use((client) => client.readResource(uri, context), true);
       });
       const { contents } = result;

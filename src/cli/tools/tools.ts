@@ -215,47 +215,32 @@ export async function diff(invocation: Invocation): Promise<number> {
   const none = name === undefined ? NONE_HELD : `'${name}' has not changed since it was approved.`;
   const text = [
     ...held.map((each) => show(each, invocation.color)),
-    ...changed.map((each) => showChanged(each, invocation.color)),
+    ...changed.map(({ profile, suspended, original, shown }) => {
+      const says = `'${visibleLine(original.name)}' as the profile '${visibleLine(profile)}' shows it:`;
+      const lines = diffLines(linesOf(original), linesOf(shown));
+      const all = lines.map((line) => colored(line, invocation.color));
+      return [...(suspended === undefined ? [] : [suspended]), says, ...all, ""].join("\n");
+    }),
   ].join("\n");
   const notes = held.length === 0 ? [none] : [];
   return print(invocation, { held: held.map(facts), changed }, text, { notes });
 }
 
-/** What a profile makes of a tool. */
-interface ChangedTool {
-  readonly profile: string;
-  readonly tool: string;
-  /** Why the tool is not offered. */
-  readonly suspended?: string | undefined;
-  readonly original: object;
-  readonly shown: object;
-}
-
-/** Those of one tool, or those of all that are suspended. */
-function changedTools({ tools, profiles }: Offer, name: string | undefined): ChangedTool[] {
+/** What profiles make of one tool, or of all those that they suspend. */
+function changedTools({ tools, profiles }: Offer, name: string | undefined) {
   const all = [...tools.list(), ...tools.held().map(({ tool }) => tool)];
-  return (profiles?.names ?? []).flatMap((each) => {
-    const profile = profiles?.get(each);
-    return all.flatMap((tool): ChangedTool[] => {
+  return (profiles?.names ?? []).flatMap((profile) => {
+    const by = profiles?.get(profile) as Profile;
+    return all.flatMap((tool) => {
       const { definition: original, source } = tool;
       const names = [original.name, source?.name, `${source?.server}/${source?.name}`];
-      const suspended = profile?.suspension(tool);
+      const suspended = by.suspension(tool);
       const isMeant = name === undefined ? suspended !== undefined : names.includes(name);
-      if (!isMeant || profile?.overrideOf(tool) === undefined) return [];
-      const shown = profile.shown(tool).definition;
-      return [{ profile: each, tool: original.name, suspended, original, shown }];
+      if (!isMeant || by.overrideOf(tool) === undefined) return [];
+      return [{ profile, suspended, original, shown: by.shown(tool).definition }];
     });
   });
 }
-
-function showChanged(changed: ChangedTool, color: boolean): string {
-  const { profile, tool, suspended, original, shown } = changed;
-  const lines = diffLines(linesOf(original), linesOf(shown)).map((line) => colored(line, color));
-  const why = suspended === undefined ? "" : `${suspended}\n`;
-  const head = `'${visibleLine(tool)}' as the profile '${visibleLine(profile)}' shows it`;
-  return `${why}${head}:\n${lines.join("\n")}\n`;
-}
-
 function colored(line: string, color: boolean): string {
   if (line.startsWith(" ")) return line;
   return paint(line.startsWith("+") ? "green" : "red", line, color);

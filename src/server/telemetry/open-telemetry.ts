@@ -3,7 +3,7 @@ import { VERSION } from "../../base/version.ts";
 import type { OtlpSettings } from "../../config/schema/schema.gen.ts";
 import { OtlpExporter, type ExporterOptions } from "./otlp-exporter.ts";
 import type { Observer } from "./observers.ts";
-import { OperationMetrics } from "./operation-metrics.ts";
+import { errorOf, OperationMetrics } from "./operation-metrics.ts";
 import {
   type DurationSnapshot,
   type EndedSpan,
@@ -16,7 +16,7 @@ import type { SpanAttributes } from "../../base/trace.ts";
 import { META, TRACE_HEADER } from "../../protocol/mcp/meta.ts";
 import type { TurnObserver } from "../../session/turn/turns.ts";
 import type { ToolContext } from "../../tool/tool.ts";
-import type { CallEnd, CallObserver, ObservedCall } from "../../tool/call-observer.ts";
+import type { CallObserver, ObservedCall } from "../../tool/call-observer.ts";
 
 export interface TelemetryOptions {
   readonly settings: OtlpSettings;
@@ -165,7 +165,7 @@ export function callSpans(tracer: Tracer, hasContent: boolean): CallObserver {
       });
     },
     ended: ({ context }, end) => {
-      const error = errorOf(end);
+      const error = errorOf(end.outcome);
       // The reason may repeat arguments.
       if (!hasContent) context.span?.end({ error });
       else {
@@ -222,12 +222,6 @@ function callerAttributes({ caller, session, meta }: ToolContext): SpanAttribute
     "trunkline.door": caller.door,
     "trunkline.client": caller.name,
   };
-}
-
-/** One of a few names, so that errors can be grouped. */
-function errorOf({ outcome }: CallEnd): string | undefined {
-  if (outcome === "ok") return undefined;
-  return outcome === "error" ? "tool_error" : outcome;
 }
 
 function text(value: unknown): string {

@@ -44,8 +44,6 @@ export interface DurationSeries {
   /** By bound; the last one is for values above all bounds. */
   readonly counts: readonly number[];
   readonly sum: number;
-  readonly min: number;
-  readonly max: number;
 }
 
 /** Histograms of durations since `start`, as they are at `time`; both in milliseconds since 1970. */
@@ -67,14 +65,14 @@ const CUMULATIVE = 2;
 export function metricsRequest(snapshot: DurationSnapshot, resource: SpanAttributes): string {
   const { start, time, bounds, metrics } = snapshot;
   const shaped = metrics.map(({ name, description, series }) => {
-    const dataPoints = series.map(({ attributes, counts, sum, min, max }) => ({
+    const dataPoints = series.map(({ attributes, counts, sum }) => ({
       attributes: keyValues(attributes),
       startTimeUnixNano: nanoseconds(start),
       timeUnixNano: nanoseconds(time),
       count: String(counts.reduce((all, count) => all + count, 0)),
       bucketCounts: counts.map(String),
       explicitBounds: bounds,
-      ...{ sum, min, max },
+      sum,
     }));
     const histogram = { dataPoints, aggregationTemporality: CUMULATIVE };
     return { name, description, unit: "s", histogram };

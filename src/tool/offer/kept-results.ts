@@ -53,12 +53,7 @@ export class KeptResults implements ResourceProvider {
       until: performance.now() + time,
     });
     this.#size += text.length;
-    for (const [oldest, { text: old }] of this.#kept) {
-      if (this.#size <= all) break;
-      this.#size -= old.length;
-      this.#kept.delete(oldest);
-    }
-    this.#timer ??= setTimeout(() => this.#expire(), time).unref();
+    this.#expire(all);
     return { uri, until: new Date(Date.now() + time).toISOString() };
   }
 
@@ -74,10 +69,11 @@ export class KeptResults implements ResourceProvider {
     return { contents: [{ uri, mimeType: kept.mimeType, text: kept.text }] };
   }
 
-  #expire(): void {
+  /** Drops what is too old, and the oldest while there is more than there may be. */
+  #expire(most = Infinity): void {
     const now = performance.now();
     for (const [uri, { until, text }] of this.#kept) {
-      if (until > now) break;
+      if (until > now && this.#size <= most) break;
       this.#size -= text.length;
       this.#kept.delete(uri);
     }

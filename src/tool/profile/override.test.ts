@@ -253,7 +253,7 @@ describe("a result as a team wants it", () => {
     const [summary, link] = seen.content;
     assert.match(String(summary?.text), /^The result has \d+ bytes, more than the 4000/);
     const short = JSON.parse(String(summary?.text).split("\n").at(-1) ?? "") as typeof many;
-    assert.deepEqual([short.rows.length, short.rows.at(-1)], [11, "… 1990 more"]);
+    assert.deepEqual(short.rows, many.rows.slice(0, 10));
     const uri = String(link?.uri);
     const read = await rig.offer.resources.read(uri, rig.context(ann));
     assert.deepEqual(JSON.parse(String(read?.contents[0]?.text)), many);

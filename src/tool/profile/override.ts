@@ -1,3 +1,4 @@
+import { jsonIn } from "../../base/text/json-in.ts";
 import type {
   Arguments,
   Content,
@@ -96,7 +97,7 @@ export class Override implements ToolOverride {
     // What is dropped is not kept either.
     const all = result.isError === true ? result : this.#projected(result);
     const cut =
-      items === Infinity ? all : eachJson(all, (value) => shortened(value, items, more, ""));
+      items === Infinity ? all : eachJson(all, (value) => shortened(value, items, { more }));
     const size = Buffer.byteLength(JSON.stringify([cut.content, cut.structuredContent]));
     const isLarge = most !== undefined && size > most;
     if (!isLarge && more.size === 0) return cut;
@@ -128,8 +129,8 @@ export class Override implements ToolOverride {
     const [keep, drop] = [this.#keep, this.#drop];
     if (keep === undefined && drop === undefined) return result;
     return eachJson(result, (value) => {
-      const kept = keep === undefined ? value : keepIn(value, keep);
-      return drop === undefined ? kept : dropIn(kept, drop);
+      const kept = keep === undefined ? value : picked(value, keep, true);
+      return drop === undefined ? kept : picked(kept, drop, false);
     });
   }
 }
@@ -138,7 +139,7 @@ export class Override implements ToolOverride {
 function eachJson(result: ToolResult, change: (value: unknown) => unknown): ToolResult {
   const { content, structuredContent } = result;
   const texts = content.map((part): Content => {
-    const json = part.type === "text" ? jsonOf(part.text) : undefined;
+    const json = part.type === "text" ? jsonIn(part.text) : undefined;
     return json === undefined ? part : { ...part, text: JSON.stringify(change(json)) };
   });
   const isStructured = structuredContent !== undefined;
@@ -160,42 +161,42 @@ function treeOf(paths: readonly string[]): PathTree {
   return root;
 }
 
-/** Only what the paths lead to. */
-function keepIn(value: unknown, tree: PathTree): unknown {
-  if (tree.size === 0) return value;
-  if (Array.isArray(value)) return value.map((item) => keepIn(item, tree));
-  if (!isMembers(value)) return value;
-  const kept = Object.entries(value).flatMap(([name, item]): [string, unknown][] => {
-    const below = tree.get(name) ?? tree.get("*");
-    return below === undefined ? [] : [[name, keepIn(item, below)]];
-  });
-  return Object.fromEntries(kept);
-}
-
-/** Everything but what the paths lead to. */
-function dropIn(value: unknown, tree: PathTree): unknown {
-  if (Array.isArray(value)) return value.map((item) => dropIn(item, tree));
+/** Only what the paths lead to, or all but that. */
+function picked(value: unknown, tree: PathTree, isKept: boolean): unknown {
+  if (Array.isArray(value)) return value.map((item) => picked(item, tree, isKept));
   if (!isMembers(value)) return value;
   const left = Object.entries(value).flatMap(([name, item]): [string, unknown][] => {
     const below = tree.get(name) ?? tree.get("*");
-    if (below === undefined) return [[name, item]];
-    return below.size === 0 ? [] : [[name, dropIn(item, below)]];
+    if (below === undefined) return isKept ? [] : [[name, item]];
+    if (below.size === 0) return isKept ? [[name, item]] : [];
+    return [[name, picked(item, below, isKept)]];
   });
   return Object.fromEntries(left);
 }
 
-/** Lists with at most so many items; `more` gets what was left out, and where. */
-function shortened(value: unknown, items: number, more: Set<string>, at: string): unknown {
+interface Shortening {
+  /** Gets what was left out of lists, and where. */
+  readonly more?: Set<string>;
+  /** Characters of each text. */
+  readonly texts?: number;
+}
+
+/** JSON with at most so many items in each list. */
+function shortened(value: unknown, items: number, how: Shortening, at = ""): unknown {
+  const { more, texts = Infinity } = how;
+  if (typeof value === "string" && value.length > texts) {
+    return `${value.slice(0, texts)}… (${value.length} characters)`.toWellFormed();
+  }
   if (Array.isArray(value)) {
     const left = value.length - items;
-    if (left > 0) more.add(`${left} more in ${at === "" ? "the list" : `'${at}'`}`);
-    return value.slice(0, items).map((item) => shortened(item, items, more, at));
+    if (left > 0) more?.add(`${left} more in ${at === "" ? "the list" : `'${at}'`}`);
+    return value.slice(0, items).map((item) => shortened(item, items, how, at));
   }
   if (!isMembers(value)) return value;
-  const within = (name: string): string => (at === "" ? name : `${at}.${name}`);
-  return Object.fromEntries(
-    Object.entries(value).map(([name, item]) => [name, shortened(item, items, more, within(name))]),
-  );
+  const parts = Object.entries(value).map(([name, item]) => {
+    return [name, shortened(item, items, how, at === "" ? name : `${at}.${name}`)] as const;
+  });
+  return Object.fromEntries(parts);
 }
 
 /** Another server's schema may be anything. */
@@ -213,24 +214,13 @@ function isMembers(value: unknown): value is Members {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The list or object that a text is; undefined for any other text. */
-function jsonOf(text: unknown): unknown {
-  if (typeof text !== "string" || !/^\s*[[{]/.test(text)) return undefined;
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    // It only begins like JSON.
-    return undefined;
-  }
-}
-
 /** A result as one text: its texts, or all of it where it has other content, too. */
 function wholeOf(result: ToolResult): readonly [text: string, mimeType: string] {
   const { content, structuredContent } = result;
   const isText = content.length > 0 && content.every(({ type }) => type === "text");
   if (!isText) return [JSON.stringify(structuredContent ?? result), "application/json"];
   const text = content.map((part) => String(part.text)).join("\n\n");
-  return [text, jsonOf(text) === undefined ? "text/plain" : "application/json"];
+  return [text, jsonIn(text) === undefined ? "text/plain" : "application/json"];
 }
 
 function linkOf({ uri }: KeptText, text: string, mimeType: string): Content {
@@ -238,43 +228,19 @@ function linkOf({ uri }: KeptText, text: string, mimeType: string): Content {
   return { type: "resource_link", uri, name: "result", title: "The whole result", mimeType, size };
 }
 
-/** How much of each list and text is shown, until it is short enough. */
-const STEPS = [
-  [10, 400],
-  [5, 200],
-  [2, 100],
-  [1, 40],
-  [0, 10],
-] as const;
-
 /** What a large result begins with: JSON stays JSON, a text ends with a line. */
 function summaryOf(result: ToolResult, most: number): string {
   const [text] = wholeOf(result);
-  const json = result.structuredContent ?? jsonOf(text);
+  const json = result.structuredContent ?? jsonIn(text);
   if (json === undefined) {
     const begin = text.slice(0, most);
     const end = begin.lastIndexOf("\n");
     return `It begins with:\n${end > most / 2 ? begin.slice(0, end) : begin}`.toWellFormed();
   }
-  for (const [items, length] of STEPS) {
-    const short = JSON.stringify(outlineOf(json, items, length));
-    if (Buffer.byteLength(short) <= most) {
-      return `In short, with at most ${items} items of each list and ${length} characters of each text:\n${short}`;
-    }
+  for (const items of [10, 5, 2, 1, 0]) {
+    const short = JSON.stringify(shortened(json, items, { texts: 40 * items + 10 }));
+    const what = `at most ${items} items of each list, and the beginnings of texts`;
+    if (Buffer.byteLength(short) <= most) return `In short, with ${what}:\n${short}`;
   }
   return "";
-}
-
-function outlineOf(value: unknown, items: number, length: number): unknown {
-  if (typeof value === "string" && value.length > length) {
-    return `${value.slice(0, length)}… (${value.length} characters)`.toWellFormed();
-  }
-  if (Array.isArray(value)) {
-    const first = value.slice(0, items).map((item) => outlineOf(item, items, length));
-    return value.length > items ? [...first, `… ${value.length - items} more`] : first;
-  }
-  if (!isMembers(value)) return value;
-  return Object.fromEntries(
-    Object.entries(value).map(([name, item]) => [name, outlineOf(item, items, length)]),
-  );
 }
