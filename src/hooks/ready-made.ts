@@ -1,5 +1,5 @@
+import { objectIn } from "../base/check.ts";
 import { RateLimiter } from "../base/limit/rate-limiter.ts";
-import { jsonIn } from "../base/text/json-in.ts";
 import { MASK, maskAll } from "../base/text/mask.ts";
 import type { Hook } from "./hook.ts";
 import type { HookAnswer, HookOutput } from "./hook-answer.ts";
@@ -27,13 +27,13 @@ export const READY_MADE: Readonly<
     const masked = (value: unknown): unknown => {
       // JSON in a text has names of fields, and has to stay JSON.
       const inner = eachText(value, (text) => {
-        const json = jsonIn(text);
+        const json = objectIn(text);
         const [before, after] = [json, json && masked(json)].map((each) => JSON.stringify(each));
         return after === before ? text : String(after);
       });
       const bare = isSecret ? maskAll(inner) : inner;
       if (!isPersonal) return bare;
-      return eachText(bare, (text) => (jsonIn(text) === undefined ? maskPersonal(text) : text));
+      return eachText(bare, (text) => (objectIn(text) === undefined ? maskPersonal(text) : text));
     };
     return {
       command: `mask ${what.join(", ")}`,

@@ -1,4 +1,4 @@
-import { jsonIn } from "../../base/text/json-in.ts";
+import { isObject, objectIn } from "../../base/check.ts";
 import type {
   Arguments,
   Content,
@@ -53,7 +53,7 @@ export class Override implements ToolOverride {
       const property = shown[name];
       const more = says === undefined ? {} : { description: says };
       shown[name] = {
-        ...(isMembers(property) && property),
+        ...(isObject(property) && property),
         ...more,
         ...(usual === undefined ? {} : { default: usual }),
       };
@@ -139,7 +139,7 @@ export class Override implements ToolOverride {
 function eachJson(result: ToolResult, change: (value: unknown) => unknown): ToolResult {
   const { content, structuredContent } = result;
   const texts = content.map((part): Content => {
-    const json = part.type === "text" ? jsonIn(part.text) : undefined;
+    const json = part.type === "text" ? objectIn(String(part.text)) : undefined;
     return json === undefined ? part : { ...part, text: JSON.stringify(change(json)) };
   });
   const isStructured = structuredContent !== undefined;
@@ -164,7 +164,7 @@ function treeOf(paths: readonly string[]): PathTree {
 /** Only what the paths lead to, or all but that. */
 function picked(value: unknown, tree: PathTree, isKept: boolean): unknown {
   if (Array.isArray(value)) return value.map((item) => picked(item, tree, isKept));
-  if (!isMembers(value)) return value;
+  if (!isObject(value)) return value;
   const left = Object.entries(value).flatMap(([name, item]): [string, unknown][] => {
     const below = tree.get(name) ?? tree.get("*");
     if (below === undefined) return isKept ? [] : [[name, item]];
@@ -192,7 +192,7 @@ function shortened(value: unknown, items: number, how: Shortening, at = ""): unk
     if (left > 0) more?.add(`${left} more in ${at === "" ? "the list" : `'${at}'`}`);
     return value.slice(0, items).map((item) => shortened(item, items, how, at));
   }
-  if (!isMembers(value)) return value;
+  if (!isObject(value)) return value;
   const parts = Object.entries(value).map(([name, item]) => {
     return [name, shortened(item, items, how, at === "" ? name : `${at}.${name}`)] as const;
   });
@@ -205,13 +205,9 @@ function membersOf({ properties, required }: JsonSchema): {
   readonly required: readonly unknown[];
 } {
   return {
-    properties: isMembers(properties) ? properties : {},
+    properties: isObject(properties) ? properties : {},
     required: Array.isArray(required) ? required : [],
   };
-}
-
-function isMembers(value: unknown): value is Members {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** A result as one text: its texts, or all of it where it has other content, too. */
@@ -220,7 +216,7 @@ function wholeOf(result: ToolResult): readonly [text: string, mimeType: string] 
   const isText = content.length > 0 && content.every(({ type }) => type === "text");
   if (!isText) return [JSON.stringify(structuredContent ?? result), "application/json"];
   const text = content.map((part) => String(part.text)).join("\n\n");
-  return [text, jsonIn(text) === undefined ? "text/plain" : "application/json"];
+  return [text, objectIn(text) === undefined ? "text/plain" : "application/json"];
 }
 
 function linkOf({ uri }: KeptText, text: string, mimeType: string): Content {
@@ -231,7 +227,7 @@ function linkOf({ uri }: KeptText, text: string, mimeType: string): Content {
 /** What a large result begins with: JSON stays JSON, a text ends with a line. */
 function summaryOf(result: ToolResult, most: number): string {
   const [text] = wholeOf(result);
-  const json = result.structuredContent ?? jsonIn(text);
+  const json = result.structuredContent ?? objectIn(text);
   if (json === undefined) {
     const begin = text.slice(0, most);
     const end = begin.lastIndexOf("\n");
