@@ -138,7 +138,7 @@ function isIban(text: string): boolean {
 /** ISO/IEC 7812-1, annex B. */
 function hasLuhn(digits: string): boolean {
   let sum = 0;
-  for (const [at, digit] of [...digits].toReversed().entries()) {
+  for (const [at, digit] of Array.from(digits).toReversed().entries()) {
     const value = Number(digit) * (at % 2 === 0 ? 1 : 2);
     sum += value > 9 ? value - 9 : value;
   }
