@@ -80,7 +80,8 @@ class Rig implements AsyncDisposable {
     };
     const definition = { name: "say", inputSchema: SCHEMA, ...(outputSchema && { outputSchema }) };
     const source = { server: "notes", name: "say" };
-    this.box.add({ ...sampleTool("say", call), definition, source });
+    const resume = async (): Promise<ToolResult> => call({ text: "resumed" }, new SampleContext());
+    this.box.add({ ...sampleTool("say", call), definition, source, resume });
   }
 
   /** A script in the rig's folder. */
@@ -254,6 +255,14 @@ describe("a hook of the gateway", () => {
     assert.equal(await rig.call(), 'bad key •••\n{"at":"x"}');
   });
 
+  it("sees the result of a task that was begun before a restart", async () => {
+    await using rig = new Rig({ PostToolUse: [{ command: "echo private >&2; exit 2" }] });
+    const task = { tool: "say", server: "notes", taskId: "t1" };
+    const result = await rig.box.resume(task, new SampleContext());
+    assert.match(textsOf(result), /withholds its result: private$/);
+    assert.deepEqual(rig.calls, [{ text: "resumed" }]);
+  });
+
   it("stays closed when it fails, however it does, unless that is wished", async () => {
     const failures: [HookEntry, RegExp][] = [
       [{ command: "sleep 60", timeout: 0.2 }, /it took longer than 0\.2 s/],
@@ -405,6 +414,7 @@ describe("a ready-made hook", () => {
         { type: "image", data: "Z2hwXzAxMjM0NTY3ODlhYmNkZWZnaGlqMDEyMw==", mimeType: "image/png" },
       ],
       structuredContent: { ...SECRETS, password: "short", harmless: HARMLESS, count: 12_345 },
+      _meta: { "notes/by": SECRETS.mail },
     });
     await using rig = new Rig({ PostToolUse: [{ type: "mask" }] }, { answer });
     const result = await rig.box.call("say", { text: "hi" }, new SampleContext());

@@ -88,8 +88,10 @@ export class ToolHooks implements CallHooks, AsyncDisposable {
         return argumentsBy(verdict);
       },
       after: async (args, result) => {
-        const { content, structuredContent, isError = false } = result;
-        const response = { content, structuredContent, isError };
+        // A call that was begun before a restart comes here at once.
+        if (problem !== undefined) return errorResult(`Its result is withheld: ${problem}`);
+        const { content, structuredContent, isError = false, _meta } = result;
+        const response = { content, structuredContent, isError, _meta };
         const input = { tool_input: args, tool_response: response, tool_use_id: id };
         const verdict = await run("PostToolUse", input);
         told.push(...verdict.context.map(({ text }) => text));
