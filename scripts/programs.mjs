@@ -37,6 +37,12 @@ const PROGRAMS = [
     why: "gateways and workers of the tests meet there",
     optional: true,
   },
+  {
+    command: "prometheus",
+    package: "prometheus",
+    why: "the tests have it scrape a gateway",
+    optional: true,
+  },
 ];
 
 /** Where Debian installs servers; not everybody has this in PATH. */

@@ -1,4 +1,5 @@
 import type { AppContext } from "../config/app-context.ts";
+import type { TelemetryOptions } from "../server/telemetry/open-telemetry.ts";
 import { Observers } from "../server/telemetry/observers.ts";
 import { serverReferences } from "../upstream/open/server-references.ts";
 import { resolveTexts } from "../upstream/references.ts";
@@ -13,15 +14,15 @@ export async function observe(app: AppContext): Promise<void> {
   }
   const settings = config.telemetry?.otlp;
   if (settings?.enabled !== true) return;
-  const { openTelemetry } = await import("../server/telemetry/open-telemetry.ts");
-  observers.add(
-    openTelemetry({
-      settings,
-      env: process.env,
-      report,
-      resolve: async (headers) => {
-        return resolveTexts("telemetry.otlp.headers", headers, serverReferences(app));
-      },
-    }),
-  );
+  const { openMetrics, openTelemetry } = await import("../server/telemetry/open-telemetry.ts");
+  const options: TelemetryOptions = {
+    settings,
+    env: process.env,
+    report,
+    resolve: async (headers) => {
+      return resolveTexts("telemetry.otlp.headers", headers, serverReferences(app));
+    },
+  };
+  observers.add(openTelemetry(options));
+  if (settings.metrics === true) observers.add(openMetrics(options));
 }

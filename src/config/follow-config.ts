@@ -4,7 +4,7 @@ import type { Config } from "./config.ts";
 import { watchFiles } from "./watch-files.ts";
 
 /** The parts of a configuration that are applied while the program runs. */
-export type LiveConfig = Pick<Config, "mcpServers" | "bus" | "policy" | "profiles">;
+export type LiveConfig = Pick<Config, "mcpServers" | "bus" | "policy" | "profiles" | "toolHooks">;
 
 /** How the configuration is read again when one of its files changes. */
 export interface Reloading<C = LiveConfig> {

@@ -1,4 +1,16 @@
-import { ANY_TEXT, byName, choice, list, number } from "../base/capability/settings.ts";
+import {
+  ANY_TEXT,
+  byName,
+  choice,
+  flag,
+  group,
+  integer,
+  list,
+  number,
+  shape,
+  text,
+  url,
+} from "../base/capability/settings.ts";
 import type { Capability } from "../base/capability/capability.ts";
 import type { Setting, Settings } from "../base/capability/settings.ts";
 
@@ -32,6 +44,53 @@ const matched = pasted("MatchedHooks", "Hooks for the tools that a matcher fits.
   hooks: list(hook, "The commands, in their order."),
 });
 
+const gatewayHook = shape(
+  "ToolHook",
+  "What runs before or after a call: a command, an address, or what is ready-made.",
+  {
+    type: choice(
+      ["command", "http", "mask", "size", "rate"],
+      "`command` runs a program, `http` asks an address. `mask` masks secrets and personal data, `size` " +
+        "and `rate` limit: these need no program. Default: `command`.",
+    ),
+    command: text("Command line for `/bin/sh`, which runs as you, in your home folder."),
+    url: url("Address that gets a POST. Redirects are not followed."),
+    headers: byName(
+      ANY_TEXT,
+      "Headers of each request. `${keychain:NAME}` and `${NAME}` stand for a secret of the keychain " +
+        "and for a variable.",
+    ),
+    allowPrivate: flag(
+      "Whether the address may be of this machine or of a private network. Default: no.",
+    ),
+    timeout: number("Seconds that it may take. Default: 10.", { minimum: 0.1, maximum: 600 }),
+    onFailure: choice(
+      ["block", "continue"],
+      "Whether a call that it fails for is refused (`block`, the default), or goes on as if there " +
+        "were no hook.",
+    ),
+    what: list(
+      { enum: ["secrets", "personal"] },
+      "What `mask` masks: `secrets` (keys, tokens, passwords), `personal` (mail addresses, telephone, " +
+        "card and account numbers). Default: both.",
+      { minItems: 1 },
+    ),
+    most: integer("Bytes of JSON that `size` lets through.", { minimum: 1 }),
+    calls: integer("Calls of one person that `rate` lets through.", { minimum: 1 }),
+    seconds: number("Time window of `rate`.", { minimum: 1, maximum: 86_400 }),
+  },
+);
+const matchedTool = shape("MatchedToolHooks", "Hooks for the tools that a matcher fits.", {
+  matcher: {
+    ...ANY_TEXT,
+    description:
+      "Regular expression for the whole name of a tool: `mcp__SERVER__TOOL`, where the server of " +
+      "Trunkline's own tools is `trunkline`, or the name that `trunkline tool list` shows; empty or " +
+      "`*` for all.",
+  },
+  hooks: list(gatewayHook, "What runs, in this order."),
+});
+
 /** Commands of the user and of projects that run at events, in the shape of Claude Code. */
 export const hooks = {
   name: "hooks",
@@ -42,6 +101,19 @@ export const hooks = {
         "`UserPromptSubmit`, `Stop` and `SessionStart` of the built-in agent. Those of a project run " +
         "in the sandbox, in addition to yours.",
       { default: {} },
+    ),
+    toolHooks: group(
+      {
+        PreToolUse: list(matchedTool, "Before a call that the policy would let through."),
+        PostToolUse: list(matchedTool, "After a call, before its result is passed on."),
+      },
+      {
+        default: {},
+        description:
+          "What runs before and after every call of a tool, whoever makes it, in the shape of " +
+          "`hooks`. See [Hooks at the gateway](TOOLS.md#hooks-at-the-gateway).",
+        "x-project": false,
+      },
     ),
   },
 } satisfies Capability;

@@ -1,3 +1,4 @@
+import type { PostResult } from "../base/post.ts";
 import type { Hook, HookEvent } from "./hook.ts";
 import type { HookEnd } from "./run-hook.ts";
 
@@ -8,6 +9,8 @@ export interface HookAnswer {
   readonly reason?: string | undefined;
   /** The arguments with which the call is to be made instead. */
   readonly input?: Readonly<Record<string, unknown>> | undefined;
+  /** The result that is to be passed on instead. */
+  readonly output?: HookOutput | undefined;
   /** For the model. */
   readonly context?: string | undefined;
   /** For the person. */
@@ -16,6 +19,13 @@ export interface HookAnswer {
   readonly stop?: string | undefined;
   /** Why the hook did not do its work. */
   readonly failure?: string | undefined;
+}
+
+/** A result as MCP has it. */
+export interface HookOutput {
+  readonly content: readonly ({ readonly type: string } & Members)[];
+  readonly structuredContent?: unknown;
+  readonly isError?: boolean;
 }
 
 type Members = Readonly<Record<string, unknown>>;
@@ -48,11 +58,26 @@ export function answerOf(hook: Hook, { exit, stdout, stderr, cut }: HookEnd): Ho
   if (exit !== 0) return failed(hook, `it ended with exit code ${exit}${why}`);
   const text = stdout.trim();
   if (!text.startsWith("{")) return TOLD.has(hook.event) && text !== "" ? { context: text } : {};
+  return parsed(hook, text);
+}
+
+/** Reads the answer of a hook that was asked over HTTP: the same JSON, or nothing. */
+export function answerTo(hook: Hook, { status, body }: Pick<PostResult, "status" | "body">) {
+  // A redirect, too: who answers elsewhere was not asked.
+  if (status < 200 || status > 299) return failed(hook, `it answered with status ${status}`);
+  if (body === undefined) return broken(hook, "it answered too much");
+  // A page of somebody else, such as a login, is no consent.
+  return body.trim() === "" ? {} : parsed(hook, body);
+}
+
+function parsed(hook: Hook, text: string): HookAnswer {
+  let said: unknown;
   try {
-    return read(hook, JSON.parse(text) as Members);
+    said = JSON.parse(text);
   } catch {
     return failed(hook, "it wrote no valid JSON");
   }
+  return isMembers(said) ? read(hook, said) : failed(hook, "it wrote JSON that is no object");
 }
 
 /** A hook that did not do its work. Before a call this counts as a no, unless the hook says otherwise. */
@@ -62,9 +87,9 @@ export function broken(hook: Hook, failure: string): HookAnswer {
 }
 
 /** A hook that says itself that it has failed, which is only reported, unless the hook says otherwise. */
-function failed({ event, onFailure }: Hook, failure: string): HookAnswer {
+function failed({ event, source, onFailure }: Hook, failure: string): HookAnswer {
   const isBefore = event === "PreToolUse" || event === "UserPromptSubmit";
-  if (onFailure !== "block" || !isBefore) return { failure };
+  if (onFailure !== "block" || !(isBefore || source === "gateway")) return { failure };
   return { decision: "deny", reason: failure, failure };
 }
 
@@ -75,15 +100,35 @@ function read(hook: Hook, said: Members): HookAnswer {
   if (typeof named !== "string" || !Object.hasOwn(DECISIONS, named)) {
     return broken(hook, `it decided ${JSON.stringify(named).slice(0, 100)}, which is not known`);
   }
-  const { updatedInput } = own;
+  const { updatedInput, updatedToolOutput, updatedMCPToolOutput } = own;
+  const output = updatedToolOutput ?? updatedMCPToolOutput;
+  const result = output === undefined ? undefined : resultOf(output);
+  if (updatedInput !== undefined && !isMembers(updatedInput)) {
+    return broken(hook, "its 'updatedInput' is no object");
+  }
+  if (output !== undefined && result === undefined) {
+    return broken(hook, "its 'updatedToolOutput' is neither text nor a result as MCP has it");
+  }
   return {
     decision: DECISIONS[named],
     reason: textOf(own.permissionDecisionReason) ?? textOf(said.reason),
-    input: isMembers(updatedInput) ? updatedInput : undefined,
+    input: updatedInput,
+    output: result,
     context: textOf(own.additionalContext),
     message: textOf(systemMessage),
     stop: said.continue === false ? (textOf(stopReason) ?? "it gave no reason") : undefined,
   };
+}
+
+/** A changed result, which may be only its text or its content. */
+function resultOf(output: unknown): HookOutput | undefined {
+  if (typeof output === "string") return { content: [{ type: "text", text: output }] };
+  const result = Array.isArray(output) ? { content: output as unknown } : output;
+  if (!isMembers(result) || !Array.isArray(result.content)) return undefined;
+  const isContent = (result.content as unknown[]).every((part) => {
+    return isMembers(part) && typeof part.type === "string";
+  });
+  return isContent ? (result as unknown as HookOutput) : undefined;
 }
 
 function isMembers(value: unknown): value is Members {

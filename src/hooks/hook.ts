@@ -1,4 +1,6 @@
 import { LinearExpression } from "../base/text/linear-expression.ts";
+import type { HookAnswer } from "./hook-answer.ts";
+import { READY_MADE, type ReadyMadeEntry } from "./ready-made.ts";
 
 /** When hooks run, with the names of Claude Code. */
 export const HOOK_EVENTS = [
@@ -19,22 +21,37 @@ interface MatchedHooks {
   readonly hooks?: readonly HookEntry[] | undefined;
 }
 
-interface HookEntry {
+export interface HookEntry extends ReadyMadeEntry {
   readonly type?: string | undefined;
   readonly command?: string | undefined;
+  readonly url?: string | undefined;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  readonly allowPrivate?: boolean | undefined;
   /** Seconds. */
   readonly timeout?: number | undefined;
   readonly onFailure?: "block" | "continue" | undefined;
 }
 
-/** Who wrote a hook: the user, or the project that is worked on. */
-export type HookSource = "user" | "project";
+/** Whose hook it is: the user's, the project's that is worked on, or the gateway's, for all its calls. */
+export type HookSource = "user" | "project" | "gateway";
 
-/** A command that runs at an event. */
+/** A command, an address or something ready-made that runs at an event. */
 export interface Hook {
   readonly event: HookEvent;
   readonly source: HookSource;
+  /** The command line, the address, or the name and the settings of what is ready-made. */
   readonly command: string;
+  /** Set for one that is asked over HTTP. */
+  readonly http?: {
+    readonly url: URL;
+    readonly headers: Readonly<Record<string, string>>;
+    readonly allowPrivate: boolean;
+  };
+  /** Set for one that needs no program: its answer, for what hooks are told, and for a principal. */
+  readonly answers?: (
+    told: Readonly<Record<string, unknown>>,
+    by: string | undefined,
+  ) => HookAnswer;
   /** Milliseconds. */
   readonly timeout: number;
   readonly onFailure: "block" | "continue" | undefined;
@@ -42,16 +59,26 @@ export interface Hook {
   fits(names: readonly string[]): boolean;
 }
 
-const TIMEOUT = 60;
+/** Seconds. A call of a gateway waits for its hooks. */
+const TIMEOUT: Readonly<Record<HookSource, number>> = { user: 60, project: 60, gateway: 10 };
 
-/** Members that change nothing of what a hook does. */
-const KNOWN: ReadonlySet<string> = new Set([
-  "type",
-  "command",
-  "timeout",
-  "onFailure",
-  "statusMessage",
-]);
+/** Members of all hooks that run elsewhere. */
+const RUNNING = ["type", "timeout", "onFailure", "statusMessage"] as const;
+
+/** Members of each type, beside which no other may be: it would mean something that is not done. */
+const KNOWN: Readonly<Record<string, readonly string[]>> = {
+  command: ["command", ...RUNNING],
+  http: ["url", "headers", "allowPrivate", "allowedEnvVars", ...RUNNING],
+  mask: ["type", "what"],
+  size: ["type", "most"],
+  rate: ["type", "calls", "seconds"],
+};
+
+const WHOSE: Readonly<Record<HookSource, string>> = {
+  user: "Your",
+  project: "The project's",
+  gateway: "The gateway's",
+};
 
 /** The hooks of a configuration. One that cannot be run as it is meant is left out, and `problem` told why. */
 export function readHooks(
@@ -59,7 +86,7 @@ export function readHooks(
   source: HookSource,
   problem: (says: string) => void,
 ): Hook[] {
-  const whose = source === "user" ? "Your" : "The project's";
+  const whose = WHOSE[source];
   return Object.entries(settings).flatMap(([event, groups]) => {
     if (!isEvent(event)) {
       problem(`${whose} hooks for '${event}' do not run: there is no such event here`);
@@ -67,14 +94,17 @@ export function readHooks(
     }
     return groups.flatMap(({ matcher = "", hooks = [] }) => {
       return hooks.flatMap((entry): Hook[] => {
-        const { command = "", timeout = TIMEOUT, onFailure } = entry;
         try {
           const fits = matching(matcher);
-          const why = whyNot(entry);
+          const why = whyNot(entry, source);
           if (why !== undefined) throw new SyntaxError(why);
-          return [{ event, source, command, timeout: timeout * 1000, onFailure, fits }];
+          const timeout = (entry.timeout ?? TIMEOUT[source]) * 1000;
+          // What guards a gateway stays closed if it fails, whatever the failure.
+          const onFailure = entry.onFailure ?? (source === "gateway" ? "block" : undefined);
+          return [{ event, source, timeout, onFailure, fits, ...workOf(entry) }];
         } catch (error) {
           const { message } = error as Error;
+          const { command = "" } = entry;
           const what = command === "" ? (entry.type ?? "without a command") : command;
           problem(`${whose} hook for ${event} does not run (${what}): ${message}`);
           return [];
@@ -89,11 +119,30 @@ function isEvent(name: string): name is HookEvent {
 }
 
 /** Why a hook cannot be run as it is meant. */
-function whyNot({ type = "command", command = "", ...rest }: HookEntry): string | undefined {
-  if (type !== "command") return `only hooks of the type 'command' are run, not '${type}'`;
-  if (command.trim() === "") return "it has no command";
-  const unknown = Object.keys(rest).find((key) => !KNOWN.has(key));
+function whyNot(entry: HookEntry, source: HookSource): string | undefined {
+  const { type = "command", command = "" } = entry;
+  if (type !== "command" && (source !== "gateway" || !Object.hasOwn(KNOWN, type))) {
+    return `only hooks of the type 'command' are run, not '${type}'`;
+  }
+  if (type === "command" && command.trim() === "") return "it has no command";
+  const unknown = Object.keys(entry).find((key) => KNOWN[type]?.includes(key) !== true);
   return unknown === undefined ? undefined : `'${unknown}' is not known here`;
+}
+
+/** What a hook does. Throws where its settings do not say that. */
+function workOf(entry: HookEntry): Pick<Hook, "command" | "http" | "answers"> {
+  const { type = "command", command = "", url = "", headers = {}, allowPrivate = false } = entry;
+  if (type === "command") return { command };
+  const ready = READY_MADE[type];
+  if (ready !== undefined) return ready(entry);
+  const parsed = URL.parse(url);
+  if (parsed === null || !/^https?:$/.test(parsed.protocol)) {
+    throw new SyntaxError("its 'url' must begin with https:// or http://");
+  }
+  if (parsed.username !== "" || parsed.password !== "") {
+    throw new SyntaxError("leave the password out of its 'url', and give it in 'headers'");
+  }
+  return { command: parsed.href, http: { url: parsed, headers, allowPrivate } };
 }
 
 /** Throws for an expression that could take long. */

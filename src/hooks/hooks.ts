@@ -6,7 +6,9 @@ import {
   type HookSource,
   readHooks,
 } from "./hook.ts";
-import { answerOf, broken, type HookAnswer } from "./hook-answer.ts";
+import { Semaphore } from "../base/limit/semaphore.ts";
+import { post } from "../base/post.ts";
+import { answerOf, answerTo, broken, type HookAnswer, type HookOutput } from "./hook-answer.ts";
 import { runHook } from "./run-hook.ts";
 
 /** Where the hooks of a project run. */
@@ -20,7 +22,7 @@ export interface HookSandbox {
 export interface HooksOptions {
   readonly sessionId: string;
   readonly cwd: string;
-  readonly settings: Readonly<Record<HookSource, HookSettings>>;
+  readonly settings: Readonly<Partial<Record<HookSource, HookSettings>>>;
   /** The environment of each kind. */
   readonly env: (source: HookSource) => Promise<NodeJS.ProcessEnv>;
   /** Without it, hooks of a project do not run. */
@@ -28,7 +30,12 @@ export interface HooksOptions {
   /** What else is to be said about the hooks. */
   readonly problems?: readonly string[];
   /** Told about each run. */
-  readonly record: (run: HookRun, by: string | undefined) => void;
+  readonly record: (run: HookRun, occasion: HookOccasion) => void;
+  /** Finds what the headers of an address refer to. */
+  readonly resolve?: (
+    headers: Readonly<Record<string, string>>,
+    to: URL,
+  ) => Promise<Readonly<Record<string, string>>>;
 }
 
 /** Something that happens, for which hooks may run. */
@@ -41,6 +48,8 @@ export interface HookOccasion {
   readonly signal: AbortSignal;
   /** Id of the principal for whom it happens. */
   readonly by?: string | undefined;
+  /** What has run for the same call already, here or elsewhere, and does not run again. */
+  readonly ran?: Set<string> | undefined;
 }
 
 /** One run of a hook, as it is recorded. */
@@ -62,6 +71,8 @@ export interface HookVerdict {
   readonly reason?: string | undefined;
   /** The changed arguments, which nobody has checked yet. */
   readonly input?: Readonly<Record<string, unknown>> | undefined;
+  /** The changed result. */
+  readonly output?: HookOutput | undefined;
   readonly context: readonly { readonly source: HookSource; readonly text: string }[];
   /** For the person. */
   readonly messages: readonly string[];
@@ -74,6 +85,10 @@ const NOTHING: HookVerdict = { context: [], messages: [], runs: [] };
 const MOST_TEXT = 10_000;
 /** Characters of a reason that are recorded. */
 const MOST_RECORDED = 2_000;
+/** Bytes of an answer over HTTP. */
+const MOST_ANSWER = 1024 * 1024;
+/** Commands of one gateway or session that run at once. */
+const MOST_AT_ONCE = 32;
 
 /**
  * The hooks of one session: the user's own, which run as the user, and those of a project that the user
@@ -86,15 +101,17 @@ export class Hooks implements AsyncDisposable {
   readonly #hooks: readonly Hook[];
   readonly #stopper = new AbortController();
   readonly #running = new Set<Promise<unknown>>();
+  readonly #slots = new Semaphore({ running: MOST_AT_ONCE });
   #isSaid = false;
 
   constructor(options: HooksOptions) {
     const problems = [...(options.problems ?? [])];
-    const { user, project } = options.settings;
     const told = (says: string): number => problems.push(says);
     this.#options = options;
     // The project's come first, so that the user's see what is really to be done.
-    this.#hooks = [...readHooks(project, "project", told), ...readHooks(user, "user", told)];
+    this.#hooks = (["project", "user", "gateway"] as const).flatMap((source) => {
+      return readHooks(options.settings[source] ?? {}, source, told);
+    });
     this.problems = problems;
   }
 
@@ -103,8 +120,14 @@ export class Hooks implements AsyncDisposable {
    * what the next one sees. None runs after one that denies it. Throws only if the signal is aborted.
    */
   async run(occasion: HookOccasion): Promise<HookVerdict> {
-    const fitting = this.#fitting(occasion.event, occasion.names);
-    const once = new Map(fitting.map((hook) => [`${hook.source} ${hook.command}`, hook]));
+    const { event, names, ran = new Set() } = occasion;
+    const once = new Map<string, Hook>();
+    for (const hook of this.#fitting(event, names)) {
+      const key = `${event} ${hook.command}`;
+      // Another source's is a hook of its own, unless it has run for the same call elsewhere.
+      if (!ran.has(key)) once.set(`${hook.source} ${key}`, hook);
+    }
+    for (const { command } of once.values()) ran.add(`${event} ${command}`);
     if (once.size === 0) return NOTHING;
     const run = this.#runAll([...once.values()], occasion);
     this.#running.add(run);
@@ -134,7 +157,12 @@ export class Hooks implements AsyncDisposable {
     const signal = AbortSignal.any([occasion.signal, this.#stopper.signal]);
     let verdict = NOTHING;
     for (const hook of hooks) {
-      const input = { ...occasion.input, ...(verdict.input && { tool_input: verdict.input }) };
+      const { input: changed, output } = verdict;
+      const input = {
+        ...occasion.input,
+        ...(changed && { tool_input: changed }),
+        ...(output && { tool_response: output }),
+      };
       const started = performance.now();
       const done = (outcome: HookRun["outcome"], why?: string): HookRun => {
         const { event, source, command } = hook;
@@ -142,12 +170,12 @@ export class Hooks implements AsyncDisposable {
         const reason = why?.slice(0, MOST_RECORDED);
         const milliseconds = Math.round(performance.now() - started);
         const run = { event, source, command, tool, outcome, reason, milliseconds };
-        this.#options.record(run, occasion.by);
+        this.#options.record(run, occasion);
         return run;
       };
       let answer: HookAnswer | undefined;
       try {
-        answer = await this.#answer(hook, input, signal);
+        answer = await this.#answer(hook, input, signal, occasion.by);
       } catch (error) {
         if (signal.aborted) done("cancelled");
         throw error;
@@ -168,16 +196,21 @@ export class Hooks implements AsyncDisposable {
     hook: Hook,
     input: HookOccasion["input"],
     signal: AbortSignal,
+    by: string | undefined,
   ): Promise<HookAnswer | undefined> {
     const { sessionId, cwd, sandbox, env } = this.#options;
-    const { command, source, timeout, event } = hook;
-    const isThere = source === "user" || (await sandbox?.isThere().catch(() => false));
+    const { command, source, timeout, event, http, answers } = hook;
+    const isProject = source === "project";
+    const isThere = !isProject || (await sandbox?.isThere().catch(() => false));
     if (isThere !== true) return undefined;
     try {
-      await using entered = new AsyncDisposableStack();
-      const confined = source === "user" ? undefined : entered.use(await sandbox?.enter());
-      if (source === "project" && confined === undefined) return undefined;
       const told = { session_id: sessionId, cwd, hook_event_name: event, ...input };
+      if (answers !== undefined) return answers(told, by);
+      if (http !== undefined) return await this.#asked(hook, http, told, signal);
+      using _slot = await this.#slots.enter({ signal });
+      await using entered = new AsyncDisposableStack();
+      const confined = isProject ? entered.use(await sandbox?.enter()) : undefined;
+      if (isProject && confined === undefined) return undefined;
       const end = await runHook({
         ...{ command, cwd, timeout, signal, input: told, confine: confined?.confine },
         env: await env(source),
@@ -185,8 +218,25 @@ export class Hooks implements AsyncDisposable {
       return answerOf(hook, end);
     } catch (error) {
       signal.throwIfAborted();
-      return broken(hook, `it could not be started: ${(error as Error).message}`);
+      const { message } = error as Error;
+      const isProgram = answers === undefined && http === undefined;
+      return broken(hook, isProgram ? `it could not be started: ${message}` : message);
     }
+  }
+
+  async #asked(
+    hook: Hook,
+    { url, headers, allowPrivate }: NonNullable<Hook["http"]>,
+    told: object,
+    signal: AbortSignal,
+  ): Promise<HookAnswer> {
+    const found = (await this.#options.resolve?.(headers, url)) ?? headers;
+    const body = Buffer.from(JSON.stringify(told));
+    const answer = await post(url, {
+      headers: { ...found, "content-type": "application/json", accept: "application/json" },
+      ...{ body, timeout: hook.timeout, allowPrivate, signal, most: MOST_ANSWER },
+    });
+    return answerTo(hook, answer);
   }
 
   #withoutSandbox(): string[] {
@@ -196,11 +246,12 @@ export class Hooks implements AsyncDisposable {
   }
 }
 
-function outcomeOf({ decision, input, failure, stop }: HookAnswer): HookRun["outcome"] {
+function outcomeOf({ decision, input, output, failure, stop }: HookAnswer): HookRun["outcome"] {
   if (stop !== undefined) return "stopped";
   if (decision === "deny") return "denied";
   if (failure !== undefined) return "failed";
-  return decision === "ask" ? "asked" : input === undefined ? "ok" : "changed";
+  if (decision === "ask") return "asked";
+  return input === undefined && output === undefined ? "ok" : "changed";
 }
 
 function merged(
@@ -209,18 +260,19 @@ function merged(
   answer: HookAnswer,
   run: HookRun,
 ): HookVerdict {
-  const { decision, reason, input, context, message, stop, failure } = answer;
+  const { decision, reason, input, output, context, message, stop, failure } = answer;
   const messages = [
     ...(failure === undefined ? [] : [`Hook for ${event} (${command}): ${failure}`]),
     ...(message === undefined
       ? []
-      : [`${source === "user" ? "Hook" : "Hook of the project"}: ${message}`]),
+      : [`${source === "project" ? "Hook of the project" : "Hook"}: ${message}`]),
   ].map((text) => text.slice(0, MOST_TEXT));
   const told = context === undefined ? [] : [{ source, text: context.slice(0, MOST_TEXT) }];
   return {
     decision: decision ?? verdict.decision,
     reason: decision === undefined ? verdict.reason : reason?.slice(0, MOST_TEXT),
     input: input ?? verdict.input,
+    output: output ?? verdict.output,
     context: [...verdict.context, ...told],
     messages: [...verdict.messages, ...messages],
     stop: stop?.slice(0, MOST_TEXT),

@@ -16,7 +16,10 @@ export interface AuditEntry {
   readonly session?: string | undefined;
   readonly project?: string | undefined;
   readonly tool: string;
+  /** As they were sent. */
   readonly arguments: unknown;
+  /** As the caller gave them, where a hook or the caller's profile has changed them. */
+  readonly given?: unknown;
   /** "begun": the call runs as a task, whose end has a record of its own. */
   readonly outcome: "ok" | "error" | "refused" | "cancelled" | "begun";
   /** Why, when it is not ok. */
@@ -41,7 +44,7 @@ const last = { time: 0, text: "" };
 
 /** The record of a call, with secrets masked. */
 export function auditEntry(
-  { name, args, context }: ObservedCall,
+  { name, args, given, context }: ObservedCall,
   started: number,
   outcome: AuditEntry["outcome"],
   reason: string | undefined,
@@ -61,6 +64,7 @@ export function auditEntry(
     project: projectFolder(context),
     tool: short(name),
     arguments: mask(args),
+    ...(given === undefined ? undefined : { given: mask(given) }),
     outcome,
     reason: reason === undefined ? undefined : maskText(reason),
     milliseconds: Math.round((performance.now() - started) * 1000) / 1000,

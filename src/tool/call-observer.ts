@@ -6,6 +6,8 @@ import type { Arguments, Tool, ToolContext, ToolResult } from "./tool.ts";
 export interface ObservedCall {
   readonly name: string;
   readonly args: Arguments;
+  /** As the caller gave them, where they are sent otherwise. */
+  readonly given?: Arguments;
   readonly context: ToolContext;
   /** Undefined where there is no such tool. */
   readonly tool: Tool | undefined;
@@ -19,9 +21,19 @@ export interface CallEnd {
   readonly result: ToolResult | undefined;
 }
 
+/** A resource or a prompt that somebody asks for. */
+export interface ObservedRequest {
+  readonly method: "resources/read" | "prompts/get";
+  /** Its URI, or its name. */
+  readonly name: string;
+  readonly context: ToolContext;
+}
+
 /** Observes calls: for traces, histograms and the request log. It must not throw. */
 export interface CallObserver {
   /** A call has begun. Returns its span, where it is traced. */
   begun?(call: ObservedCall): Span | undefined;
+  /** A resource or a prompt is asked for. Returns the span, where it is traced. */
+  asked?(request: ObservedRequest): Span | undefined;
   ended(call: ObservedCall, end: CallEnd): void;
 }

@@ -53,6 +53,40 @@ const rename = byName(
   "New names, by the present ones. What else has the new name already is not offered then.",
 );
 
+const change = byName(
+  shape("ToolChange", "A tool as clients with this profile get it.", {
+    title: text("Its title."),
+    description: text("Its description."),
+    arguments: byName(
+      shape("ArgumentChange", "An argument as clients with this profile get it.", {
+        description: text("Its description."),
+        default: { description: "What is sent where the caller gives none." },
+        fixed: { description: "What is always sent. Callers neither see it nor give it." },
+        hidden: flag("Whether callers neither see it nor give it."),
+      }),
+      "Changes of its arguments, by name. What is hidden or fixed is not in the schema, and a call " +
+        "that gives it is refused.",
+    ),
+    result: group({
+      keep: list(
+        NAME,
+        "What of a JSON result is passed on: paths such as `items.title`, through lists, too; `*` " +
+          "stands for any name. Default: all.",
+      ),
+      drop: list(NAME, "What of it is not, also where `keep` has it."),
+      items: integer("How many items of each list are passed on; the rest can be read.", {
+        minimum: 1,
+      }),
+      most: integer(
+        "Bytes that are passed on at once. What is larger is summed up, and kept as a resource " +
+          "that its caller can read for an hour.",
+        { minimum: 500 },
+      ),
+    }),
+  }),
+  "Tools as these clients get them, by name or as `SERVER/NAME`.",
+);
+
 /** Who may see and call which tool. */
 export const policy = {
   name: "policy",
@@ -100,7 +134,11 @@ export const policy = {
               "Servers",
             ),
           ),
-          tools: group({ ...shown("Tools, by name or as `SERVER/NAME`,", "Tools"), rename }),
+          tools: group({
+            ...shown("Tools, by name or as `SERVER/NAME`,", "Tools"),
+            rename,
+            change,
+          }),
           prompts: group({ ...shown("Prompts, by name or as `SERVER/NAME`,", "Prompts"), rename }),
           resources: group(shown("Resources, by URI,", "Resources")),
           policy: group({

@@ -192,7 +192,9 @@ export function visibleTools(
   };
   const left = denying.length === 0 ? all : all.filter(allowed);
   if (profile === undefined) return left;
-  return left.filter((tool) => profile.hasTool(tool)).map((tool) => profile.shown(tool));
+  return left
+    .filter((tool) => profile.hasTool(tool) && profile.suspension(tool) === undefined)
+    .map((tool) => profile.shown(tool));
 }
 
 /** A call, as a policy is asked about it. */

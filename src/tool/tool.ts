@@ -55,6 +55,29 @@ export interface RemoteTask {
   readonly taskId: string;
 }
 
+/** Keeps a text for the caller, who can read it at the address. Undefined where it is too large to be kept. */
+export type KeepText = (text: string, mimeType: string) => Promise<KeptText | undefined>;
+
+export interface KeptText {
+  readonly uri: string;
+  /** In words. */
+  readonly until: string;
+}
+
+/** What an owner makes of one tool: of what is shown of it, of its arguments and its results. */
+export interface ToolOverride {
+  /** Why it does not fit a tool, which is not offered then: what it is to hide would be shown. */
+  misfit(definition: ToolDefinition): string | undefined;
+  /** What callers see. */
+  shown(definition: ToolDefinition): ToolDefinition;
+  /** The first of the caller's arguments that are not its to give. */
+  foreign(args: Arguments): string | undefined;
+  /** What is sent. */
+  sent(args: Arguments): Arguments;
+  /** The result that is passed on. */
+  result(result: ToolResult, keep: KeepText): Promise<ToolResult>;
+}
+
 /** Something that is called once and answers. */
 export interface Tool {
   readonly definition: ToolDefinition;
@@ -141,6 +164,8 @@ export interface ToolContext {
   canAsk(question: Question): boolean;
   /** Asks the caller's side and waits. Rejects with `CannotAsk` when it cannot be asked. */
   ask(question: Question): Promise<unknown>;
+  /** The hooks that have run for the call where it came from, which do not run again. */
+  readonly hooksRan?: Set<string> | undefined;
   /** The server of the tool has made a task of the call, with this id. */
   remoteTask?(taskId: string): void;
   /** Tells the caller's side that a page it was asked to show is complete, during the call or later. */
@@ -435,6 +460,8 @@ export interface ResourceResult {
 export interface ResourceProvider {
   /** The scope that a reader's token must have; default `tools`. */
   readonly scope?: Scope;
+  /** It shows each caller what is the caller's own, which no profile hides. */
+  readonly isCallers?: boolean;
   list(): readonly ResourceDefinition[] | Promise<readonly ResourceDefinition[]>;
   templates?():
     | readonly ResourceTemplateDefinition[]

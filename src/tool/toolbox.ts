@@ -1,5 +1,6 @@
 import { type Audit, type AuditEntry, auditEntry, short } from "./audit.ts";
 import type { CallObserver, ObservedCall } from "./call-observer.ts";
+import type { CallHooks, HooksOfCall } from "./call-hooks.ts";
 import { callWithin } from "./limited-context.ts";
 import { type ToolSources, awaitTool, type WaitingCaller } from "./offer/tool-sources.ts";
 import {
@@ -28,7 +29,9 @@ import {
   CannotAsk,
   errorResult,
   lostTask,
+  type KeptText,
   type RemoteTask,
+  type ToolOverride,
   ToolFault,
   type ToolResult,
 } from "./tool.ts";
@@ -45,6 +48,14 @@ import { maskWords } from "../base/text/mask.ts";
 /** A call that is being made. */
 interface StartedCall extends ObservedCall {
   readonly started: number;
+  /** As they are sent, which hooks or the caller's profile may have changed. */
+  args: Arguments;
+  /** As the caller gave them, where they are sent otherwise. */
+  given?: Arguments;
+  override?: ToolOverride | undefined;
+  hooks?: HooksOfCall;
+  /** Why a hook has a person asked. */
+  asks?: string | undefined;
 }
 
 /**
@@ -59,19 +70,24 @@ export class Toolbox {
   readonly audit: Audit | undefined;
   readonly observer: CallObserver | undefined;
   readonly #isPrivate: boolean;
+  readonly #keep: ToolboxOptions["keep"];
   readonly #fallback: ((name: string) => Tool | undefined) | undefined;
   readonly #sources: ToolboxOptions["sources"];
   readonly #repositoryOf: RepositoryOf;
   readonly #addressesOf: AddressesOf;
   readonly #report: (event: string, fields: Record<string, unknown>) => void;
   policy: Policy;
+  /** What runs before and after every call; undefined where nothing does. */
+  hooks: CallHooks | undefined;
 
   constructor(options: ToolboxOptions = {}) {
     this.policy = options.policy ?? new Policy();
     this.#registry = new ToolRegistry(options.approver);
     this.audit = options.audit;
     this.observer = options.observer;
+    this.hooks = options.hooks;
     this.#isPrivate = options.isPrivate === true;
+    this.#keep = options.keep;
     this.#fallback = options.fallback;
     this.#sources = options.sources;
     this.#repositoryOf = options.repositoryOf ?? (() => undefined);
@@ -92,7 +108,9 @@ export class Toolbox {
   get(name: string, profile?: Profile): Tool | undefined {
     if (profile === undefined) return this.#registry.offered.get(name) ?? this.#fallback?.(name);
     const tool = this.get(profile.toolNames.real(name) ?? "");
-    return tool !== undefined && profile.hasTool(tool) ? tool : undefined;
+    return tool !== undefined && profile.hasTool(tool) && profile.suspension(tool) === undefined
+      ? tool
+      : undefined;
   }
 
   /** The tools that a principal may call, in the order in which they were added. */
@@ -117,7 +135,7 @@ export class Toolbox {
   async asks(shown: Tool, args: Arguments, context: ToolContext): Promise<boolean> {
     // Policies use the real name of the tool, not the one in the caller's profile.
     const tool = this.get(shown.definition.name, context.profile) ?? shown;
-    return (await this.#decide(tool, args, context)) === "ask";
+    return (await this.#decide(tool, sentBy(tool, args, context), context)) === "ask";
   }
 
   /**
@@ -129,8 +147,9 @@ export class Toolbox {
     const tool = this.get(shown.definition.name, context.profile) ?? shown;
     const { source, bringer } = tool;
     if (source === undefined && bringer === undefined) return true;
-    await this.#decide(tool, args, context);
-    if (this.policy.says(questionOn(tool, args, context)) === "allow") return true;
+    const sent = sentBy(tool, args, context);
+    await this.#decide(tool, sent, context);
+    if (this.policy.says(questionOn(tool, sent, context)) === "allow") return true;
     return source !== undefined && this.#registry.vouchesFor(tool, source);
   }
 
@@ -172,21 +191,22 @@ export class Toolbox {
     const call = this.#begun(tool?.definition.name ?? name, args, context, tool);
     if (tool === undefined) return this.#missing(call);
     try {
+      if (this.hooks !== undefined || context.profile?.hasOverrides === true) {
+        const stopped = await this.#changed(tool, call);
+        if (stopped !== undefined) return stopped;
+      }
       const refused = this.#refusal(tool, call);
       const refusal = refused instanceof Promise ? await refused : refused;
       if (refusal !== undefined) return this.#refuse(call, refusal);
-      const found = tool.checksItself === true ? undefined : argumentProblem(tool, args);
+      const found = tool.checksItself === true ? undefined : argumentProblem(tool, call.args);
       const problem = found instanceof Promise ? await found : found;
-      if (problem !== undefined) {
-        const refused = this.#refuse(call, `Invalid arguments for '${call.name}': ${problem}`);
-        return { ...refused, _meta: { [FAULT_META]: INVALID_ARGUMENTS } };
-      }
+      if (problem !== undefined) return this.#invalid(call, problem);
       const { project } = context;
       if (
         project !== undefined &&
         project.folder === undefined &&
         tool.project !== undefined &&
-        needOf(tool.project, args) === "needed"
+        needOf(tool.project, call.args) === "needed"
       ) {
         return this.#refuse(call, projectMissing(call.name, tool.project, project));
       }
@@ -195,8 +215,9 @@ export class Toolbox {
       if (context.isTask === true) this.#record(call, "begun");
       const timeout = tool.limits?.timeout;
       const work =
-        timeout === undefined ? tool.call(args, context) : callWithin(timeout, tool, call);
-      return this.#ended(call, await work);
+        timeout === undefined ? tool.call(call.args, context) : callWithin(timeout, tool, call);
+      const isChanged = call.hooks !== undefined || call.override !== undefined;
+      return this.#ended(call, await (isChanged ? this.#after(call, work) : work));
     } catch (error) {
       return this.#failed(call, error);
     }
@@ -208,16 +229,78 @@ export class Toolbox {
     return call;
   }
 
-  /** Why a call may not be made: by its token, its project, the policy or a rate limit. */
-  #refusal(tool: Tool, call: StartedCall): string | undefined | Promise<string | undefined> {
+  /** Makes of a call what the owner wants. Returns the answer to one that is not made. */
+  async #changed(tool: Tool, call: StartedCall): Promise<ToolResult | undefined> {
+    const { context } = call;
+    const override = context.profile?.overrideOf(tool);
+    const hooks = this.hooks?.for(tool, context);
+    if (override !== undefined) {
+      const foreign = override.foreign(call.args);
+      if (foreign !== undefined)
+        return this.#invalid(call, `'${foreign}' is not for callers to give`);
+      replaceArguments(call, override.sent(call.args));
+      call.override = override;
+    }
+    const stopped = hooks === undefined ? undefined : await this.#hooked(tool, call, hooks);
+    // What is sent ahead of a result would be seen by nobody who is to see the result first.
+    if (override !== undefined || hooks !== undefined)
+      delete (context as { piece?: unknown }).piece;
+    return stopped;
+  }
+
+  /**
+   * Has hooks decide on a call that would be allowed. What they change is decided on and checked like any
+   * call, afterwards.
+   */
+  async #hooked(
+    tool: Tool,
+    call: StartedCall,
+    hooks: HooksOfCall,
+  ): Promise<ToolResult | undefined> {
+    const { args, context } = call;
+    const { project } = context;
+    const refusal = await this.#refusal(tool, call, true);
+    if (refusal !== undefined) return this.#refuse(call, refusal);
+    const problem = tool.checksItself === true ? undefined : await argumentProblem(tool, args);
+    if (problem !== undefined) return this.#invalid(call, problem);
+    const before = await hooks.before(args);
+    if (before.refusal !== undefined) return this.#refuse(call, before.refusal);
+    call.hooks = hooks;
+    call.asks = before.asks;
+    if (before.args === undefined) return undefined;
+    replaceArguments(call, before.args);
+    // The changed call may be about another one.
+    context.project = project;
+    return undefined;
+  }
+
+  /** The result as the owner wants it: of its hooks, then as the profile of the caller shows it. */
+  async #after(call: StartedCall, work: ToolResult | Promise<ToolResult>): Promise<ToolResult> {
+    const { override, context } = call;
+    const result = await (call.hooks === undefined ? work : afterHooks(call, work));
+    if (override === undefined) return result;
+    return override.result(result, async (text, mimeType) => {
+      return this.#keep?.({ text, mimeType }, context);
+    });
+  }
+
+  /**
+   * Why a call may not be made: by its token, its project, the policy or a rate limit. A trial asks nobody,
+   * and does not count.
+   */
+  #refusal(
+    tool: Tool,
+    call: StartedCall,
+    isTrial = false,
+  ): string | undefined | Promise<string | undefined> {
     const { args, context } = call;
     const { principal } = context.caller;
     const refusal = this.#isPrivate ? undefined : toolRefusal(principal, tool, args);
     if (refusal !== undefined) return refusal;
     const decision = this.#decide(tool, args, context);
     return decision instanceof Promise
-      ? decision.then((decided) => this.#refusalBy(decided, tool, call))
-      : this.#refusalBy(decision, tool, call);
+      ? decision.then((decided) => this.#refusalBy(decided, tool, call, isTrial))
+      : this.#refusalBy(decision, tool, call, isTrial);
   }
 
   /** The same, once the policy has decided. */
@@ -225,13 +308,15 @@ export class Toolbox {
     decision: Decision,
     tool: Tool,
     call: StartedCall,
+    isTrial: boolean,
   ): string | undefined | Promise<string | undefined> {
-    const { name, args, context } = call;
+    const { name, args, context, asks } = call;
     const { project, caller } = context;
     if (project?.refusal !== undefined && isAbout(tool, args)) return project.refusal;
     if (decision === "deny") return `The policy does not let ${caller.name} call '${name}'`;
-    if (decision === "allow") return this.#tooOften(tool, call);
-    return askPerson(name, args, context).then((refused) => {
+    if (isTrial) return undefined;
+    if (decision === "allow" && asks === undefined) return this.#tooOften(tool, call);
+    return askPerson(name, args, context, asks).then((refused) => {
       if (context.signal.aborted) throw context.signal.reason;
       return refused ?? this.#tooOften(tool, call);
     });
@@ -266,7 +351,10 @@ export class Toolbox {
     }
     const refusal = toolRefusal(context.caller.principal, tool);
     if (refusal !== undefined) return this.#refuse(call, refusal);
-    return this.#settle(call, tool.resume(taskId, context));
+    const hooks = this.hooks?.for(tool, context);
+    if (hooks !== undefined) call.hooks = hooks;
+    call.override = context.profile?.overrideOf(tool);
+    return this.#settle(call, this.#after(call, tool.resume(taskId, context)));
   }
 
   /** Which project a call is about, and whether it may be. The client may have to be asked. */
@@ -304,6 +392,10 @@ export class Toolbox {
     const { profile } = context;
     const held = this.#held(name, profile);
     if (held !== undefined) return this.#refuse(call, heldBecause(held));
+    const meant = profile && this.get(profile.toolNames.real(name) ?? "");
+    if (meant !== undefined && profile?.hasTool(meant) === true) {
+      return this.#refuse(call, profile.suspension(meant) ?? "");
+    }
     if (this.#sources?.arrival() !== undefined) {
       await this.#arrived(name, context, profile);
       if (context.signal.aborted) return this.#failed(call, context.signal.reason);
@@ -339,6 +431,11 @@ export class Toolbox {
     }
     this.#record(call, result.isError === true ? "error" : "ok", undefined, result);
     return result;
+  }
+
+  #invalid(call: StartedCall, problem: string): ToolResult {
+    const refused = this.#refuse(call, `Invalid arguments for '${call.name}': ${problem}`);
+    return { ...refused, _meta: { [FAULT_META]: INVALID_ARGUMENTS } };
   }
 
   #refuse(call: StartedCall, reason: string): ToolResult {
@@ -389,6 +486,12 @@ export interface ToolboxOptions {
   readonly policy?: Policy;
   readonly audit?: Audit;
   readonly observer?: CallObserver | undefined;
+  readonly hooks?: CallHooks | undefined;
+  /** Keeps a text for the caller to read, where a result is too large. */
+  readonly keep?: (
+    kept: { readonly text: string; readonly mimeType: string },
+    context: ToolContext,
+  ) => Promise<KeptText | undefined>;
   /** Without it, the tools of other servers are offered without approval. */
   readonly approver?: Approver;
   /** Makes a tool for an unknown name, so that it can be called though it is not listed. */
@@ -405,6 +508,40 @@ export interface ToolboxOptions {
   readonly report?: (event: string, fields: Record<string, unknown>) => void;
 }
 
+/** The record keeps what the caller gave. */
+function replaceArguments(call: StartedCall, args: Arguments): void {
+  call.given ??= call.args;
+  call.args = args;
+}
+
+/** What a policy decides on: the arguments that are sent. */
+function sentBy(tool: Tool, args: Arguments, { profile }: ToolContext): Arguments {
+  return profile?.overrideOf(tool)?.sent(args) ?? args;
+}
+
+/** Has hooks see the result of a call, or the error of another server in its place. */
+async function afterHooks(
+  { args, hooks }: Pick<StartedCall, "args" | "hooks">,
+  work: ToolResult | Promise<ToolResult>,
+): Promise<ToolResult> {
+  let fault: ToolFault | undefined;
+  let result: ToolResult;
+  try {
+    result = await work;
+  } catch (error) {
+    // A page that the person has to look at first is a question, and no result.
+    if (!(error instanceof ToolFault) || error.code === PAGE_FIRST) throw error;
+    fault = error;
+    result = errorResult([error.message, JSON.stringify(error.data) ?? ""].join("\n").trim());
+  }
+  const seen = (await hooks?.after(args, result)) ?? result;
+  if (fault !== undefined && seen === result) throw fault;
+  return seen;
+}
+
+/** URLElicitationRequiredError (MCP 2025-11-25, client/elicitation). */
+const PAGE_FIRST = -32042;
+
 /** What a form for the person says back (MCP, "Elicitation"). */
 interface FormAnswer {
   readonly action?: unknown;
@@ -418,11 +555,13 @@ export async function askPerson(
   tool: string,
   args: Arguments,
   context: ToolContext,
+  asks?: string,
 ): Promise<string | undefined> {
   // The question comes first, because the caller controls what follows it.
   const who = visibleLine(JSON.stringify(context.caller.name.slice(0, 100)));
   const shown = visibleLine(JSON.stringify(maskWords(args)));
-  const message = `Allow ${who} to call '${visibleLine(tool)}'? Its arguments: ${shown}`;
+  const why = asks === undefined ? "" : ` A hook wants you to decide: ${visibleLine(asks)}.`;
+  const message = `Allow ${who} to call '${visibleLine(tool)}'?${why} Its arguments: ${shown}`;
   const size = Buffer.byteLength(message);
   if (size > LARGEST_QUESTION) {
     return (

@@ -1,28 +1,35 @@
-import { endSpan, type Span, type SpanAttributes } from "../base/trace.ts";
-import type { ToolContext, ToolResult } from "./tool.ts";
+import { endSpan, type SpanAttributes } from "../base/trace.ts";
+import type { ToolContext } from "./tool.ts";
 
 /**
- * Calls a tool of another program as a part of its own of a traced call. Meanwhile the context has the
- * span of that part, from which the other program continues.
+ * Asks another program for something as a part of its own of a traced request. Meanwhile the context has
+ * the span of that part, from which the other program continues.
  */
-export async function tracedHop(
+export async function tracedHop<T>(
   context: ToolContext,
-  span: Span,
-  attributes: SpanAttributes & { readonly "gen_ai.tool.name": string },
-  work: () => Promise<ToolResult>,
-): Promise<ToolResult> {
-  const name = attributes["gen_ai.tool.name"];
-  const hop = span.hop(`tools/call ${name}`, {
-    "mcp.method.name": "tools/call",
-    "gen_ai.operation.name": "execute_tool",
-    ...attributes,
-  });
+  attributes: SpanAttributes & { readonly "mcp.method.name": string },
+  work: () => Promise<T>,
+): Promise<T> {
+  const { span } = context;
+  if (span === undefined) return work();
+  const {
+    "mcp.method.name": method,
+    "gen_ai.tool.name": tool,
+    "gen_ai.prompt.name": prompt,
+  } = attributes;
+  const hop = span.hop([method, tool ?? prompt].filter(Boolean).join(" "), attributes);
   context.span = hop;
   try {
-    return await endSpan(hop, work, ({ isError }) => {
-      return isError === true ? { error: "tool_error" } : {};
+    return await endSpan(hop, work, (result) => {
+      return (result as { isError?: unknown }).isError === true ? { error: "tool_error" } : {};
     });
   } finally {
     context.span = span;
   }
 }
+
+/** The attributes of a call of a tool. */
+export const CALL = {
+  "mcp.method.name": "tools/call",
+  "gen_ai.operation.name": "execute_tool",
+} as const;

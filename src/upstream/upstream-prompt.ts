@@ -1,3 +1,5 @@
+import type { McpClient } from "../protocol/mcp/connect/connect.ts";
+import { tracedHop } from "../tool/traced-hop.ts";
 import type { Completion, CompletionArgument, Prompt, PromptResult } from "../tool/tool.ts";
 import type { Upstream } from "./upstream.ts";
 
@@ -9,13 +11,16 @@ export function upstreamPrompt(upstream: Upstream, entry: Entry, name: string): 
   return {
     definition: { ...entry, name },
     source: { server: upstream.name, name: original },
-    get: (args, context) =>
-      upstream
-        .for(context)
-        .use(
-          (client) => client.getPrompt(original, args, context) as unknown as Promise<PromptResult>,
-          true,
-        ),
+    get: (args, context) => {
+      const attributes = {
+        "mcp.method.name": "prompts/get",
+        "gen_ai.prompt.name": original,
+        "trunkline.server": upstream.name,
+      };
+      const work = (client: McpClient): Promise<PromptResult> =>
+        client.getPrompt(original, args, context) as unknown as Promise<PromptResult>;
+      return tracedHop(context, attributes, () => upstream.for(context).use(work, true));
+    },
     complete: (argument) => completion(upstream, { type: "ref/prompt", name: original }, argument),
   };
 }

@@ -9,6 +9,7 @@ import {
   type ToolContext,
   ToolFault,
 } from "../tool/tool.ts";
+import { tracedHop } from "../tool/traced-hop.ts";
 import type { Catalogue } from "./catalogue.ts";
 import type { Upstream } from "./upstream.ts";
 import { completion } from "./upstream-prompt.ts";
@@ -46,7 +47,14 @@ export class UpstreamResources implements ResourceProvider {
     if (owner === undefined) return undefined;
     try {
       const instance = owner.for(context);
-      const result = await instance.use((client) => client.readResource(uri, context), true);
+      const attributes = {
+        "mcp.method.name": "resources/read",
+        "mcp.resource.uri": uri,
+        "trunkline.server": owner.name,
+      };
+      const result = await tracedHop(context, attributes, () => {
+        return instance.use((client) => client.readResource(uri, context), true);
+      });
       const { contents } = result;
       return { ...result, contents: Array.isArray(contents) ? contents : [] };
     } catch (error) {

@@ -27,7 +27,7 @@ import { UpstreamResources } from "./upstream-resources.ts";
 import { isObject } from "../base/check.ts";
 import type { McpClient } from "../protocol/mcp/connect/connect.ts";
 import { STANDARD, TRUNKLINE } from "../rpc/codes.ts";
-import { tracedHop } from "../tool/traced-hop.ts";
+import { CALL, tracedHop } from "../tool/traced-hop.ts";
 
 /** The part of an offer that upstreams publish to. */
 export interface UpstreamOffer {
@@ -258,6 +258,7 @@ export function upstreamTool(upstream: Upstream, entry: Entry, name: string): To
   const harmless = isHarmless(entry);
   const timeout = timeoutOf(upstream.settings);
   const attributes = {
+    ...CALL,
     "gen_ai.tool.name": original,
     "trunkline.server": upstream.name,
     "network.transport": "url" in upstream.settings ? "tcp" : "pipe",
@@ -270,13 +271,12 @@ export function upstreamTool(upstream: Upstream, entry: Entry, name: string): To
     // A server that we start ends with us.
     ...("url" in upstream.settings ? { resume: resuming(upstream) } : {}),
     call: (args, context) => {
-      const { span } = context;
       const work = (client: McpClient): Promise<ToolResult> =>
         task === "required"
           ? client.callToolAsTask(original, args, context)
           : client.callTool(original, args, context);
-      if (span === undefined) return upstream.callToolFor(context, name, work, harmless);
-      return tracedHop(context, span, attributes, () =>
+      if (context.span === undefined) return upstream.callToolFor(context, name, work, harmless);
+      return tracedHop(context, attributes, () =>
         upstream.callToolFor(context, name, work, harmless),
       );
     },

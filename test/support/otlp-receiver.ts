@@ -4,6 +4,14 @@ import { createServer, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 
+/** A data point of a histogram, its attributes as one object. */
+export interface ReceivedPoint {
+  readonly metric: string;
+  readonly attributes: Readonly<Record<string, unknown>>;
+  readonly count: number;
+  readonly sum: number;
+}
+
 /** A span as the receiver got it, its attributes as one object. */
 export interface ReceivedSpan {
   readonly traceId: string;
@@ -34,6 +42,8 @@ type Json = Readonly<Record<string, unknown>>;
  */
 export class OtlpReceiver implements AsyncDisposable {
   readonly spans: ReceivedSpan[] = [];
+  /** Bodies of exports of spans and of metrics, as they came. */
+  readonly bodies: { readonly kind: "traces" | "metrics"; readonly body: unknown }[] = [];
   readonly headers: IncomingHttpHeaders[] = [];
   readonly problems: unknown[] = [];
   /** What each request is answered with, in turn; the last one counts for all that follow. */
@@ -48,9 +58,13 @@ export class OtlpReceiver implements AsyncDisposable {
         const [answer = { status: 200 }, ...rest] = this.answers;
         if (rest.length > 0) this.answers = rest;
         try {
-          assert.deepEqual([request.method, request.url], ["POST", "/v1/traces"]);
+          assert.equal(request.method, "POST");
+          assert.match(String(request.url), /^\/v1\/(?:traces|metrics)$/);
           assert.equal(request.headers["content-type"], "application/json");
-          const spans = readExport(JSON.parse(body));
+          const kind = request.url === "/v1/metrics" ? "metrics" : "traces";
+          const parsed: unknown = JSON.parse(body);
+          this.bodies.push({ kind, body: parsed });
+          const spans = kind === "metrics" ? [] : readExport(parsed);
           if (answer.status < 300) this.spans.push(...spans);
         } catch (error) {
           this.problems.push(error);
@@ -59,6 +73,24 @@ export class OtlpReceiver implements AsyncDisposable {
         this.#changed.emit("change");
       });
     });
+  }
+
+  /** The points of the last export of metrics. */
+  get points(): readonly ReceivedPoint[] {
+    const last = this.bodies.findLast(({ kind }) => kind === "metrics");
+    const { resourceMetrics = [] } = (last?.body ?? {}) as { resourceMetrics?: Json[] };
+    return resourceMetrics.flatMap(({ scopeMetrics }) =>
+      (scopeMetrics as { metrics: Json[] }[]).flatMap(({ metrics }) =>
+        metrics.flatMap(({ name, histogram }) =>
+          (histogram as { dataPoints: Json[] }).dataPoints.map((point) => ({
+            metric: String(name),
+            attributes: readAttributes(point.attributes),
+            count: Number(point.count),
+            sum: Number(point.sum),
+          })),
+        ),
+      ),
+    );
   }
 
   static async open(): Promise<OtlpReceiver> {

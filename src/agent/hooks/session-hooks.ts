@@ -89,6 +89,8 @@ export interface CallOfTool {
   readonly signal: AbortSignal;
   /** Takes the record of what ran. */
   readonly runs: HookRun[];
+  /** The hooks that have run for it, which the gateway's may be among. */
+  readonly ran: Set<string>;
 }
 
 /** Characters of a command in the session's log. */
@@ -118,10 +120,10 @@ export class TurnHooks {
   }
 
   /** Before a call. Throws `Refused` if a hook does not allow it. */
-  async before({ tool, args, id, signal, runs }: CallOfTool): Promise<HookedArguments> {
+  async before({ tool, args, id, signal, runs, ran }: CallOfTool): Promise<HookedArguments> {
     const { names, input, isFixed } = asHooksSee(tool, args, this.#options.cwd);
     const told = { tool_name: names[0], tool_input: input, tool_use_id: id };
-    const verdict = await this.#run({ event: "PreToolUse", names, input: told, signal });
+    const verdict = await this.#run({ event: "PreToolUse", names, input: told, signal, ran });
     runs.push(...verdict.runs);
     const { decision, stop, reason = "it gave no reason" } = verdict;
     if (stop !== undefined) throw new Refused(`A hook has ended the turn: ${stop}`);
@@ -136,12 +138,12 @@ export class TurnHooks {
 
   /** After a call that was done. The answer, with what hooks have to say to the model. */
   async after(call: CallOfTool, answer: ToolAnswer): Promise<ToolAnswer> {
-    const { tool, args, id, signal, runs } = call;
+    const { tool, args, id, signal, runs, ran } = call;
     const { names, input } = asHooksSee(tool, args, this.#options.cwd);
     const response = { content: [{ type: "text", text: answer.text }], isError: false };
     const told = { tool_name: names[0], tool_input: input, tool_use_id: id };
     try {
-      const occasion = { event: "PostToolUse", names, signal } as const;
+      const occasion = { event: "PostToolUse", names, signal, ran } as const;
       const verdict = await this.#run({ ...occasion, input: { ...told, tool_response: response } });
       runs.push(...verdict.runs);
       const { decision, reason = "" } = verdict;
@@ -264,7 +266,11 @@ function contextOf({ context }: HookVerdict): string {
   return bounded(maskWhole(texts.join("\n\n")), MOST_CONTEXT);
 }
 
-const WHOSE = { user: " of the person", project: " of the project, not the person," } as const;
+const WHOSE = {
+  user: " of the person",
+  project: " of the project, not the person,",
+  gateway: " of the gateway",
+} as const;
 
 /** Whose hook has decided. */
 function ofWhom({ runs }: HookVerdict): string {

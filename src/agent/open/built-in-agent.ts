@@ -9,6 +9,7 @@ import { configuredModels } from "../models/model-commands.ts";
 import type { OpenServers } from "../session-tools.ts";
 import { ownPaths, userFolders } from "../../config/locations.ts";
 import type { AppContext } from "../../config/app-context.ts";
+import { openToolHooks } from "../../hooks/open/open-tool-hooks.ts";
 import { openHooks } from "../../hooks/open/open-hooks.ts";
 import { lazySandbox } from "../../sandbox/open/lazy-sandbox.ts";
 import { agentIdentity } from "../../identity/open/open-identities.ts";
@@ -54,7 +55,8 @@ export function openBuiltInAgent(app: AppContext, options: OpenBuiltInOptions): 
 }
 
 /** Most sessions have no MCP servers of their own, so the code for them is loaded on first use. */
-function lazyServers({ config, report, observers }: AppContext, audit: Audit): OpenServers {
+function lazyServers(app: AppContext, audit: Audit): OpenServers {
+  const { config, report, observers } = app;
   return async (servers, session) => {
     const { sessionServers } = await import("../../session/open/session-servers.ts");
     const open = sessionServers({
@@ -64,6 +66,7 @@ function lazyServers({ config, report, observers }: AppContext, audit: Audit): O
         policy: new Policy(config.policy.tools),
         audit,
         observer: observers?.calls,
+        hooks: await openToolHooks(app, config, audit),
         report,
       },
     });

@@ -98,6 +98,8 @@ export interface ToolWork {
   readonly toolCallId: string;
   /** Who gave the prompt. */
   readonly principal: Principal;
+  /** The hooks that have run for the call. */
+  readonly hooksRan?: Set<string>;
   /** Where the trace of the turn continues, if it is traced. */
   readonly trace?: Partial<TraceCarrier> | undefined;
   /** Finds the identity for git. */

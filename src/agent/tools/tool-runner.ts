@@ -209,7 +209,8 @@ export class ToolRunner {
     if (asked.problem !== undefined) throw new TrunklineError("usage", asked.problem);
     let call = asked;
     let { args, ignored } = await this.#checked(tool, given);
-    const hooked = { tool, id: call.id, signal: turn.signal, runs };
+    const ran = new Set<string>();
+    const hooked = { tool, id: call.id, signal: turn.signal, runs, ran };
     const before = await hooks?.before({ ...hooked, args });
     if (before?.args !== undefined) {
       // Like any call: what follows asks the policy and the person about the changed one.
@@ -233,7 +234,9 @@ export class ToolRunner {
       late.abort(RpcError.of(ACP.toolTimeout, says));
     });
     const insists = before?.asks;
-    const work = this.#work(tool, call, signal, countdown, insists);
+    const work = Object.assign(this.#work(tool, call, signal, countdown, insists), {
+      hooksRan: ran,
+    });
     signal.throwIfAborted();
     // The agent's own tools that need a permission always ask, and then a person has to answer.
     if (insists !== undefined && (tool.need === "nothing" || tool.hooked !== undefined)) {

@@ -123,6 +123,7 @@ function contextOf(work: ToolWork): ToolContext {
     folder: work.files.workspace.cwd,
     signal,
     meta: { ...work.trace },
+    hooksRan: work.hooksRan,
     progress: () => work.progressed(),
     log: (level, data) => log.debug("agent.tool-said", { level, data }),
     canAsk: ({ method, params }) => {

@@ -7,6 +7,7 @@ import { followConfig, type Reloading } from "../../config/follow-config.ts";
 import type { AppContext } from "../../config/app-context.ts";
 import { readPluginsFile } from "../../protocol/bus/plugins-file/plugins-file.ts";
 import { openAudit } from "../tool/toolbox-parts.ts";
+import { openToolHooks } from "../../hooks/open/open-tool-hooks.ts";
 import { Offer } from "../../tool/offer/offer.ts";
 import { Policy } from "../../tool/policy.ts";
 
@@ -46,7 +47,9 @@ export async function runOrchestrator(
   if (options.pluginsFile === undefined) noteUnasked(plan, log);
   await using opening = new AsyncDisposableStack();
   const audit = opening.use(openAudit(app));
-  const offer = new Offer({ policy: new Policy(config.policy.tools), audit, report });
+  const hooks = await openToolHooks(app, config, audit);
+  if (hooks !== undefined) opening.use(hooks);
+  const offer = new Offer({ policy: new Policy(config.policy.tools), audit, report, hooks });
   const { orchestrator } = opening.use(await openBus(plan, { offer, log, data: config.data }));
   const apply = (changed: BusPlan) => reconfigure(orchestrator, changed, plan, log);
   opening.defer(followConfig(reloadingOf(app, options), log, apply));

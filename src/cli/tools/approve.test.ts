@@ -43,6 +43,28 @@ describe("trunkline tool diff and approve", () => {
     assert.equal((await line.run("tool", "diff")).err, "Nothing is held.\n");
   });
 
+  it("show the original beside what a profile makes of a tool, and what is suspended", async () => {
+    await using line = await setUp();
+    const file = join(line.home.path, "a.txt");
+    writeFileSync(file, "Reads a note.");
+    const notes = { command: process.execPath, args: [SERVER, file] };
+    const change = {
+      read_note: { description: "Ours." },
+      fail: { arguments: { gone: { hidden: true } } },
+    };
+    const config = { mcpServers: { notes }, profiles: { team: { tools: { change } } } };
+    await line.home.write(line.home.userFile, JSON.stringify(config));
+    const { out } = await line.run("tool", "diff", "notes/read_note");
+    assert.match(out, /'read_note' as the profile 'team' shows it:/);
+    assert.match(out, /^- description: Reads a note\.\n\+ description: Ours\.$/m);
+    const all = await line.run("tool", "diff");
+    assert.match(
+      all.out,
+      /^'fail' is suspended: the profile 'team' changes it, but it has no arg/m,
+    );
+    assert.doesNotMatch(all.out, /'read_note' as the profile/);
+  });
+
   it("refuse a missing, double or unknown choice", async () => {
     await using line = await setUp();
     for (const [args, why] of [

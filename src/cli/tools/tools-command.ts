@@ -53,7 +53,8 @@ export const tool: Command = {
       },
     },
     diff: {
-      summary: "Show held tools, and what changed since they were approved",
+      summary:
+        "Show held tools, what changed since they were approved, and what profiles make of a tool",
       args: [arg("[NAME]", "Only this tool; SERVER/NAME if several servers have it")],
       examples: { "trunkline tool diff": "Show every tool that waits for approval." },
     },

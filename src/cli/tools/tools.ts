@@ -208,11 +208,42 @@ export async function diff(invocation: Invocation): Promise<number> {
   const [name] = invocation.positionals;
   const all = candidates(opened);
   const held = (name === undefined ? all : find(all, name)).filter(({ why }) => why !== undefined);
-  if (name !== undefined && held.length === 0 && find(all, name).length === 0) throw unknown(name);
+  const changed = changedTools(opened.offer, name);
+  if (name !== undefined && [...changed, ...held, ...find(all, name)].length === 0) {
+    throw unknown(name);
+  }
   const none = name === undefined ? NONE_HELD : `'${name}' has not changed since it was approved.`;
-  const text = held.map((each) => show(each, invocation.color)).join("\n");
+  const text = [
+    ...held.map((each) => show(each, invocation.color)),
+    ...changed.map(({ profile, suspended, original, shown }) => {
+      const says = `'${visibleLine(original.name)}' as the profile '${visibleLine(profile)}' shows it:`;
+      const lines = diffLines(linesOf(original), linesOf(shown));
+      const all = lines.map((line) => colored(line, invocation.color));
+      return [...(suspended === undefined ? [] : [suspended]), says, ...all, ""].join("\n");
+    }),
+  ].join("\n");
   const notes = held.length === 0 ? [none] : [];
-  return print(invocation, { held: held.map(facts) }, text, { notes });
+  return print(invocation, { held: held.map(facts), changed }, text, { notes });
+}
+
+/** What profiles make of one tool, or of all those that they suspend. */
+function changedTools({ tools, profiles }: Offer, name: string | undefined) {
+  const all = [...tools.list(), ...tools.held().map(({ tool }) => tool)];
+  return (profiles?.names ?? []).flatMap((profile) => {
+    const by = profiles?.get(profile) as Profile;
+    return all.flatMap((tool) => {
+      const { definition: original, source } = tool;
+      const names = [original.name, source?.name, `${source?.server}/${source?.name}`];
+      const suspended = by.suspension(tool);
+      const isMeant = name === undefined ? suspended !== undefined : names.includes(name);
+      if (!isMeant || by.overrideOf(tool) === undefined) return [];
+      return [{ profile, suspended, original, shown: by.shown(tool).definition }];
+    });
+  });
+}
+function colored(line: string, color: boolean): string {
+  if (line.startsWith(" ")) return line;
+  return paint(line.startsWith("+") ? "green" : "red", line, color);
 }
 
 const NONE_HELD = "Nothing is held.";
@@ -327,10 +358,6 @@ function labelOf({ server, name, now }: Candidate): string {
 
 function show(candidate: Candidate, color: boolean): string {
   const { before, now, why, like = "" } = candidate;
-  const colored = (line: string): string => {
-    if (line.startsWith(" ")) return line;
-    return paint(line.startsWith("+") ? "green" : "red", line, color);
-  };
   const states = {
     new: "is new",
     changed: "has changed",
@@ -339,7 +366,9 @@ function show(candidate: Candidate, color: boolean): string {
   const lines =
     now.described === undefined || (why === "changed" && before?.described === undefined)
       ? ["  (its description is too long to be stored and shown)"]
-      : diffLines(linesOf(before?.described), linesOf(now.described)).map(colored);
+      : diffLines(linesOf(before?.described), linesOf(now.described)).map((line) => {
+          return colored(line, color);
+        });
   return `${labelOf(candidate)} ${states[why ?? "new"]}:\n${lines.join("\n")}\n`;
 }
 

@@ -47,6 +47,16 @@ export interface ConfigFile {
   readonly hooks?: {
     readonly [key: string]: readonly MatchedHooks[];
   };
+  /**
+   * What runs before and after every call of a tool, whoever makes it, in the shape of `hooks`. See
+   * [Hooks at the gateway](TOOLS.md#hooks-at-the-gateway).
+   */
+  readonly toolHooks?: {
+    /** Before a call that the policy would let through. */
+    readonly PreToolUse?: readonly MatchedToolHooks[];
+    /** After a call, before its result is passed on. */
+    readonly PostToolUse?: readonly MatchedToolHooks[];
+  };
   /** Other MCP servers whose tools are offered, by name. */
   readonly mcpServers?: {
     readonly [key: string]: McpServer;
@@ -120,13 +130,18 @@ export interface TelemetrySettings {
   readonly otlp?: OtlpSettings;
 }
 
-/** Traces, sent to an OpenTelemetry collector by OTLP over HTTP. */
+/** Traces and metrics, sent to an OpenTelemetry collector by OTLP over HTTP. */
 export interface OtlpSettings {
   /** Whether traces are sent; nothing is sent by default. */
   readonly enabled?: boolean;
   /**
-   * URL of the collector, to which `/v1/traces` is added; default `OTEL_EXPORTER_OTLP_ENDPOINT`,
-   * else `http://127.0.0.1:4318`.
+   * Whether metrics are sent beside the traces, every minute and at the end; by default they are
+   * not.
+   */
+  readonly metrics?: boolean;
+  /**
+   * URL of the collector, to which `/v1/traces` and `/v1/metrics` are added; default
+   * `OTEL_EXPORTER_OTLP_ENDPOINT`, else `http://127.0.0.1:4318`.
    */
   readonly endpoint?: string;
   /**
@@ -136,7 +151,7 @@ export interface OtlpSettings {
   readonly headers?: {
     readonly [key: string]: string;
   };
-  /** Name of this gateway in traces; default `OTEL_SERVICE_NAME`, else `trunkline`. */
+  /** Name of this gateway in traces and metrics; default `OTEL_SERVICE_NAME`, else `trunkline`. */
   readonly serviceName?: string;
   /**
    * Share of the traces that begin here which are sent, from 0 to 1; 1 by default. Where a client
@@ -345,6 +360,58 @@ export interface Hook {
    * only reported.
    */
   readonly onFailure?: "block" | "continue";
+}
+
+/** Hooks for the tools that a matcher fits. */
+export interface MatchedToolHooks {
+  /**
+   * Regular expression for the whole name of a tool: `mcp__SERVER__TOOL`, where the server of
+   * Trunkline's own tools is `trunkline`, or the name that `trunkline tool list` shows; empty or
+   * `*` for all.
+   */
+  readonly matcher?: string;
+  /** What runs, in this order. */
+  readonly hooks?: readonly ToolHook[];
+}
+
+/** What runs before or after a call: a command, an address, or what is ready-made. */
+export interface ToolHook {
+  /**
+   * `command` runs a program, `http` asks an address. `mask` masks secrets and personal data,
+   * `size` and `rate` limit: these need no program. Default: `command`.
+   */
+  readonly type?: "command" | "http" | "mask" | "size" | "rate";
+  /** Command line for `/bin/sh`, which runs as you, in your home folder. */
+  readonly command?: string;
+  /** Address that gets a POST. Redirects are not followed. */
+  readonly url?: string;
+  /**
+   * Headers of each request. `${keychain:NAME}` and `${NAME}` stand for a secret of the keychain
+   * and for a variable.
+   */
+  readonly headers?: {
+    readonly [key: string]: string;
+  };
+  /** Whether the address may be of this machine or of a private network. Default: no. */
+  readonly allowPrivate?: boolean;
+  /** Seconds that it may take. Default: 10. */
+  readonly timeout?: number;
+  /**
+   * Whether a call that it fails for is refused (`block`, the default), or goes on as if there were
+   * no hook.
+   */
+  readonly onFailure?: "block" | "continue";
+  /**
+   * What `mask` masks: `secrets` (keys, tokens, passwords), `personal` (mail addresses, telephone,
+   * card and account numbers). Default: both.
+   */
+  readonly what?: readonly ("secrets" | "personal")[];
+  /** Bytes of JSON that `size` lets through. */
+  readonly most?: number;
+  /** Calls of one person that `rate` lets through. */
+  readonly calls?: number;
+  /** Time window of `rate`. */
+  readonly seconds?: number;
 }
 
 /** An MCP server: a program to start, a URL, or an API with an OpenAPI document. */
@@ -579,6 +646,10 @@ export interface ProfileSettings {
     readonly rename?: {
       readonly [key: string]: string;
     };
+    /** Tools as these clients get them, by name or as `SERVER/NAME`. */
+    readonly change?: {
+      readonly [key: string]: ToolChange;
+    };
   };
   readonly prompts?: {
     /**
@@ -614,6 +685,49 @@ export interface ProfileSettings {
    * `call_tool`, which calls them.
    */
   readonly search?: boolean;
+}
+
+/** A tool as clients with this profile get it. */
+export interface ToolChange {
+  /** Its title. */
+  readonly title?: string;
+  /** Its description. */
+  readonly description?: string;
+  /**
+   * Changes of its arguments, by name. What is hidden or fixed is not in the schema, and a call
+   * that gives it is refused.
+   */
+  readonly arguments?: {
+    readonly [key: string]: ArgumentChange;
+  };
+  readonly result?: {
+    /**
+     * What of a JSON result is passed on: paths such as `items.title`, through lists, too; `*`
+     * stands for any name. Default: all.
+     */
+    readonly keep?: readonly string[];
+    /** What of it is not, also where `keep` has it. */
+    readonly drop?: readonly string[];
+    /** How many items of each list are passed on; the rest can be read. */
+    readonly items?: number;
+    /**
+     * Bytes that are passed on at once. What is larger is summed up, and kept as a resource that
+     * its caller can read for an hour.
+     */
+    readonly most?: number;
+  };
+}
+
+/** An argument as clients with this profile get it. */
+export interface ArgumentChange {
+  /** Its description. */
+  readonly description?: string;
+  /** What is sent where the caller gives none. */
+  readonly default?: unknown;
+  /** What is always sent. Callers neither see it nor give it. */
+  readonly fixed?: unknown;
+  /** Whether callers neither see it nor give it. */
+  readonly hidden?: boolean;
 }
 
 /** Calls in a time window, of all tools that fit together. */
@@ -1229,6 +1343,7 @@ export const checkConfigFile: Check = (value) => {
       case "agents":
       case "models":
       case "hooks":
+      case "toolHooks":
       case "mcpServers":
       case "policy":
       case "profiles":
@@ -1242,7 +1357,7 @@ export const checkConfigFile: Check = (value) => {
       case "limits":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["$schema", "data", "serve", "log", "telemetry", "audit", "sessions", "agent", "agents", "models", "hooks", "mcpServers", "policy", "profiles", "bus", "review", "identities", "x-juggler", "remote", "fleet", "notifications", "limits"]) };
+        return { path: [key], says: unknownKey(key, ["$schema", "data", "serve", "log", "telemetry", "audit", "sessions", "agent", "agents", "models", "hooks", "toolHooks", "mcpServers", "policy", "profiles", "bus", "review", "identities", "x-juggler", "remote", "fleet", "notifications", "limits"]) };
     }
   }
   const Schema: unknown = value.$schema;
@@ -1358,58 +1473,93 @@ export const checkConfigFile: Check = (value) => {
       }
     }
   }
+  const toolHooks: unknown = value.toolHooks;
+  if (toolHooks !== undefined) {
+    if (!isObject(toolHooks)) return { path: ["toolHooks"], says: "must be an object" };
+    for (const key6 in toolHooks) {
+      switch (key6) {
+        case "PreToolUse":
+        case "PostToolUse":
+          continue;
+        default:
+          return { path: ["toolHooks", key6], says: unknownKey(key6, ["PreToolUse", "PostToolUse"]) };
+      }
+    }
+    const PreToolUse: unknown = toolHooks.PreToolUse;
+    if (PreToolUse !== undefined) {
+      if (!Array.isArray(PreToolUse)) {
+        return { path: ["toolHooks", "PreToolUse"], says: "must be a list" };
+      }
+      for (let i2 = 0; i2 < PreToolUse.length; i2++) {
+        const item4: unknown = PreToolUse[i2];
+        const problem8 = checkMatchedToolHooks(item4);
+        if (problem8 !== undefined) return within(problem8, "toolHooks", "PreToolUse", i2);
+      }
+    }
+    const PostToolUse: unknown = toolHooks.PostToolUse;
+    if (PostToolUse !== undefined) {
+      if (!Array.isArray(PostToolUse)) {
+        return { path: ["toolHooks", "PostToolUse"], says: "must be a list" };
+      }
+      for (let i3 = 0; i3 < PostToolUse.length; i3++) {
+        const item5: unknown = PostToolUse[i3];
+        const problem9 = checkMatchedToolHooks(item5);
+        if (problem9 !== undefined) return within(problem9, "toolHooks", "PostToolUse", i3);
+      }
+    }
+  }
   const mcpServers: unknown = value.mcpServers;
   if (mcpServers !== undefined) {
     if (!isObject(mcpServers)) return { path: ["mcpServers"], says: "must be an object" };
-    for (const key6 in mcpServers) {
-      const item4: unknown = mcpServers[key6];
-      const problem8 = checkMcpServer(item4);
-      if (problem8 !== undefined) return within(problem8, "mcpServers", key6);
+    for (const key7 in mcpServers) {
+      const item6: unknown = mcpServers[key7];
+      const problem10 = checkMcpServer(item6);
+      if (problem10 !== undefined) return within(problem10, "mcpServers", key7);
     }
   }
   const policy: unknown = value.policy;
   if (policy !== undefined) {
     if (!isObject(policy)) return { path: ["policy"], says: "must be an object" };
-    for (const key7 in policy) {
-      switch (key7) {
+    for (const key8 in policy) {
+      switch (key8) {
         case "tools":
           continue;
         default:
-          return { path: ["policy", key7], says: unknownKey(key7, ["tools"]) };
+          return { path: ["policy", key8], says: unknownKey(key8, ["tools"]) };
       }
     }
     const tools: unknown = policy.tools;
     if (tools !== undefined) {
-      const problem9 = checkToolPolicy(tools);
-      if (problem9 !== undefined) return within(problem9, "policy", "tools");
+      const problem11 = checkToolPolicy(tools);
+      if (problem11 !== undefined) return within(problem11, "policy", "tools");
     }
   }
   const profiles: unknown = value.profiles;
   if (profiles !== undefined) {
     if (!isObject(profiles)) return { path: ["profiles"], says: "must be an object" };
-    for (const key8 in profiles) {
-      const item5: unknown = profiles[key8];
-      const problem10 = checkProfileSettings(item5);
-      if (problem10 !== undefined) return within(problem10, "profiles", key8);
+    for (const key9 in profiles) {
+      const item7: unknown = profiles[key9];
+      const problem12 = checkProfileSettings(item7);
+      if (problem12 !== undefined) return within(problem12, "profiles", key9);
     }
   }
   const bus: unknown = value.bus;
   if (bus !== undefined) {
-    const problem11 = checkBusSettings(bus);
-    if (problem11 !== undefined) return within(problem11, "bus");
+    const problem13 = checkBusSettings(bus);
+    if (problem13 !== undefined) return within(problem13, "bus");
   }
   const review: unknown = value.review;
   if (review !== undefined) {
-    const problem12 = checkReviewSettings(review);
-    if (problem12 !== undefined) return within(problem12, "review");
+    const problem14 = checkReviewSettings(review);
+    if (problem14 !== undefined) return within(problem14, "review");
   }
   const identities: unknown = value.identities;
   if (identities !== undefined) {
     if (!isObject(identities)) return { path: ["identities"], says: "must be an object" };
-    for (const key9 in identities) {
-      const item6: unknown = identities[key9];
-      const problem13 = checkIdentitySettings(item6);
-      if (problem13 !== undefined) return within(problem13, "identities", key9);
+    for (const key10 in identities) {
+      const item8: unknown = identities[key10];
+      const problem15 = checkIdentitySettings(item8);
+      if (problem15 !== undefined) return within(problem15, "identities", key10);
     }
   }
   const xJuggler: unknown = value["x-juggler"];
@@ -1418,29 +1568,29 @@ export const checkConfigFile: Check = (value) => {
   }
   const remote: unknown = value.remote;
   if (remote !== undefined) {
-    const problem14 = checkRemoteSettings(remote);
-    if (problem14 !== undefined) return within(problem14, "remote");
+    const problem16 = checkRemoteSettings(remote);
+    if (problem16 !== undefined) return within(problem16, "remote");
   }
   const fleet: unknown = value.fleet;
   if (fleet !== undefined) {
-    const problem15 = checkFleetSettings(fleet);
-    if (problem15 !== undefined) return within(problem15, "fleet");
+    const problem17 = checkFleetSettings(fleet);
+    if (problem17 !== undefined) return within(problem17, "fleet");
   }
   const notifications: unknown = value.notifications;
   if (notifications !== undefined) {
     if (!Array.isArray(notifications)) {
       return { path: ["notifications"], says: "must be a list" };
     }
-    for (let i2 = 0; i2 < notifications.length; i2++) {
-      const item7: unknown = notifications[i2];
-      const problem16 = checkNotificationSettings(item7);
-      if (problem16 !== undefined) return within(problem16, "notifications", i2);
+    for (let i4 = 0; i4 < notifications.length; i4++) {
+      const item9: unknown = notifications[i4];
+      const problem18 = checkNotificationSettings(item9);
+      if (problem18 !== undefined) return within(problem18, "notifications", i4);
     }
   }
   const limits: unknown = value.limits;
   if (limits !== undefined) {
-    const problem17 = checkLimitSettings(limits);
-    if (problem17 !== undefined) return within(problem17, "limits");
+    const problem19 = checkLimitSettings(limits);
+    if (problem19 !== undefined) return within(problem19, "limits");
   }
   return undefined;
 };
@@ -1639,6 +1789,7 @@ export const checkOtlpSettings: Check = (value) => {
   for (const key in value) {
     switch (key) {
       case "enabled":
+      case "metrics":
       case "endpoint":
       case "headers":
       case "serviceName":
@@ -1646,13 +1797,19 @@ export const checkOtlpSettings: Check = (value) => {
       case "content":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["enabled", "endpoint", "headers", "serviceName", "sample", "content"]) };
+        return { path: [key], says: unknownKey(key, ["enabled", "metrics", "endpoint", "headers", "serviceName", "sample", "content"]) };
     }
   }
   const enabled: unknown = value.enabled;
   if (enabled !== undefined) {
     if (typeof enabled !== "boolean") {
       return { path: ["enabled"], says: "must be true or false" };
+    }
+  }
+  const metrics: unknown = value.metrics;
+  if (metrics !== undefined) {
+    if (typeof metrics !== "boolean") {
+      return { path: ["metrics"], says: "must be true or false" };
     }
   }
   const endpoint: unknown = value.endpoint;
@@ -2228,6 +2385,138 @@ export const checkHook: Check = (value) => {
     if (onFailure !== "block" && onFailure !== "continue") {
       return { path: ["onFailure"], says: "must be one of: block, continue" };
     }
+  }
+  return undefined;
+};
+
+export const checkMatchedToolHooks: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  for (const key in value) {
+    switch (key) {
+      case "matcher":
+      case "hooks":
+        continue;
+      default:
+        return { path: [key], says: unknownKey(key, ["matcher", "hooks"]) };
+    }
+  }
+  const matcher: unknown = value.matcher;
+  if (matcher !== undefined) {
+    if (typeof matcher !== "string") return { path: ["matcher"], says: "must be a string" };
+  }
+  const hooks: unknown = value.hooks;
+  if (hooks !== undefined) {
+    if (!Array.isArray(hooks)) return { path: ["hooks"], says: "must be a list" };
+    for (let i = 0; i < hooks.length; i++) {
+      const item: unknown = hooks[i];
+      const problem = checkToolHook(item);
+      if (problem !== undefined) return within(problem, "hooks", i);
+    }
+  }
+  return undefined;
+};
+
+export const checkToolHook: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  for (const key in value) {
+    switch (key) {
+      case "type":
+      case "command":
+      case "url":
+      case "headers":
+      case "allowPrivate":
+      case "timeout":
+      case "onFailure":
+      case "what":
+      case "most":
+      case "calls":
+      case "seconds":
+        continue;
+      default:
+        return { path: [key], says: unknownKey(key, ["type", "command", "url", "headers", "allowPrivate", "timeout", "onFailure", "what", "most", "calls", "seconds"]) };
+    }
+  }
+  const type: unknown = value.type;
+  if (type !== undefined) {
+    if (type !== "command" && type !== "http" && type !== "mask" && type !== "size" && type !== "rate") {
+      return { path: ["type"], says: "must be one of: command, http, mask, size, rate" };
+    }
+  }
+  const command: unknown = value.command;
+  if (command !== undefined) {
+    if (typeof command !== "string") return { path: ["command"], says: "must be a string" };
+    if (command === "") return { path: ["command"], says: "must not be empty" };
+  }
+  const url: unknown = value.url;
+  if (url !== undefined) {
+    if (typeof url !== "string") return { path: ["url"], says: "must be a string" };
+    if (!pattern1.test(url)) {
+      return { path: ["url"], says: "must begin with http:// or https://" };
+    }
+    if (!isUri(url)) return { path: ["url"], says: "must be a URI" };
+  }
+  const headers: unknown = value.headers;
+  if (headers !== undefined) {
+    if (!isObject(headers)) return { path: ["headers"], says: "must be an object" };
+    for (const key2 in headers) {
+      const item: unknown = headers[key2];
+      if (typeof item !== "string") {
+        return { path: ["headers", key2], says: "must be a string" };
+      }
+    }
+  }
+  const allowPrivate: unknown = value.allowPrivate;
+  if (allowPrivate !== undefined) {
+    if (typeof allowPrivate !== "boolean") {
+      return { path: ["allowPrivate"], says: "must be true or false" };
+    }
+  }
+  const timeout: unknown = value.timeout;
+  if (timeout !== undefined) {
+    if (typeof timeout !== "number" || !Number.isFinite(timeout)) {
+      return { path: ["timeout"], says: "must be a number" };
+    }
+    if (timeout < 0.1) return { path: ["timeout"], says: "must be at least 0.1" };
+    if (timeout > 600) return { path: ["timeout"], says: "must be at most 600" };
+  }
+  const onFailure: unknown = value.onFailure;
+  if (onFailure !== undefined) {
+    if (onFailure !== "block" && onFailure !== "continue") {
+      return { path: ["onFailure"], says: "must be one of: block, continue" };
+    }
+  }
+  const what: unknown = value.what;
+  if (what !== undefined) {
+    if (!Array.isArray(what)) return { path: ["what"], says: "must be a list" };
+    if (what.length < 1) return { path: ["what"], says: "must not be empty" };
+    for (let i = 0; i < what.length; i++) {
+      const item2: unknown = what[i];
+      if (item2 !== "secrets" && item2 !== "personal") {
+        return { path: ["what", i], says: "must be one of: secrets, personal" };
+      }
+    }
+  }
+  const most: unknown = value.most;
+  if (most !== undefined) {
+    if (typeof most !== "number" || !Number.isInteger(most)) {
+      return { path: ["most"], says: "must be an integer" };
+    }
+    if (most < 1) return { path: ["most"], says: "must be at least 1" };
+  }
+  const calls: unknown = value.calls;
+  if (calls !== undefined) {
+    if (typeof calls !== "number" || !Number.isInteger(calls)) {
+      return { path: ["calls"], says: "must be an integer" };
+    }
+    if (calls < 1) return { path: ["calls"], says: "must be at least 1" };
+  }
+  const seconds: unknown = value.seconds;
+  if (seconds !== undefined) {
+    if (typeof seconds !== "number" || !Number.isFinite(seconds)) {
+      return { path: ["seconds"], says: "must be a number" };
+    }
+    if (seconds < 1) return { path: ["seconds"], says: "must be at least 1" };
+    if (seconds > 86400) return { path: ["seconds"], says: "must be at most 86400" };
   }
   return undefined;
 };
@@ -3148,9 +3437,10 @@ export const checkProfileSettings: Check = (value) => {
         case "allow":
         case "deny":
         case "rename":
+        case "change":
           continue;
         default:
-          return { path: ["tools", key4], says: unknownKey(key4, ["allow", "deny", "rename"]) };
+          return { path: ["tools", key4], says: unknownKey(key4, ["allow", "deny", "rename", "change"]) };
       }
     }
     const allow2: unknown = tools.allow;
@@ -3188,52 +3478,61 @@ export const checkProfileSettings: Check = (value) => {
         }
       }
     }
+    const change: unknown = tools.change;
+    if (change !== undefined) {
+      if (!isObject(change)) return { path: ["tools", "change"], says: "must be an object" };
+      for (const key6 in change) {
+        const item10: unknown = change[key6];
+        const problem = checkToolChange(item10);
+        if (problem !== undefined) return within(problem, "tools", "change", key6);
+      }
+    }
   }
   const prompts: unknown = value.prompts;
   if (prompts !== undefined) {
     if (!isObject(prompts)) return { path: ["prompts"], says: "must be an object" };
-    for (const key6 in prompts) {
-      switch (key6) {
+    for (const key7 in prompts) {
+      switch (key7) {
         case "allow":
         case "deny":
         case "rename":
           continue;
         default:
-          return { path: ["prompts", key6], says: unknownKey(key6, ["allow", "deny", "rename"]) };
+          return { path: ["prompts", key7], says: unknownKey(key7, ["allow", "deny", "rename"]) };
       }
     }
     const allow3: unknown = prompts.allow;
     if (allow3 !== undefined) {
       if (!Array.isArray(allow3)) return { path: ["prompts", "allow"], says: "must be a list" };
       for (let i9 = 0; i9 < allow3.length; i9++) {
-        const item10: unknown = allow3[i9];
-        if (typeof item10 !== "string") {
+        const item11: unknown = allow3[i9];
+        if (typeof item11 !== "string") {
           return { path: ["prompts", "allow", i9], says: "must be a string" };
         }
-        if (item10 === "") return { path: ["prompts", "allow", i9], says: "must not be empty" };
+        if (item11 === "") return { path: ["prompts", "allow", i9], says: "must not be empty" };
       }
     }
     const deny3: unknown = prompts.deny;
     if (deny3 !== undefined) {
       if (!Array.isArray(deny3)) return { path: ["prompts", "deny"], says: "must be a list" };
       for (let i10 = 0; i10 < deny3.length; i10++) {
-        const item11: unknown = deny3[i10];
-        if (typeof item11 !== "string") {
+        const item12: unknown = deny3[i10];
+        if (typeof item12 !== "string") {
           return { path: ["prompts", "deny", i10], says: "must be a string" };
         }
-        if (item11 === "") return { path: ["prompts", "deny", i10], says: "must not be empty" };
+        if (item12 === "") return { path: ["prompts", "deny", i10], says: "must not be empty" };
       }
     }
     const rename2: unknown = prompts.rename;
     if (rename2 !== undefined) {
       if (!isObject(rename2)) return { path: ["prompts", "rename"], says: "must be an object" };
-      for (const key7 in rename2) {
-        const item12: unknown = rename2[key7];
-        if (typeof item12 !== "string") {
-          return { path: ["prompts", "rename", key7], says: "must be a string" };
+      for (const key8 in rename2) {
+        const item13: unknown = rename2[key8];
+        if (typeof item13 !== "string") {
+          return { path: ["prompts", "rename", key8], says: "must be a string" };
         }
-        if (!pattern10.test(item12)) {
-          return { path: ["prompts", "rename", key7], says: "must match the pattern ^[A-Za-z0-9_.-]{1,128}$" };
+        if (!pattern10.test(item13)) {
+          return { path: ["prompts", "rename", key8], says: "must match the pattern ^[A-Za-z0-9_.-]{1,128}$" };
         }
       }
     }
@@ -3241,13 +3540,13 @@ export const checkProfileSettings: Check = (value) => {
   const resources: unknown = value.resources;
   if (resources !== undefined) {
     if (!isObject(resources)) return { path: ["resources"], says: "must be an object" };
-    for (const key8 in resources) {
-      switch (key8) {
+    for (const key9 in resources) {
+      switch (key9) {
         case "allow":
         case "deny":
           continue;
         default:
-          return { path: ["resources", key8], says: unknownKey(key8, ["allow", "deny"]) };
+          return { path: ["resources", key9], says: unknownKey(key9, ["allow", "deny"]) };
       }
     }
     const allow4: unknown = resources.allow;
@@ -3256,11 +3555,11 @@ export const checkProfileSettings: Check = (value) => {
         return { path: ["resources", "allow"], says: "must be a list" };
       }
       for (let i11 = 0; i11 < allow4.length; i11++) {
-        const item13: unknown = allow4[i11];
-        if (typeof item13 !== "string") {
+        const item14: unknown = allow4[i11];
+        if (typeof item14 !== "string") {
           return { path: ["resources", "allow", i11], says: "must be a string" };
         }
-        if (item13 === "") {
+        if (item14 === "") {
           return { path: ["resources", "allow", i11], says: "must not be empty" };
         }
       }
@@ -3269,24 +3568,24 @@ export const checkProfileSettings: Check = (value) => {
     if (deny4 !== undefined) {
       if (!Array.isArray(deny4)) return { path: ["resources", "deny"], says: "must be a list" };
       for (let i12 = 0; i12 < deny4.length; i12++) {
-        const item14: unknown = deny4[i12];
-        if (typeof item14 !== "string") {
+        const item15: unknown = deny4[i12];
+        if (typeof item15 !== "string") {
           return { path: ["resources", "deny", i12], says: "must be a string" };
         }
-        if (item14 === "") return { path: ["resources", "deny", i12], says: "must not be empty" };
+        if (item15 === "") return { path: ["resources", "deny", i12], says: "must not be empty" };
       }
     }
   }
   const policy: unknown = value.policy;
   if (policy !== undefined) {
     if (!isObject(policy)) return { path: ["policy"], says: "must be an object" };
-    for (const key9 in policy) {
-      switch (key9) {
+    for (const key10 in policy) {
+      switch (key10) {
         case "default":
         case "rules":
           continue;
         default:
-          return { path: ["policy", key9], says: unknownKey(key9, ["default", "rules"]) };
+          return { path: ["policy", key10], says: unknownKey(key10, ["default", "rules"]) };
       }
     }
     const default2: unknown = policy.default;
@@ -3299,9 +3598,9 @@ export const checkProfileSettings: Check = (value) => {
     if (rules !== undefined) {
       if (!Array.isArray(rules)) return { path: ["policy", "rules"], says: "must be a list" };
       for (let i13 = 0; i13 < rules.length; i13++) {
-        const item15: unknown = rules[i13];
-        const problem = checkToolRule(item15);
-        if (problem !== undefined) return within(problem, "policy", "rules", i13);
+        const item16: unknown = rules[i13];
+        const problem2 = checkToolRule(item16);
+        if (problem2 !== undefined) return within(problem2, "policy", "rules", i13);
       }
     }
   }
@@ -3309,15 +3608,132 @@ export const checkProfileSettings: Check = (value) => {
   if (rates !== undefined) {
     if (!Array.isArray(rates)) return { path: ["rates"], says: "must be a list" };
     for (let i14 = 0; i14 < rates.length; i14++) {
-      const item16: unknown = rates[i14];
-      const problem2 = checkProfileRate(item16);
-      if (problem2 !== undefined) return within(problem2, "rates", i14);
+      const item17: unknown = rates[i14];
+      const problem3 = checkProfileRate(item17);
+      if (problem3 !== undefined) return within(problem3, "rates", i14);
     }
   }
   const search: unknown = value.search;
   if (search !== undefined) {
     if (typeof search !== "boolean") {
       return { path: ["search"], says: "must be true or false" };
+    }
+  }
+  return undefined;
+};
+
+export const checkToolChange: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  for (const key in value) {
+    switch (key) {
+      case "title":
+      case "description":
+      case "arguments":
+      case "result":
+        continue;
+      default:
+        return { path: [key], says: unknownKey(key, ["title", "description", "arguments", "result"]) };
+    }
+  }
+  const title: unknown = value.title;
+  if (title !== undefined) {
+    if (typeof title !== "string") return { path: ["title"], says: "must be a string" };
+    if (title === "") return { path: ["title"], says: "must not be empty" };
+  }
+  const description: unknown = value.description;
+  if (description !== undefined) {
+    if (typeof description !== "string") {
+      return { path: ["description"], says: "must be a string" };
+    }
+    if (description === "") return { path: ["description"], says: "must not be empty" };
+  }
+  const arguments2: unknown = value.arguments;
+  if (arguments2 !== undefined) {
+    if (!isObject(arguments2)) return { path: ["arguments"], says: "must be an object" };
+    for (const key2 in arguments2) {
+      const item: unknown = arguments2[key2];
+      const problem = checkArgumentChange(item);
+      if (problem !== undefined) return within(problem, "arguments", key2);
+    }
+  }
+  const result: unknown = value.result;
+  if (result !== undefined) {
+    if (!isObject(result)) return { path: ["result"], says: "must be an object" };
+    for (const key3 in result) {
+      switch (key3) {
+        case "keep":
+        case "drop":
+        case "items":
+        case "most":
+          continue;
+        default:
+          return { path: ["result", key3], says: unknownKey(key3, ["keep", "drop", "items", "most"]) };
+      }
+    }
+    const keep: unknown = result.keep;
+    if (keep !== undefined) {
+      if (!Array.isArray(keep)) return { path: ["result", "keep"], says: "must be a list" };
+      for (let i = 0; i < keep.length; i++) {
+        const item2: unknown = keep[i];
+        if (typeof item2 !== "string") {
+          return { path: ["result", "keep", i], says: "must be a string" };
+        }
+        if (item2 === "") return { path: ["result", "keep", i], says: "must not be empty" };
+      }
+    }
+    const drop: unknown = result.drop;
+    if (drop !== undefined) {
+      if (!Array.isArray(drop)) return { path: ["result", "drop"], says: "must be a list" };
+      for (let i2 = 0; i2 < drop.length; i2++) {
+        const item3: unknown = drop[i2];
+        if (typeof item3 !== "string") {
+          return { path: ["result", "drop", i2], says: "must be a string" };
+        }
+        if (item3 === "") return { path: ["result", "drop", i2], says: "must not be empty" };
+      }
+    }
+    const items: unknown = result.items;
+    if (items !== undefined) {
+      if (typeof items !== "number" || !Number.isInteger(items)) {
+        return { path: ["result", "items"], says: "must be an integer" };
+      }
+      if (items < 1) return { path: ["result", "items"], says: "must be at least 1" };
+    }
+    const most: unknown = result.most;
+    if (most !== undefined) {
+      if (typeof most !== "number" || !Number.isInteger(most)) {
+        return { path: ["result", "most"], says: "must be an integer" };
+      }
+      if (most < 500) return { path: ["result", "most"], says: "must be at least 500" };
+    }
+  }
+  return undefined;
+};
+
+export const checkArgumentChange: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  for (const key in value) {
+    switch (key) {
+      case "description":
+      case "default":
+      case "fixed":
+      case "hidden":
+        continue;
+      default:
+        return { path: [key], says: unknownKey(key, ["description", "default", "fixed", "hidden"]) };
+    }
+  }
+  const description: unknown = value.description;
+  if (description !== undefined) {
+    if (typeof description !== "string") {
+      return { path: ["description"], says: "must be a string" };
+    }
+    if (description === "") return { path: ["description"], says: "must not be empty" };
+  }
+  const hidden: unknown = value.hidden;
+  if (hidden !== undefined) {
+    if (typeof hidden !== "boolean") {
+      return { path: ["hidden"], says: "must be true or false" };
     }
   }
   return undefined;

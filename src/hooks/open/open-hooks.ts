@@ -6,7 +6,7 @@ import { keyText } from "../../config/layer.ts";
 import { loadConfig } from "../../config/load.ts";
 import { type ConfiguredApp, currentInput } from "../../identity/open/open-identities.ts";
 import type { HookSettings } from "../hook.ts";
-import { Hooks, type HooksOptions } from "../hooks.ts";
+import { type HookRun, Hooks, type HooksOptions } from "../hooks.ts";
 
 /** The session that hooks are for. */
 export type HookedSession = Pick<HooksOptions, "sessionId" | "cwd" | "sandbox">;
@@ -35,20 +35,19 @@ export function openHooks(
         // They run in the project's folder: no program of the project is found by chance.
         return { ...shown, PATH: absolutePath(await loginPath(shown)) };
       },
-      record: ({ event: hook, ...run }, by) => {
-        const time = new Date().toISOString();
-        audit.record({
-          time,
-          event: "hook",
-          hook,
-          session: sessionId,
-          workspace: cwd,
-          by,
-          ...(mask(run) as object),
-        });
-      },
+      record: (run, { by }) => recordRun(audit, run, { session: sessionId, workspace: cwd, by }),
     });
   };
+}
+
+/** One run of a hook in the audit. */
+export function recordRun(
+  audit: { record(entry: object): void },
+  { event: hook, ...run }: HookRun,
+  about: Readonly<Record<"session" | "workspace" | "by", string | undefined>>,
+): void {
+  const time = new Date().toISOString();
+  audit.record({ time, event: "hook", hook, ...about, ...(mask(run) as object) });
 }
 
 /** A project whose file cannot be read has no hooks, and the user's own run all the same. */

@@ -29,7 +29,7 @@ import {
 import { Names } from "../../tool/offer/names.ts";
 import type { Offer } from "../../tool/offer/offer.ts";
 import { Published, type Publication } from "../../tool/offer/published.ts";
-import { tracedHop } from "../../tool/traced-hop.ts";
+import { CALL, tracedHop } from "../../tool/traced-hop.ts";
 import { aiTool, type AiTool } from "../ai-tools.ts";
 
 /** A tool of a plugin, under the name that it has here. */
@@ -50,16 +50,15 @@ export function pluginTool(plugin: AskedPlugin, tool: BusTool, name: string): To
     }
     throw new TrunklineError("not-found", `Plugin '${plugin.id}' no longer has '${tool.name}'`);
   };
-  const attributes = { "gen_ai.tool.name": tool.name, "trunkline.plugin": plugin.id };
+  const attributes = { ...CALL, "gen_ai.tool.name": tool.name, "trunkline.plugin": plugin.id };
   return {
     definition,
     bringer: plugin.id,
     // A plugin is told where its caller works, and says so when it calls tools of the program.
     project: TOLD,
     call: (args, context) => {
-      const { span } = context;
-      if (span === undefined) return call(args, context);
-      return tracedHop(context, span, attributes, () => call(args, context));
+      if (context.span === undefined) return call(args, context);
+      return tracedHop(context, attributes, () => call(args, context));
     },
   };
 }

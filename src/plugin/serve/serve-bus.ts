@@ -88,7 +88,8 @@ export function serveBus(bus: Bus): BusHandlers {
         const value = failure(FAILURE.promptRouting, `no plugin provides prompt "${promptName}"`);
         return { case: "toolCall", value };
       }
-      const result = await prompt.get(args, contextOf(bus, { name: promptName }, call));
+      const context = contextOf(bus, { name: promptName }, call);
+      const result = await offer.getPrompt(prompt, args, context);
       return { case: "promptGet", value: toPromptGetResponse(result) };
     },
     ...serveEvents(bus),

@@ -75,7 +75,7 @@ function add(counts: Map<string, number>, labels: string, amount: number): void 
 }
 
 /** Upper bounds in seconds: from a tool of our own to the turn of an agent. */
-const BOUNDS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 60, 300] as const;
+export const BOUNDS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 60, 300] as const;
 
 /** The most series of a histogram: names that others choose must not fill the memory. */
 const MOST_SERIES = 500;
@@ -84,9 +84,10 @@ const LONGEST_VALUE = 100;
 /** The value of all labels of what is observed beyond that limit. */
 const OTHER = "other";
 
-interface Series {
+export interface Series {
   /** The labels as text, without braces. */
   readonly labels: string;
+  readonly values: readonly string[];
   /** Counts by bound, not cumulative; the last one is for values above all bounds. */
   readonly counts: Float64Array;
   sum: number;
@@ -112,6 +113,10 @@ export class Histogram {
     while (at < BOUNDS.length && seconds > (BOUNDS[at] ?? 0)) at++;
     series.counts[at] = (series.counts[at] ?? 0) + 1;
     series.sum += seconds;
+  }
+
+  get series(): readonly Series[] {
+    return [...this.#series.values()];
   }
 
   render(): string {
@@ -143,7 +148,7 @@ export class Histogram {
   #make(values: readonly string[]): Series {
     const labels = this.#labels.map((label, at) => `${label}="${escapeLabel(values[at] ?? "")}"`);
     const counts = new Float64Array(BOUNDS.length + 1);
-    const series = { labels: labels.join(","), counts, sum: 0 };
+    const series = { labels: labels.join(","), values, counts, sum: 0 };
     this.#series.set(keyOf(values), series);
     return series;
   }
@@ -163,27 +168,28 @@ function escapeLabel(value: string): string {
  * names that clients make up are no labels: there would be no end of series.
  */
 export class WorkMetrics implements Observer {
-  readonly #calls = new Histogram(
+  readonly callTimes = new Histogram(
     "trunkline_tool_call_duration_seconds",
     "Calls of tools, by the tool and the server or plugin that has it.",
-    ["tool", "server", "plugin", "outcome"],
+    ["tool", "server", "plugin", "outcome", "door"],
   );
-  readonly #requests = new Histogram(
+  readonly requestTimes = new Histogram(
     "trunkline_request_duration_seconds",
     "Requests of clients, by door.",
     ["door", "method", "outcome"],
   );
-  readonly #turns = new Histogram(
+  readonly turnTimes = new Histogram(
     "trunkline_turn_duration_seconds",
     "Turns of sessions, by the agent that worked.",
     ["agent", "outcome"],
   );
 
   readonly calls: NonNullable<Observer["calls"]> = {
-    ended: ({ name, tool }, { outcome, milliseconds }) => {
+    ended: ({ name, tool, context }, { outcome, milliseconds }) => {
       const { source, bringer = "" } = tool ?? {};
       const known = tool === undefined ? "unknown" : name;
-      this.#calls.observe(milliseconds, known, source?.server ?? "", bringer, outcome);
+      const labels = [known, source?.server ?? "", bringer, outcome, context.caller.door];
+      this.callTimes.observe(milliseconds, ...labels);
     },
   };
 
@@ -191,7 +197,8 @@ export class WorkMetrics implements Observer {
     begun: ({ agent }) => {
       const started = performance.now();
       return {
-        ended: (stopReason) => this.#turns.observe(performance.now() - started, agent, stopReason),
+        ended: (stopReason) =>
+          this.turnTimes.observe(performance.now() - started, agent, stopReason),
       };
     },
   };
@@ -200,12 +207,12 @@ export class WorkMetrics implements Observer {
     return ({ method, milliseconds, error, isCancelled }) => {
       const known = error === STANDARD.methodNotFound.code ? "unknown" : method;
       const outcome = error !== undefined ? "error" : isCancelled === true ? "cancelled" : "ok";
-      this.#requests.observe(milliseconds, door, known, outcome);
+      this.requestTimes.observe(milliseconds, door, known, outcome);
     };
   };
 
   render(): string {
-    return this.#calls.render() + this.#requests.render() + this.#turns.render();
+    return this.callTimes.render() + this.requestTimes.render() + this.turnTimes.render();
   }
 }
 

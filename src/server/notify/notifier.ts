@@ -15,7 +15,7 @@ import type { NotifyEntry, How, Reason } from "./entries.ts";
 import { contentOf, type Message, messageOf, type NoticeContent } from "./message.ts";
 import { type NotifySecrets, webhookKey } from "./notify-secrets.ts";
 import { createHmac } from "node:crypto";
-import { post } from "./send/post.ts";
+import { post } from "../../base/post.ts";
 import { type SendResult, sentBy } from "./send/sent.ts";
 import { homedir } from "node:os";
 import { usualVariables } from "../../base/process/environment.ts";

@@ -38,11 +38,15 @@ export const telemetry = {
       {
         otlp: shape(
           "OtlpSettings",
-          "Traces, sent to an OpenTelemetry collector by OTLP over HTTP.",
+          "Traces and metrics, sent to an OpenTelemetry collector by OTLP over HTTP.",
           {
             enabled: flag("Whether traces are sent; nothing is sent by default."),
+            metrics: flag(
+              "Whether metrics are sent beside the traces, every minute and at the end; by default " +
+                "they are not.",
+            ),
             endpoint: url(
-              "URL of the collector, to which `/v1/traces` is added; default " +
+              "URL of the collector, to which `/v1/traces` and `/v1/metrics` are added; default " +
                 "`OTEL_EXPORTER_OTLP_ENDPOINT`, else `http://127.0.0.1:4318`.",
             ),
             headers: byName(
@@ -52,7 +56,7 @@ export const telemetry = {
                 "variable.",
             ),
             serviceName: text(
-              "Name of this gateway in traces; default `OTEL_SERVICE_NAME`, else `trunkline`.",
+              "Name of this gateway in traces and metrics; default `OTEL_SERVICE_NAME`, else `trunkline`.",
             ),
             sample: number(
               "Share of the traces that begin here which are sent, from 0 to 1; 1 by default. Where " +

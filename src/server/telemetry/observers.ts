@@ -37,6 +37,13 @@ export class Observers implements Required<Observer> {
       }
       return undefined;
     },
+    asked: (request) => {
+      for (const { calls } of this.#all) {
+        const span = calls?.asked?.(request);
+        if (span !== undefined) return span;
+      }
+      return undefined;
+    },
     ended: (call, end) => {
       for (const { calls } of this.#all) calls?.ended(call, end);
     },

@@ -6,7 +6,7 @@ import { describe, it } from "node:test";
 import { OtlpReceiver } from "../../../test/support/otlp-receiver.ts";
 import { until } from "../../../test/support/until.ts";
 import { type ExporterLimits, OtlpExporter } from "./otlp-exporter.ts";
-import type { EndedSpan } from "./otlp-json.ts";
+import { type EndedSpan, exportRequest } from "./otlp-json.ts";
 
 const SPAN: EndedSpan = {
   traceId: "0af7651916cd43dd8448eb211c80319c",
@@ -24,7 +24,7 @@ const SPAN: EndedSpan = {
 
 class Sample {
   readonly reports: Record<string, unknown>[] = [];
-  readonly exporter: OtlpExporter;
+  readonly exporter: OtlpExporter<EndedSpan>;
 
   constructor(
     url: string,
@@ -34,7 +34,8 @@ class Sample {
     this.exporter = new OtlpExporter({
       url: `${url}/v1/traces`,
       headers,
-      resource: { "service.name": "sample" },
+      what: "spans",
+      encode: (spans) => exportRequest(spans, { "service.name": "sample" }),
       report: (event, fields) => this.reports.push({ event, ...fields }),
       // The tests flush; retries follow at once.
       limits: { gather: 3_600_000, firstWait: 1, longestWait: 1, ...limits },

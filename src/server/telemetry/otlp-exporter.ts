@@ -3,21 +3,22 @@ import { request as httpsRequest } from "node:https";
 import { setTimeout as delay } from "node:timers/promises";
 
 import { atMost, untilAborted } from "../../base/abort.ts";
-import type { SpanAttributes } from "../../base/trace.ts";
-import { type EndedSpan, exportRequest } from "./otlp-json.ts";
 
-export interface ExporterOptions {
+export interface ExporterOptions<T> {
   /** The whole address, with its path. */
   readonly url: string;
   /** Asked for with each export, so that a secret is in memory only while it is sent. */
   readonly headers: () => Promise<Readonly<Record<string, string>>>;
-  readonly resource: SpanAttributes;
+  /** The body of a request that exports these. */
+  readonly encode: (items: readonly T[]) => string;
+  /** What is exported, in reports. */
+  readonly what: "spans" | "metrics";
   readonly report: (event: string, fields: Record<string, unknown>) => void;
   readonly limits?: Partial<ExporterLimits>;
 }
 
 export interface ExporterLimits {
-  /** Spans that wait; further ones are dropped. */
+  /** Spans or snapshots of metrics that wait; further ones are dropped. */
   readonly queue: number;
   readonly batch: number;
   /** Milliseconds for which spans are gathered. */
@@ -59,13 +60,13 @@ interface Answer {
   readonly body: string;
 }
 
-/** Sends spans to a collector by OTLP over HTTP, as JSON, in batches. What it cannot send, it drops. */
-export class OtlpExporter {
-  readonly #options: ExporterOptions;
+/** Sends spans or metrics to a collector by OTLP over HTTP, as JSON, in batches. What it cannot send, it drops. */
+export class OtlpExporter<T> {
+  readonly #options: ExporterOptions<T>;
   readonly #limits: ExporterLimits;
   /** Undefined if it is not a web address: an environment variable may have any text. */
   readonly #collector: URL | undefined;
-  #queue: EndedSpan[] = [];
+  #queue: T[] = [];
   #timer: NodeJS.Timeout | undefined;
   #sending: Promise<void> | undefined;
   /** Ends the pause before the next attempt. */
@@ -79,24 +80,24 @@ export class OtlpExporter {
   #reportedAt = -Infinity;
   #reported = 0;
 
-  constructor(options: ExporterOptions) {
+  constructor(options: ExporterOptions<T>) {
     this.#options = options;
     this.#limits = { ...LIMITS, ...options.limits };
     this.#collector = webAddress(options.url);
   }
 
-  /** Spans that the collector took, and those that it never got. */
+  /** How many the collector took, and how many it never got. */
   get counts(): { readonly exported: number; readonly dropped: number } {
     return { exported: this.#exported, dropped: this.#dropped };
   }
 
-  add(span: EndedSpan): void {
+  add(item: T): void {
     const { queue, batch, gather } = this.#limits;
     if (this.#queue.length >= queue) {
-      this.#drop(1, "too many spans wait for the collector");
+      this.#drop(1, `too many ${this.#options.what} wait for the collector`);
       return;
     }
-    this.#queue.push(span);
+    this.#queue.push(item);
     if (this.#sending !== undefined) return;
     if (this.#queue.length >= batch) this.#send();
     else this.#timer ??= setTimeout(() => this.#send(), gather).unref();
@@ -143,18 +144,18 @@ export class OtlpExporter {
 
   async #sendAll(): Promise<void> {
     do {
-      const spans = this.#queue.splice(0, this.#limits.batch);
-      const problem = await this.#sendBatch(spans);
-      if (problem !== undefined) this.#drop(spans.length, problem);
+      const items = this.#queue.splice(0, this.#limits.batch);
+      const problem = await this.#sendBatch(items);
+      if (problem !== undefined) this.#drop(items.length, problem);
     } while (this.#queue.length >= this.#limits.batch);
   }
 
   /** Returns why the batch could not be sent. */
-  async #sendBatch(spans: readonly EndedSpan[]): Promise<string | undefined> {
+  async #sendBatch(items: readonly T[]): Promise<string | undefined> {
     const { attempts, firstWait, longestWait } = this.#limits;
     const collector = this.#collector;
     if (collector === undefined) return NO_ADDRESS;
-    const body = exportRequest(spans, this.#options.resource);
+    const body = this.#options.encode(items);
     const { signal } = this.#working;
     for (let attempt = 1; ; attempt++) {
       let problem: string;
@@ -162,7 +163,7 @@ export class OtlpExporter {
       try {
         const answer = await this.#post(collector, body, signal);
         if (answer.status >= 200 && answer.status < 300) {
-          this.#took(spans.length, answer.body);
+          this.#took(items.length, answer.body);
           return undefined;
         }
         problem = `the collector answered with status ${answer.status}`;
@@ -189,15 +190,16 @@ export class OtlpExporter {
     return message === "aborted" ? "the collector cut its answer off" : message;
   }
 
-  /** OTLP/HTTP § Partial Success: a collector may refuse some of the spans that it was sent. */
+  /** OTLP/HTTP § Partial Success: a collector may refuse some of what it was sent. */
   #took(count: number, body: string): void {
     let rejected = 0;
     let why = "";
     try {
       const { partialSuccess } = JSON.parse(body) as {
-        partialSuccess?: { rejectedSpans?: unknown; errorMessage?: unknown };
+        partialSuccess?: Readonly<Record<string, unknown>>;
       };
-      const refused = Number(partialSuccess?.rejectedSpans ?? 0);
+      const { rejectedSpans, rejectedDataPoints = rejectedSpans } = partialSuccess ?? {};
+      const refused = Number(rejectedDataPoints ?? 0);
       if (refused > 0) rejected = Math.min(refused, count);
       const said: unknown = partialSuccess?.errorMessage;
       if (typeof said === "string") why = said;
@@ -248,9 +250,10 @@ export class OtlpExporter {
     const now = performance.now();
     if (now - this.#reportedAt < this.#limits.reportEvery) return;
     this.#reportedAt = now;
-    const spans = this.#dropped - this.#reported;
+    const lost = this.#dropped - this.#reported;
     // Only the origin: the rest of an address may have a secret in it.
-    this.#options.report("telemetry.dropped", { spans, collector: this.#collector?.origin, why });
+    const { what, report } = this.#options;
+    report("telemetry.dropped", { [what]: lost, collector: this.#collector?.origin, why });
     this.#reported = this.#dropped;
   }
 }

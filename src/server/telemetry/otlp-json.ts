@@ -38,6 +38,55 @@ export function exportRequest(spans: readonly EndedSpan[], resource: SpanAttribu
   });
 }
 
+/** Durations of one kind of operation with the same attributes. */
+export interface DurationSeries {
+  readonly attributes: SpanAttributes;
+  /** By bound; the last one is for values above all bounds. */
+  readonly counts: readonly number[];
+  readonly sum: number;
+}
+
+/** Histograms of durations since `start`, as they are at `time`; both in milliseconds since 1970. */
+export interface DurationSnapshot {
+  readonly start: number;
+  readonly time: number;
+  readonly bounds: readonly number[];
+  readonly metrics: readonly {
+    readonly name: string;
+    readonly description: string;
+    readonly series: readonly DurationSeries[];
+  }[];
+}
+
+/** `AggregationTemporality`: what is sent counts from the start of the process. */
+const CUMULATIVE = 2;
+
+/** The body of an export of metrics. */
+export function metricsRequest(snapshot: DurationSnapshot, resource: SpanAttributes): string {
+  const { start, time, bounds, metrics } = snapshot;
+  const shaped = metrics.map(({ name, description, series }) => {
+    const dataPoints = series.map(({ attributes, counts, sum }) => ({
+      attributes: keyValues(attributes),
+      startTimeUnixNano: nanoseconds(start),
+      timeUnixNano: nanoseconds(time),
+      count: String(counts.reduce((all, count) => all + count, 0)),
+      bucketCounts: counts.map(String),
+      explicitBounds: bounds,
+      sum,
+    }));
+    const histogram = { dataPoints, aggregationTemporality: CUMULATIVE };
+    return { name, description, unit: "s", histogram };
+  });
+  return JSON.stringify({
+    resourceMetrics: [
+      {
+        resource: { attributes: keyValues(resource) },
+        scopeMetrics: [{ scope: { name: "trunkline" }, metrics: shaped }],
+      },
+    ],
+  });
+}
+
 function shapeSpan(span: EndedSpan): object {
   const { traceId, spanId, parentSpanId, traceState, name, kind, links, failure } = span;
   return {

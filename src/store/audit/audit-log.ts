@@ -161,7 +161,7 @@ export class AuditLog implements Disposable {
       json = JSON.stringify(entry);
       if (json.length >= this.#options.maxLine) {
         const left = `(${json.length} characters in all)`;
-        json = JSON.stringify({ ...entry, arguments: left });
+        json = JSON.stringify({ ...entry, arguments: left, given: undefined });
       }
     } catch (error) {
       json = JSON.stringify({ time: new Date().toISOString(), unreadable: String(error) });

@@ -1,10 +1,13 @@
 import { TrunklineError } from "../../base/errors.ts";
+import { endSpan } from "../../base/trace.ts";
 import { Notices } from "../notices.ts";
 import type { Profile, ProfileSubject } from "../profile/profile.ts";
 import type { Profiles } from "../profile/profiles.ts";
-import type { Prompt } from "../tool.ts";
+import type { ObservedRequest } from "../call-observer.ts";
+import type { Prompt, PromptResult, ResourceResult, ToolContext } from "../tool.ts";
 import { Clients } from "./clients.ts";
 import { Registry } from "./registry.ts";
+import type { KeptResults } from "./kept-results.ts";
 import { Resources } from "./resources.ts";
 import { ServerInstructions } from "./server-instructions.ts";
 import type { MissingSource, ToolSources } from "./tool-sources.ts";
@@ -20,9 +23,14 @@ export class Offer implements Required<ToolSources> {
   readonly instructions: ServerInstructions;
   #profiles: Profiles | undefined;
   readonly #sources: ToolSources[] = [];
+  #kept: Promise<KeptResults> | undefined;
 
   constructor(options: ToolboxOptions = {}) {
-    this.tools = new Toolbox({ ...options, sources: this });
+    this.tools = new Toolbox({
+      ...options,
+      sources: this,
+      keep: async (kept, context) => (await this.#keeping()).keep(kept, context),
+    });
     this.resources = new Resources(options.report);
     this.instructions = new ServerInstructions(options.approver);
   }
@@ -66,6 +74,39 @@ export class Offer implements Required<ToolSources> {
   missing(profile?: Profile): readonly MissingSource[] {
     const all = this.#sources.flatMap((each) => each.missing?.() ?? []);
     return profile === undefined ? all : all.filter(({ name }) => profile.hasServer(name));
+  }
+
+  /** Reads a resource. Undefined when nobody knows the URI. */
+  readResource(uri: string, context: ToolContext): Promise<ResourceResult | undefined> {
+    const work = (): Promise<ResourceResult | undefined> => this.resources.read(uri, context);
+    return this.#observed({ method: "resources/read", name: uri, context }, work);
+  }
+
+  getPrompt(
+    prompt: Prompt,
+    args: Readonly<Record<string, string>>,
+    context: ToolContext,
+  ): Promise<PromptResult> {
+    const { name } = prompt.definition;
+    const work = (): Promise<PromptResult> => prompt.get(args, context);
+    return this.#observed({ method: "prompts/get", name, context }, work);
+  }
+
+  #observed<T>(request: ObservedRequest, work: () => Promise<T>): Promise<T> {
+    const span = this.tools.observer?.asked?.(request);
+    if (span === undefined) return work();
+    request.context.span = span;
+    return endSpan(span, work, (result) => (result === undefined ? { error: "not_found" } : {}));
+  }
+
+  /** Few results are too large, so the code for them is loaded here. */
+  #keeping(): Promise<KeptResults> {
+    this.#kept ??= import("./kept-results.ts").then(({ KeptResults }) => {
+      const kept = new KeptResults();
+      this.resources.add(kept);
+      return kept;
+    });
+    return this.#kept;
   }
 
   /** Lists, and calls of tools that are not known yet, wait for these sources. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { skeleton } from "../tool-registry.ts";
+import { skeleton } from "./skeleton.ts";
 
 describe("skeleton()", () => {
   const alike: readonly (readonly [string, string, string])[] = [

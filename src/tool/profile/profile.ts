@@ -14,8 +14,10 @@ import {
   type ResourceProvider,
   textResult,
   type Tool,
+  type ToolOverride,
   type ToolResult,
 } from "../tool.ts";
+import { skeleton } from "../offer/skeleton.ts";
 import { OWN_SERVER } from "./own-server.ts";
 import { synonymsOf } from "./synonyms.ts";
 import { wordsOf, wordsOfQuery } from "./words.ts";
@@ -31,6 +33,39 @@ interface Patterns {
 interface NamedPatterns extends Patterns {
   /** New names by the names that `trunkline tool list` shows. */
   readonly rename?: Readonly<Record<string, string>>;
+}
+
+/** A tool as the owner wants it, as the configuration writes it. */
+export interface OverrideSettings {
+  readonly title?: string;
+  readonly description?: string;
+  readonly arguments?: Readonly<Record<string, ArgumentSettings>>;
+  readonly result?: ResultSettings;
+}
+
+export interface ArgumentSettings {
+  readonly description?: string;
+  /** Sent where the caller gives none. */
+  readonly default?: unknown;
+  /** Always sent; the caller neither sees nor gives it. */
+  readonly fixed?: unknown;
+  /** The caller neither sees nor gives it. */
+  readonly hidden?: boolean;
+}
+
+interface ResultSettings {
+  /** Paths of names with dots between them; lists are walked through, and `*` stands for any name. */
+  readonly keep?: readonly string[];
+  readonly drop?: readonly string[];
+  /** Items of each list. */
+  readonly items?: number;
+  /** Bytes; what is larger is kept for the caller to read, and summed up. */
+  readonly most?: number;
+}
+
+interface ToolPatterns extends NamedPatterns {
+  /** What is made of tools, by the names that `trunkline tool list` shows, or `SERVER/NAME`. */
+  readonly change?: Readonly<Record<string, OverrideSettings>>;
 }
 
 interface ProfileRate {
@@ -51,7 +86,7 @@ export interface ProfileSettings {
     readonly projects?: readonly string[];
   };
   readonly servers?: Patterns;
-  readonly tools?: NamedPatterns;
+  readonly tools?: ToolPatterns;
   readonly prompts?: NamedPatterns;
   /** By URI. */
   readonly resources?: Patterns;
@@ -96,8 +131,14 @@ export class Profile {
   readonly #resources: Filter;
   readonly #rates: readonly (readonly [(tool: string) => boolean, RateLimiter])[];
   readonly #shown = new WeakMap<Tool, Tool>();
+  readonly #overrides: ReadonlyMap<string, ToolOverride> | undefined;
 
-  constructor(name: string, settings: ProfileSettings, problem?: string) {
+  constructor(
+    name: string,
+    settings: ProfileSettings,
+    overrides?: ReadonlyMap<string, ToolOverride>,
+    problem?: string,
+  ) {
     const { policy, servers, tools, prompts, resources, rates = [] } = settings;
     this.name = name;
     this.problem = problem;
@@ -108,6 +149,7 @@ export class Profile {
     this.#prompts = new Filter(prompts);
     this.#resources = new Filter(resources);
     this.toolNames = new Renaming(tools?.rename);
+    this.#overrides = overrides;
     this.promptNames = new Renaming(prompts?.rename);
     if (policy !== undefined) {
       this.policy = new Policy({ default: policy.default ?? "allow", rules: policy.rules ?? [] });
@@ -129,6 +171,33 @@ export class Profile {
     if (folder === undefined) return false;
     const real = realPath(folder);
     return projects.some((project) => isInside(real, realPath(project)));
+  }
+
+  /** Whether it changes any tool. */
+  get hasOverrides(): boolean {
+    return this.#overrides !== undefined;
+  }
+
+  /**
+   * What it makes of a tool. The name here changes with the other servers, so that at the tool's own server
+   * counts, too: what is hidden stays hidden.
+   */
+  overrideOf({ definition: { name }, source }: Pick<Tool, "definition" | "source">) {
+    const all = this.#overrides;
+    if (all === undefined) return undefined;
+    if (source === undefined) return all.get(name);
+    return all.get(`${source.server}/${source.name}`) ?? all.get(name) ?? all.get(source.name);
+  }
+
+  /** Why a tool is not offered, although it would be: what is made of it does not fit it. */
+  suspension(tool: Tool): string | undefined {
+    const misfit = this.overrideOf(tool)?.misfit(tool.definition);
+    if (misfit === undefined) return undefined;
+    const name = visibleLine(tool.definition.name);
+    return (
+      `'${name}' is suspended: the profile '${this.name}' changes it, but ${visibleLine(misfit)}. ` +
+      `A person can compare both with \`trunkline tool diff ${name}\`.`
+    );
   }
 
   hasServer(server: string = OWN_SERVER): boolean {
@@ -158,7 +227,7 @@ export class Profile {
   }
 
   async hasResourceOf(provider: ResourceProvider, uri: string): Promise<boolean> {
-    return this.hasResource(uri, await provider.serverOf?.(uri));
+    return provider.isCallers === true || this.hasResource(uri, await provider.serverOf?.(uri));
   }
 
   /** Those of a provider's resources, or templates, that are shown. */
@@ -172,12 +241,15 @@ export class Profile {
     return shown;
   }
 
-  /** A tool under the name that it has for the client. */
+  /** A tool as it is for the client. */
   shown(tool: Tool): Tool {
     const name = this.toolNames.shown(tool.definition.name);
-    if (name === tool.definition.name) return tool;
-    const rename = (): Tool => ({ ...tool, definition: { ...tool.definition, name } });
-    return this.#shown.getOrInsertComputed(tool, rename);
+    const override = this.overrideOf(tool);
+    if (name === tool.definition.name && override === undefined) return tool;
+    return this.#shown.getOrInsertComputed(tool, () => {
+      const definition = override?.shown(tool.definition) ?? tool.definition;
+      return { ...tool, definition: { ...definition, name } };
+    });
   }
 
   /** Counts a call. Milliseconds until it may be made, 0 where it may be now. */
@@ -571,17 +643,23 @@ const LONGEST_TEXT = 2_000;
 
 /**
  * Names that something has for a client. A new name belongs to the first that gets it: whatever else
- * has that name is not offered, so that a call can mean only one thing.
+ * has that name, or one that looks like it, is not offered, so that a call can mean only one thing.
  */
 export class Renaming {
   readonly #shown: ReadonlyMap<string, string>;
   readonly #real = new Map<string, string>();
+  /** By how they look. */
+  readonly #looks = new Map<string, string>();
 
   /** `rename` has the new names by the real ones. */
   constructor(rename: Readonly<Record<string, string>> = {}) {
     this.#shown = new Map(Object.entries(rename));
     for (const [real, shown] of this.#shown) {
-      if (!this.#real.has(shown)) this.#real.set(shown, real);
+      const looks = skeleton(shown);
+      if (!this.#real.has(shown) && !this.#looks.has(looks)) {
+        this.#real.set(shown, real);
+        this.#looks.set(looks, real);
+      }
     }
   }
 
@@ -597,6 +675,8 @@ export class Renaming {
 
   /** Whether it is offered under any name. */
   isShown(real: string): boolean {
-    return this.real(this.shown(real)) === real;
+    const shown = this.shown(real);
+    if (this.real(shown) !== real) return false;
+    return this.#looks.size === 0 || (this.#looks.get(skeleton(shown)) ?? real) === real;
   }
 }

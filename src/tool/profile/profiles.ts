@@ -1,3 +1,5 @@
+import type { ToolOverride } from "../tool.ts";
+import { Override } from "./override.ts";
 import { Profile, type ProfileSettings, type ProfileSubject } from "./profile.ts";
 
 /** The configured profiles, in their order. */
@@ -7,7 +9,7 @@ export class Profiles {
 
   constructor(table: Readonly<Record<string, ProfileSettings>>) {
     const entries = Object.entries(table);
-    this.#all = new Map(entries.map(([name, settings]) => [name, new Profile(name, settings)]));
+    this.#all = new Map(entries.map(([name, settings]) => [name, profileOf(name, settings)]));
   }
 
   get names(): readonly string[] {
@@ -34,7 +36,17 @@ export class Profiles {
     const problem =
       `There is no profile '${name}' in the configuration, so nothing is offered. ` +
       `Add it to \`profiles\`, or use one of: ${this.names.join(", ") || "none"}`;
-    const make = (): Profile => new Profile(name, { servers: { allow: [] } }, problem);
+    const make = (): Profile => new Profile(name, { servers: { allow: [] } }, undefined, problem);
     return this.#missing.getOrInsertComputed(name, make);
   }
+}
+
+/** A profile, with what it makes of tools. */
+export function profileOf(name: string, settings: ProfileSettings): Profile {
+  const changes = Object.entries(settings.tools?.change ?? {});
+  if (changes.length === 0) return new Profile(name, settings);
+  const overrides = changes.map(([tool, change]): [string, ToolOverride] => {
+    return [tool, new Override(change)];
+  });
+  return new Profile(name, settings, new Map(overrides));
 }

@@ -16,6 +16,8 @@ import { toolPolicy } from "../../config/tool-policy.ts";
 import { followConfig, type LiveConfig, type Reloading } from "../../config/follow-config.ts";
 import type { AppContext } from "../../config/app-context.ts";
 import { profilesOf } from "../../config/profiles-of.ts";
+import { openToolHooks } from "../../hooks/open/open-tool-hooks.ts";
+import type { ToolHooks } from "../../hooks/open/tool-hooks.ts";
 import { watchFiles } from "../../config/watch-files.ts";
 
 export interface OpenOfferOptions {
@@ -69,6 +71,9 @@ class ConfiguredOffer implements OpenedOffer {
   #isOver = false;
   /** What decides on the lists of clients, as text. */
   #shown: string;
+  /** The settings of the gateway's hooks, as text. */
+  #hooked = "{}";
+  #hooks: ToolHooks | undefined;
 
   constructor(app: AppContext, options: OpenOfferOptions) {
     this.offer = options.offer ?? new Offer(options.toolbox);
@@ -99,10 +104,12 @@ class ConfiguredOffer implements OpenedOffer {
   async open(): Promise<void> {
     const { reloading } = this.#options;
     if (Object.keys(this.#table).length > 0) await this.#opened();
-    const { log } = this.#app;
+    const { log, config } = this.#app;
+    await this.#applyHooks(config);
     this.#ends.push(
-      followConfig(reloading, log, (config) => {
+      followConfig(reloading, log, async (config) => {
         this.offer.tools.policy = new Policy(toolPolicy(config));
+        await this.#applyHooks(config);
         return this.#applyProfiles(config);
       }),
       followConfig(reloading, log, ({ mcpServers }) => this.#configure(enabledServers(mcpServers))),
@@ -114,6 +121,19 @@ class ConfiguredOffer implements OpenedOffer {
     for (const end of this.#ends) end();
     await this.#configuring?.catch(() => {});
     await this.#upstreams?.[Symbol.asyncDispose]();
+    await this.#hooks?.[Symbol.asyncDispose]();
+  }
+
+  /** Hooks that have not changed go on, with what they have counted. */
+  async #applyHooks(config: Pick<LiveConfig, "toolHooks">): Promise<void> {
+    const settings = JSON.stringify(config.toolHooks);
+    if (settings === this.#hooked) return;
+    this.#hooked = settings;
+    const before = this.#hooks;
+    const { tools } = this.offer;
+    this.#hooks = await openToolHooks(this.#app, config, tools.audit);
+    tools.hooks = this.#hooks;
+    await before?.[Symbol.asyncDispose]();
   }
 
   /** Clients see other lists with another policy, and with other profiles. */

@@ -425,7 +425,7 @@ function serveLists(door: McpDoor): Route<Connection>[] {
       (request) =>
         inRounds(door, request, "resources/read", async (context) => {
           const { uri } = request.params;
-          const result = await offer.resources.read(uri, context);
+          const result = await offer.readResource(uri, context);
           if (result !== undefined) return result;
           const { code } = request.client.codec.resourceNotFound;
           throw new RpcError(code, `Resource not found: ${uri}`, { uri });
@@ -465,7 +465,7 @@ function serveLists(door: McpDoor): Route<Connection>[] {
             `'params.arguments.${missing.name}' is missing`,
           );
         }
-        return prompt.get(args, context);
+        return offer.getPrompt(prompt, args, context);
       }),
     ),
     door.serve(METHODS.complete, async (request) => {

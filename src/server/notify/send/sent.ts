@@ -1,4 +1,4 @@
-import type { PostResult } from "./post.ts";
+import type { PostResult } from "../../../base/post.ts";
 
 /** The result of an attempt to send. "retry" is attempted again later. */
 export interface SendResult {

@@ -1,7 +1,7 @@
 import type { IncomingMessage, RequestOptions } from "node:http";
 
-import { TrunklineError } from "../../../base/errors.ts";
-import { clientFor, publicLookup, refusePrivate } from "../../../base/public-lookup.ts";
+import { TrunklineError } from "./errors.ts";
+import { clientFor, publicLookup, refusePrivate } from "./public-lookup.ts";
 
 export interface PostOptions {
   readonly headers: Readonly<Record<string, string>>;
@@ -11,20 +11,24 @@ export interface PostOptions {
   /** Addresses of this machine and of private networks are reached, too. */
   readonly allowPrivate: boolean;
   readonly signal: AbortSignal;
+  /** Bytes of the answer's body that are read; none when left out. */
+  readonly most?: number;
 }
 
 export interface PostResult {
   readonly status: number;
   /** Milliseconds that the server asks to wait. */
   readonly retryAfter: number | undefined;
+  /** Undefined where it was not to be read, or is longer than what may be read. */
+  readonly body?: string | undefined;
 }
 
 /**
- * Sends a POST and reads the status. Redirects are not followed, and an address is checked when the
+ * Sends a POST and reads the status, and the body where that is wanted. Redirects are not followed, and an address is checked when the
  * connection is made, since a name may resolve to another one by then.
  */
 export async function post(url: URL, options: PostOptions): Promise<PostResult> {
-  const { headers, body, timeout, allowPrivate, signal } = options;
+  const { headers, body, timeout, allowPrivate, signal, most = 0 } = options;
   const limit = AbortSignal.timeout(timeout);
   const request: RequestOptions = {
     method: "POST",
@@ -40,10 +44,11 @@ export async function post(url: URL, options: PostOptions): Promise<PostResult> 
     const answer = await new Promise<IncomingMessage>((resolve, reject) => {
       begin(url, request, resolve).on("error", reject).end(body);
     });
-    // Only the status counts. Reading on would let the server keep the connection.
-    answer.destroy();
     const { statusCode: status = 0, headers: answered } = answer;
-    return { status, retryAfter: waitOf(answered["retry-after"]) };
+    const read = most === 0 ? undefined : await bodyOf(answer, most);
+    // Reading on would let the server keep the connection.
+    answer.destroy();
+    return { status, retryAfter: waitOf(answered["retry-after"]), body: read };
   } catch (cause) {
     const why = limit.aborted
       ? `it did not answer within ${timeout / 1000} s`
@@ -54,8 +59,18 @@ export async function post(url: URL, options: PostOptions): Promise<PostResult> 
   }
 }
 
+async function bodyOf(answer: IncomingMessage, most: number): Promise<string | undefined> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of answer) {
+    chunks.push(chunk as Buffer);
+    if ((size += (chunk as Buffer).length) > most) return undefined;
+  }
+  return Buffer.concat(chunks).toString();
+}
+
 function privateAddress(address: string): Error {
-  const next = "Set `allowPrivate` of the notification to allow it";
+  const next = "Set its `allowPrivate` to allow it";
   return new Error(`${address} is an address of this machine or of a private network. ${next}`);
 }
 
