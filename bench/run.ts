@@ -12,6 +12,7 @@ import { fillMeasured, limitsTable } from "./harness/limits-table.ts";
 import { type Report, reportOf } from "./harness/report.ts";
 import { renderReport } from "./harness/table.ts";
 import { idleMemory } from "./idle-memory.ts";
+import { manyServersCalled, manyServersListed } from "./many-servers.ts";
 import { mcpHttp } from "./mcp-http.ts";
 import { mcpStdio } from "./mcp-stdio.ts";
 import { parseOptions } from "./options.ts";
@@ -22,6 +23,8 @@ const BENCHES = [
   coldStart,
   mcpStdio,
   mcpHttp,
+  manyServersCalled,
+  manyServersListed,
   acpUpdates,
   bus,
   userWaits,

@@ -1,7 +1,6 @@
 import { onAbort } from "../base/abort.ts";
 import { Deadline } from "../base/limit/deadline.ts";
 import { TrunklineError } from "../base/errors.ts";
-import type { LogLevel } from "../base/log.ts";
 import type { Span } from "../base/trace.ts";
 import type { Caller, Project, Question, Tool, ToolContext, ToolResult } from "./tool.ts";
 import type { ObservedCall } from "./call-observer.ts";
@@ -32,6 +31,7 @@ export class LimitedContext implements ToolContext {
   readonly session?: string;
   readonly folder?: string | undefined;
   readonly roots?: NonNullable<ToolContext["roots"]>;
+  readonly extensions: ToolContext["extensions"];
   readonly project?: Project | undefined;
   span: Span | undefined;
   readonly meta: Readonly<Record<string, unknown>>;
@@ -54,6 +54,7 @@ export class LimitedContext implements ToolContext {
     this.folder = folder;
     this.project = project;
     this.span = context.span;
+    this.extensions = context.extensions;
     if (context.roots !== undefined) this.roots = async () => context.roots?.();
     this.meta = meta;
     if (context.piece !== undefined) {
@@ -84,13 +85,13 @@ export class LimitedContext implements ToolContext {
     this.#deadline.stop();
   }
 
-  progress(done: number, total?: number, message?: string): void {
+  progress(...progress: Parameters<ToolContext["progress"]>): void {
     this.#deadline.restart();
-    this.#context.progress(done, total, message);
+    this.#context.progress(...progress);
   }
 
-  log(level: LogLevel, data: unknown, logger?: string): void {
-    this.#context.log(level, data, logger);
+  log(...message: Parameters<ToolContext["log"]>): void {
+    this.#context.log(...message);
   }
 
   remoteTask(taskId: string): void {

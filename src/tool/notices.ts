@@ -1,5 +1,6 @@
 import type { LogLevel } from "../base/log.ts";
 import type { Scope } from "../base/principal.ts";
+import type { MessageDetails } from "./tool.ts";
 
 /** A message for people that belongs to no call. */
 export interface Notice {
@@ -7,6 +8,7 @@ export interface Notice {
   readonly data: unknown;
   /** The part of the program that posts it. */
   readonly logger: string;
+  readonly more?: MessageDetails;
   /** The other server that it comes from, or is about. */
   readonly server?: string;
   /** A sentence for people, where `data` is for programs. */

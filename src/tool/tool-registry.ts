@@ -73,9 +73,9 @@ export class ToolRegistry {
   }
 
   /** Whether a person has approved it as it is now. */
-  async vouchesFor({ definition }: Tool, { server, name }: ToolSource): Promise<boolean> {
+  async vouchesFor(tool: Tool, source: ToolSource): Promise<boolean> {
     await this.#approver?.ready?.();
-    return this.#approver?.vouches(server, { ...definition, name }) ?? false;
+    return this.#approver?.vouches(source.server, describedThere(tool, source)) ?? false;
   }
 
   #put(tool: Tool): () => void {
@@ -101,11 +101,11 @@ export class ToolRegistry {
   }
 
   /** Why it is held; undefined where it is not. */
-  #judge(tool: Tool, { server, name }: ToolSource): Verdict {
+  #judge(tool: Tool, source: ToolSource): Verdict {
     const approver = this.#approver;
     if (approver === undefined) return undefined;
-    // By the name at its server: the name here may change with the other servers.
-    const described = { ...tool.definition, name };
+    const { server, name } = source;
+    const described = describedThere(tool, source);
     if (approver.judge(server, described) === "held") return { why: approver.why(server, name) };
     const like = this.#likeOf(tool, server);
     const isHeld = like !== undefined && !approver.vouches(server, described);
@@ -134,6 +134,11 @@ export class ToolRegistry {
     this.#unsorted.clear();
     return this.#alike.get(skeleton(definition.name)) ?? new Set();
   }
+}
+
+/** The tool as at its server: its name here, and its addresses, may change with the other servers. */
+function describedThere({ definition }: Tool, { name, described }: ToolSource): ToolDefinition {
+  return { ...(described ?? definition), name };
 }
 
 /** Says whether another server's tool may be offered as that server describes it now. */

@@ -45,6 +45,8 @@ export interface ToolSource {
   /** The name that the configuration gives the server. */
   readonly server: string;
   readonly name: string;
+  /** The tool as the server describes it, where what is shown differs from that in more than its name. */
+  readonly described?: ToolDefinition;
 }
 
 /** A task that another server made of a call. */
@@ -136,6 +138,13 @@ export interface Question {
   readonly params?: Readonly<Record<string, unknown>>;
 }
 
+/** What another server's message has beside what all doors know. */
+export interface MessageDetails {
+  /** Its level by RFC 5424, which has more of them than we have. */
+  readonly level?: unknown;
+  readonly _meta?: Readonly<Record<string, unknown>>;
+}
+
 /** What a tool may do while it runs. */
 export interface ToolContext {
   readonly caller: Caller;
@@ -152,12 +161,15 @@ export interface ToolContext {
   span?: Span | undefined;
   /** The call is answered before the tool is done. */
   readonly isTask?: boolean;
+  /** The extensions that the caller's side has announced, of those that are passed on. */
+  readonly extensions?: Readonly<Record<string, unknown>> | undefined;
   /** Aborted when the caller cancels, the time is up or the connection dies. */
   readonly signal: AbortSignal;
   /** What came beside the arguments, as it came. */
   readonly meta: Readonly<Record<string, unknown>>;
-  progress(done: number, total?: number, message?: string): void;
-  log(level: LogLevel, data: unknown, logger?: string): void;
+  /** `more` is what only programs of MCP know of the message. */
+  progress(done: number, total?: number, message?: string, more?: MessageDetails): void;
+  log(level: LogLevel, data: unknown, logger?: string, more?: MessageDetails): void;
   /** Sends a part of the answer ahead of the rest. Only set if the caller wants parts. */
   piece?(data: Uint8Array, contentType: string): Promise<void>;
   /** Whether the caller's side can be asked this. */
@@ -206,6 +218,18 @@ export function lostTask({ tool, server }: RemoteTask): ToolFault {
     INTERRUPTED,
     `Trunkline was restarted while the task was working, and ${why}.`,
   );
+}
+
+/** MCP Apps, as clients and servers announce it. */
+export const APPS_EXTENSION = "io.modelcontextprotocol/ui";
+/** SEP-2640: skills of servers, as `ResourceProvider` has them. */
+export const SKILLS_EXTENSION = "io.modelcontextprotocol/skills";
+
+/** Whether a tool is for the pages of its server, which call it: no model gets it (MCP Apps). */
+export function isForApps({ definition: { _meta } }: Pick<Tool, "definition">): boolean {
+  const { ui } = (_meta ?? {}) as { readonly ui?: { readonly visibility?: unknown } | null };
+  const visibility = ui?.visibility;
+  return Array.isArray(visibility) && !visibility.includes("model");
 }
 
 /** An answer of one text. */
@@ -451,6 +475,14 @@ export interface ResourceTemplateDefinition {
 
 export type ResourceContents = { readonly uri: string } & Readonly<Record<string, unknown>>;
 
+export interface ServerExtensions {
+  readonly server: string;
+  readonly extensions: Readonly<Record<string, unknown>>;
+}
+
+/** A skill, as its server describes it. */
+export type Skill = { readonly uri: string } & Readonly<Record<string, unknown>>;
+
 export interface ResourceResult {
   readonly contents: readonly ResourceContents[];
   readonly [member: string]: unknown;
@@ -469,8 +501,18 @@ export interface ResourceProvider {
   /** Undefined when this provider does not know the URI. */
   read(uri: string, context: ToolContext): Promise<ResourceResult | undefined>;
   complete?(uri: string, argument: CompletionArgument): Promise<Completion | undefined>;
-  /** The other server that a URI, or a template as it is written, belongs to; ours belong to none. */
-  serverOf?(uri: string): Promise<string | undefined>;
+  /** The extensions that other servers have, of those that are passed on. */
+  extensions?(): readonly ServerExtensions[];
+  /** Skills (SEP-2640): folders of instructions that a model reads when it needs them. */
+  skills?(context: ToolContext): Promise<readonly Skill[]>;
+  /** Asks about a resource by a method of an extension. Undefined when this provider does not know it. */
+  askAbout?(
+    uri: string,
+    question: Question,
+    context: ToolContext,
+  ): Promise<Readonly<Record<string, unknown>> | undefined>;
+  /** Where a resource, or a template, is and its URI there; undefined for ours. */
+  sourceOf?(uri: string): Promise<ToolSource | undefined>;
   /** Somebody watches the URI, or nobody does any more. */
   watch?(uri: string): void;
   unwatch?(uri: string): void;
@@ -481,12 +523,14 @@ export interface CompletionArgument {
   readonly name: string;
   readonly value: string;
   readonly context?: Readonly<Record<string, string>>;
+  readonly _meta?: Readonly<Record<string, unknown>>;
 }
 
 export interface Completion {
   readonly values: readonly string[];
   readonly total?: number;
   readonly hasMore?: boolean;
+  readonly _meta?: Readonly<Record<string, unknown>>;
 }
 
 /** A text that a person starts from, with blanks to fill in. */

@@ -25,6 +25,8 @@ import {
   type ToolContext,
   FAULT_META,
   INVALID_ARGUMENTS,
+  APPS_EXTENSION,
+  isForApps,
   type Arguments,
   CannotAsk,
   errorResult,
@@ -44,6 +46,9 @@ import { argumentProblem } from "./schema/plain-schema.ts";
 import type { Profile } from "./profile/profile.ts";
 import { LARGEST_QUESTION } from "../base/limit/limits.ts";
 import { maskWords } from "../base/text/mask.ts";
+
+/** For whom tools are listed. */
+type ListingContext = Pick<ToolContext, "caller" | "project" | "profile" | "extensions">;
 
 /** A call that is being made. */
 interface StartedCall extends ObservedCall {
@@ -121,13 +126,22 @@ export class Toolbox {
   }
 
   /** The tools that a caller sees: without those that the policy always denies it. */
-  listFor(context: Pick<ToolContext, "caller" | "project" | "profile">): readonly Tool[] {
-    const tools = this.visibleTo(context);
-    return context.profile?.search?.list(tools) ?? tools;
+  listFor(context: ListingContext): readonly Tool[] {
+    const { profile, extensions } = context;
+    if (profile?.search !== undefined) return profile.search.list(this.visibleTo(context));
+    // A client that shows apps keeps their tools from its model itself.
+    return extensions?.[APPS_EXTENSION] === undefined
+      ? this.visibleTo(context)
+      : this.#all(context);
   }
 
-  /** The same, before a profile with `search` replaces them by its two tools. */
-  visibleTo(context: Pick<ToolContext, "caller" | "project" | "profile">): readonly Tool[] {
+  /** What a model may see, before a profile with `search` replaces it by its two tools. */
+  visibleTo(context: ListingContext): readonly Tool[] {
+    const all = this.#all(context);
+    return all.some(isForApps) ? all.filter((tool) => !isForApps(tool)) : all;
+  }
+
+  #all(context: ListingContext): readonly Tool[] {
     return visibleTools(this.policy, this.list(context.caller.principal), context);
   }
 
@@ -179,7 +193,12 @@ export class Toolbox {
       // Whoever may list tools may search for them: no policy decides on that.
       found: (work) => this.#settle(this.#begun(name, args, context, undefined), work),
       // Policy, schema and record are those of the tool that is meant.
-      call: (...meant) => this.#call(...meant, context),
+      call: (meant, given) => {
+        const tool = this.get(meant, context.profile);
+        if (tool === undefined || !isForApps(tool)) return this.#call(meant, given, context);
+        const call = this.#begun(tool.definition.name, given, context, tool);
+        return this.#refuse(call, `'${meant}' is for apps of its server, not for models`);
+      },
     });
     return Promise.resolve(answer ?? this.#call(name, args, context));
   }

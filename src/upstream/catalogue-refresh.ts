@@ -1,5 +1,6 @@
 import { STANDARD } from "../rpc/codes.ts";
 import { RpcError } from "../rpc/rpc-error.ts";
+import { routedOf } from "../protocol/mcp/meta.ts";
 import type { McpClient } from "../protocol/mcp/connect/connect.ts";
 import { type Catalogue, type CatalogueKind, EMPTY_CATALOGUE } from "./catalogue.ts";
 
@@ -180,6 +181,8 @@ async function ask(
         tools,
         noTools: tools.length === 0 ? client.whyNoTools : undefined,
         hasTasks: client.hasTasks,
+        hasResources: client.capabilities.resources !== undefined,
+        extensions: routedOf(client.capabilities),
         // Named also where there are none, so that those of before are forgotten.
         instructions: client.instructions?.slice(0, LONGEST_INSTRUCTIONS),
       };

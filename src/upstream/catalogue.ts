@@ -21,6 +21,10 @@ export interface Catalogue {
   readonly prompts: Entries;
   readonly resources: Entries;
   readonly templates: Entries;
+  /** Whether it has any, also such as are in no list. Known with its tools. */
+  readonly hasResources?: boolean;
+  /** The extensions that it has, and that we pass on, with its settings for them. */
+  readonly extensions?: Readonly<Record<string, unknown>>;
   /** Lists that have not come yet. They are empty here, and the server may have some. */
   readonly unknown?: readonly CatalogueKind[];
 }
@@ -47,7 +51,7 @@ export interface Remembered {
 }
 
 /** Of the file's form. */
-const VERSION = 3;
+const VERSION = 4;
 
 interface Saved extends Remembered {
   readonly version: typeof VERSION;

@@ -30,10 +30,10 @@ describe("Upstreams forward messages of a server outside of calls", () => {
     server?.notify(MESSAGE, { level: "critical", data: "fire" });
     await picky.until((client) => client.told(MESSAGE).length === 1);
     assert.deepEqual(told(wants, MESSAGE), [
-      { level: "info", logger: "my a/db", data: { code: 1 } },
-      { level: "error", logger: "my a", data: "fire" },
+      { level: "notice", logger: "my a/db", data: { code: 1 } },
+      { level: "critical", logger: "my a", data: "fire" },
     ]);
-    assert.deepEqual(told(picky, MESSAGE), [{ level: "error", logger: "my a", data: "fire" }]);
+    assert.deepEqual(told(picky, MESSAGE), [{ level: "critical", logger: "my a", data: "fire" }]);
     await modern.request("tools/list");
     assert.deepEqual([...told(silent, MESSAGE), ...told(modern, MESSAGE)], []);
   });

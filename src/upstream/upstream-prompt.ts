@@ -1,12 +1,19 @@
 import type { McpClient } from "../protocol/mcp/connect/connect.ts";
 import { tracedHop } from "../tool/traced-hop.ts";
 import type { Completion, CompletionArgument, Prompt, PromptResult } from "../tool/tool.ts";
+import { metaMember } from "../protocol/mcp/meta.ts";
+import type { ResourceAddresses } from "./resource-addresses.ts";
 import type { Upstream } from "./upstream.ts";
 
 type Entry = Readonly<Record<string, unknown>>;
 
 /** A prompt of an upstream, under the name that it has here. */
-export function upstreamPrompt(upstream: Upstream, entry: Entry, name: string): Prompt {
+export function upstreamPrompt(
+  upstream: Upstream,
+  entry: Entry,
+  name: string,
+  addresses: ResourceAddresses,
+): Prompt {
   const original = String(entry.name);
   return {
     definition: { ...entry, name },
@@ -17,8 +24,10 @@ export function upstreamPrompt(upstream: Upstream, entry: Entry, name: string): 
         "gen_ai.prompt.name": original,
         "trunkline.server": upstream.name,
       };
-      const work = (client: McpClient): Promise<PromptResult> =>
-        client.getPrompt(original, args, context) as unknown as Promise<PromptResult>;
+      const work = async (client: McpClient): Promise<PromptResult> => {
+        const result = await client.getPrompt(original, args, context);
+        return addresses.promptResult(upstream.name, result as unknown as PromptResult);
+      };
       return tracedHop(context, attributes, () => upstream.for(context).use(work, true));
     },
     complete: (argument) => completion(upstream, { type: "ref/prompt", name: original }, argument),
@@ -29,14 +38,17 @@ export function upstreamPrompt(upstream: Upstream, entry: Entry, name: string): 
 export async function completion(
   upstream: Upstream,
   ref: Entry,
-  { name, value, context }: CompletionArgument,
+  { name, value, context, _meta }: CompletionArgument,
 ): Promise<Completion | undefined> {
   const params = {
     ref,
     argument: { name, value },
     ...(context === undefined ? {} : { context: { arguments: context } }),
+    ...(_meta === undefined ? {} : { _meta }),
   };
   const result = await upstream.use((client) => client.complete(params), true);
   const { completion: found } = result as { completion?: Partial<Completion> };
-  return Array.isArray(found?.values) ? (found as Completion) : undefined;
+  return Array.isArray(found?.values)
+    ? ({ ...found, ...metaMember(result) } as Completion)
+    : undefined;
 }

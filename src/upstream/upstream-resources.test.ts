@@ -44,6 +44,39 @@ describe("A hostile upstream", () => {
     assert.ok(process.cpuUsage(before).user < 5_000_000);
   });
 
+  it("cannot delay the answers of another that names many resources", async () => {
+    const uriTemplate = `x://${"{+a}a".repeat(300)}!`;
+    const links = Array.from({ length: 1_000 }, (_, each) => ({
+      type: "resource_link",
+      name: "link",
+      uri: `x://${"a".repeat(200)}/${each}`,
+    }));
+    const scripts = new Scripts({
+      hostile: {
+        ...LEGACY,
+        initialize: () => ({
+          protocolVersion: "2025-11-25",
+          capabilities: { tools: {}, resources: {} },
+        }),
+        "resources/list": () => ({ resources: [] }),
+        "resources/templates/list": () => ({
+          resourceTemplates: Array.from({ length: 100 }, (_, each) => ({
+            uriTemplate: `${uriTemplate}${each}`,
+          })),
+        }),
+      },
+      calm: { ...CALM, "tools/call": () => ({ content: links }) },
+    });
+    await using app = new AppWithUpstreams({ open: scripts.open, limits: QUICK });
+    await app.configure({ hostile: { command: "hostile" }, calm: { command: "calm" } });
+    await app.offer.resources.templates();
+    const before = process.cpuUsage();
+    const { content } = await app.offer.tools.call("calm", {}, new SampleContext());
+    assert.deepEqual(content, links);
+    // Microseconds of this process's own work: a busy machine makes no difference.
+    assert.ok(process.cpuUsage(before).user < 5_000_000);
+  });
+
   it("cannot delay everybody with a long list, of which a profile shows a part", async () => {
     const all = Array.from({ length: 10_000 }, (_, each) => ({
       uri: `x://${"a".repeat(200)}/${each}`,

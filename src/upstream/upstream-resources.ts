@@ -6,164 +6,257 @@ import {
   type ResourceProvider,
   type ResourceResult,
   type ResourceTemplateDefinition,
+  type Question,
+  type ServerExtensions,
+  type Skill,
+  SKILLS_EXTENSION,
   type ToolContext,
   ToolFault,
+  type ToolSource,
 } from "../tool/tool.ts";
 import { tracedHop } from "../tool/traced-hop.ts";
-import type { Catalogue } from "./catalogue.ts";
+import { isObject } from "../base/check.ts";
+import type { McpClient } from "../protocol/mcp/connect/connect.ts";
+import type { JsonObject } from "../protocol/mcp/json-object.ts";
+import { type ServerText, SKILL_PREFIX } from "../tool/offer/server-instructions.ts";
+import { type ResourceAddresses, withoutServer } from "./resource-addresses.ts";
 import type { Upstream } from "./upstream.ts";
 import { completion } from "./upstream-prompt.ts";
 
+/** A resource at its upstream. */
+interface FoundResource {
+  readonly upstream: Upstream;
+  /** Its URI there. */
+  readonly uri: string;
+}
+
 /**
- * The resources of all upstreams. A URI belongs to the first upstream that lists it, else to the
- * first whose template fits, else to the first that lists others of its scheme.
+ * The resources of all upstreams. A URI belongs to the upstream that names it, else to the first whose
+ * template fits, else to the only one that has resources. It is never guessed by its scheme.
  */
 export class UpstreamResources implements ResourceProvider {
   readonly #upstreams: () => readonly Upstream[];
+  readonly #addresses: ResourceAddresses;
   readonly #known: () => Promise<void>;
-  /** What is subscribed to, and at which upstream; at none while no upstream has it. */
-  readonly #watched = new Map<string, Upstream | undefined>();
+  readonly #isApproved: (text: ServerText) => boolean;
+  /** What is subscribed to, and where; nowhere while no upstream has it. */
+  readonly #watched = new Map<string, FoundResource | undefined>();
 
   /** `known` waits for upstreams that were never seen before. */
-  constructor(upstreams: () => readonly Upstream[], known: () => Promise<void>) {
+  constructor(
+    upstreams: () => readonly Upstream[],
+    addresses: ResourceAddresses,
+    known: () => Promise<void>,
+    isApproved: (text: ServerText) => boolean,
+  ) {
+    this.#isApproved = isApproved;
     this.#upstreams = upstreams;
+    this.#addresses = addresses;
     this.#known = known;
   }
 
   async list(): Promise<readonly ResourceDefinition[]> {
-    await this.#known();
-    return firstOfEach(this.#upstreams(), "resources", "uri") as unknown as ResourceDefinition[];
+    return (await this.#list("resources", "uri")) as unknown as ResourceDefinition[];
   }
 
   async templates(): Promise<readonly ResourceTemplateDefinition[]> {
-    await this.#known();
-    const all = firstOfEach(this.#upstreams(), "templates", "uriTemplate");
-    return all as unknown as ResourceTemplateDefinition[];
+    return (await this.#list(
+      "templates",
+      "uriTemplate",
+    )) as unknown as ResourceTemplateDefinition[];
   }
 
   async read(uri: string, context: ToolContext): Promise<ResourceResult | undefined> {
     await this.#known();
-    const owner = this.#ownerOf(uri);
-    if (owner === undefined) return undefined;
+    const found = this.#find(uri);
+    if (found === undefined) return undefined;
     try {
-      const instance = owner.for(context);
+      const { upstream, uri: original } = found;
+      const instance = upstream.for(context);
       const attributes = {
         "mcp.method.name": "resources/read",
         "mcp.resource.uri": uri,
-        "trunkline.server": owner.name,
+        "trunkline.server": upstream.name,
       };
       const result = await tracedHop(context, attributes, () => {
-        return instance.use((client) => client.readResource(uri, context), true);
+        return instance.use((client) => client.readResource(original, context), true);
       });
-      const { contents } = result;
-      return { ...result, contents: Array.isArray(contents) ? contents : [] };
+      const contents = Array.isArray(result.contents) ? result.contents : [];
+      // By the address that was asked for, also where a template and no list has it.
+      const asked = new Map([[original, uri]]);
+      return { ...result, contents: this.#addresses.entries(upstream.name, contents, asked) };
     } catch (error) {
       // Not found: the door answers with the error of the client's revision.
-      if (error instanceof ToolFault && isNotFound(error, uri)) return undefined;
+      if (error instanceof ToolFault && isNotFound(error, found.uri)) return undefined;
       throw error;
     }
   }
 
   async complete(uri: string, argument: CompletionArgument): Promise<Completion | undefined> {
-    const owner = this.#upstreams().find((each) => indexOf(each)?.templates.has(uri));
-    return owner && completion(owner, { type: "ref/resource", uri }, argument);
+    const found = this.#named(uri);
+    return found && completion(found.upstream, { type: "ref/resource", uri: found.uri }, argument);
   }
 
-  async serverOf(uri: string): Promise<string | undefined> {
+  async sourceOf(uri: string): Promise<ToolSource | undefined> {
     await this.#known();
-    const ofTemplate = this.#upstreams().find((each) => indexOf(each)?.templates.has(uri));
-    return (ofTemplate ?? this.#ownerOf(uri))?.name;
+    const found = this.#find(uri);
+    return found && { server: found.upstream.name, name: found.uri };
+  }
+
+  extensions(): ServerExtensions[] {
+    return this.#upstreams().map(({ name, catalogue }) => {
+      return { server: name, extensions: catalogue?.extensions ?? {} };
+    });
+  }
+
+  async skills(context: ToolContext): Promise<readonly Skill[]> {
+    await this.#known();
+    const lists = await Promise.allSettled(
+      this.#upstreams()
+        .filter(hasSkills)
+        .map(async (upstream) => {
+          const ask = (client: McpClient): Promise<JsonObject[]> => client.listSkills(context);
+          const all = await upstream.for(context).use(ask, true);
+          return all.flatMap((skill) => this.#skill(upstream.name, skill) ?? []);
+        }),
+    );
+    const failed = lists.find(({ status }) => status === "rejected");
+    // One server that fails does not take the skills of the others with it.
+    if (failed?.status === "rejected" && lists.length === 1) throw failed.reason;
+    return lists.flatMap((list) => (list.status === "fulfilled" ? list.value : []));
+  }
+
+  async askAbout(
+    uri: string,
+    { method, params }: Question,
+    context: ToolContext,
+  ): Promise<JsonObject | undefined> {
+    await this.#known();
+    const found = this.#find(uri);
+    if (found === undefined || !hasSkills(found.upstream)) return undefined;
+    const { name } = found.upstream;
+    const ask = (client: McpClient): Promise<JsonObject> =>
+      client.ask(method, { ...params, uri: found.uri }, context);
+    const result = await found.upstream.for(context).use(ask, true);
+    if (Array.isArray(result.resources)) {
+      return { ...result, resources: this.#addresses.entries(name, result.resources) };
+    }
+    if (!isObject(result.skill)) return result;
+    const skill = this.#skill(name, result.skill);
+    if (skill !== undefined) return { ...result, skill };
+    const why = `Skill '${found.uri}' of '${name}' is held until a person has looked at it`;
+    const how = `\`trunkline tool diff '${name}/${SKILL_PREFIX}${found.uri}'\``;
+    throw new ToolFault(STANDARD.invalidParams.code, `${why}: ${how}.`);
   }
 
   watch(uri: string): void {
-    const owner = this.#ownerOf(uri);
-    this.#watched.set(uri, owner);
-    owner?.watch(uri);
+    const found = this.#find(uri);
+    this.#watched.set(uri, found);
+    found?.upstream.watch(found.uri);
   }
 
   unwatch(uri: string): void {
-    this.#watched.get(uri)?.unwatch(uri);
+    const found = this.#watched.get(uri);
     this.#watched.delete(uri);
+    found?.upstream.unwatch(found.uri);
   }
 
   /** After the upstreams or their lists changed: subscribes where the resource is now. */
   rewatch(): void {
     const upstreams = new Set<Upstream | undefined>(this.#upstreams());
-    for (const [uri, owner] of this.#watched) if (!upstreams.has(owner)) this.watch(uri);
+    for (const [uri, found] of this.#watched) if (!upstreams.has(found?.upstream)) this.watch(uri);
   }
 
-  #ownerOf(uri: string): Upstream | undefined {
-    const upstreams = this.#upstreams();
-    const scheme = schemeOf(uri);
-    return (
-      upstreams.find((each) => indexOf(each)?.resources.has(uri)) ??
-      upstreams.find((each) => hasTemplateFor(each, uri)) ??
-      upstreams.find((each) => indexOf(each)?.resourceSchemes.has(scheme)) ??
-      upstreams.find((each) => indexOf(each)?.templateSchemes.has(scheme))
-    );
+  /** The addresses under which a resource of a server is subscribed to. */
+  watchedAs(server: string, uri: string): string[] {
+    return [...this.#watched].flatMap(([shown, found]) => {
+      return found?.upstream.name === server && found.uri === uri ? [shown] : [];
+    });
+  }
+
+  /** The server whose template a URI fits. */
+  serverByTemplate(uri: string): string | undefined {
+    return this.#byTemplate(uri, EFFORT_EACH)?.upstream.name;
+  }
+
+  async #list(
+    kind: "resources" | "templates",
+    member: "uri" | "uriTemplate",
+  ): Promise<Readonly<Record<string, unknown>>[]> {
+    await this.#known();
+    const all = new Map<string, Readonly<Record<string, unknown>>>();
+    for (const { name, catalogue } of this.#upstreams()) {
+      for (const entry of catalogue?.[kind] ?? []) {
+        const shown = this.#addresses.entry(name, entry, member);
+        const uri = shown[member];
+        if (typeof uri === "string" && !all.has(uri)) all.set(uri, shown);
+      }
+    }
+    return [...all.values()];
+  }
+
+  /** A skill under its address; undefined while it is held. */
+  #skill(server: string, skill: JsonObject): Skill | undefined {
+    const { uri, frontmatter, resources } = skill;
+    if (typeof uri !== "string") return undefined;
+    // A model follows it, so it is approved like the description of a tool, with its files' digests.
+    const text = JSON.stringify({ frontmatter, resources });
+    if (!this.#isApproved({ server, text, name: `${SKILL_PREFIX}${uri}` })) return undefined;
+    return {
+      ...skill,
+      uri: this.#addresses.shown(server, uri),
+      resources: Array.isArray(resources) ? this.#addresses.entries(server, resources) : resources,
+    };
+  }
+
+  #find(uri: string): FoundResource | undefined {
+    return this.#named(uri) ?? this.#byTemplate(uri) ?? this.#only(uri);
+  }
+
+  #named(shown: string): FoundResource | undefined {
+    const { server, uri } = this.#addresses.originOf(shown) ?? {};
+    const upstream = this.#upstreams().find(({ name }) => name === server);
+    return upstream === undefined || uri === undefined ? undefined : { upstream, uri };
+  }
+
+  #byTemplate(uri: string, left = EFFORT): FoundResource | undefined {
+    for (const upstream of this.#upstreams()) {
+      const effort: Effort = { left };
+      for (const { uriTemplate } of upstream.catalogue?.templates ?? []) {
+        const template = String(uriTemplate);
+        effort.left -= template.length;
+        if (effort.left < 0) break;
+        const shown = this.#addresses.shown(upstream.name, template);
+        if (!uri.startsWith(shown.slice(0, shown.indexOf("{")))) continue;
+        if (!new UriTemplate(shown).fits(uri, effort)) continue;
+        return { upstream, uri: withoutServer(uri, shown.length - template.length) };
+      }
+    }
+    return undefined;
+  }
+
+  /** Where no other server can have it, a server is asked for what it has never named. */
+  #only(uri: string): FoundResource | undefined {
+    const able = this.#upstreams().filter(({ catalogue }) => catalogue?.hasResources !== false);
+    const [upstream, another] = able;
+    return upstream === undefined || another !== undefined ? undefined : { upstream, uri };
   }
 }
 
-function firstOfEach(
-  upstreams: readonly Upstream[],
-  kind: "resources" | "templates",
-  member: string,
-): Readonly<Record<string, unknown>>[] {
-  const all = new Map<string, Readonly<Record<string, unknown>>>();
-  for (const { catalogue } of upstreams) {
-    for (const entry of catalogue?.[kind] ?? []) {
-      const uri = entry[member];
-      if (typeof uri === "string" && !all.has(uri)) all.set(uri, entry);
-    }
-  }
-  return [...all.values()];
+function hasSkills({ catalogue }: Upstream): boolean {
+  return catalogue?.extensions?.[SKILLS_EXTENSION] !== undefined;
 }
 
 /** The budget for matching the templates of one upstream, so that others do not wait for them. */
 const EFFORT = 1_000_000;
+/** The same for an address that an answer names: there may be thousands in one. */
+const EFFORT_EACH = 2_000;
 
-function hasTemplateFor({ catalogue }: Upstream, uri: string): boolean {
-  const effort: Effort = { left: EFFORT };
-  const fits = (template: unknown): boolean => new UriTemplate(String(template)).fits(uri, effort);
-  return catalogue?.templates.some(({ uriTemplate }) => fits(uriTemplate)) ?? false;
-}
-
-/** An index of a catalogue: one list may need a lookup for each of thousands of entries. */
-interface CatalogueIndex {
-  readonly resources: ReadonlySet<unknown>;
-  readonly templates: ReadonlySet<unknown>;
-  readonly resourceSchemes: ReadonlySet<string>;
-  readonly templateSchemes: ReadonlySet<string>;
-}
-
-const indexes = new WeakMap<Catalogue, CatalogueIndex>();
-
-function indexOf({ catalogue }: Upstream): CatalogueIndex | undefined {
-  if (catalogue === undefined) return undefined;
-  let index = indexes.get(catalogue);
-  if (index === undefined) {
-    const resources = new Set(catalogue.resources.map(({ uri }) => uri));
-    const templates = new Set(catalogue.templates.map(({ uriTemplate }) => uriTemplate));
-    const resourceSchemes = schemesOf(resources);
-    index = { resources, templates, resourceSchemes, templateSchemes: schemesOf(templates) };
-    indexes.set(catalogue, index);
-  }
-  return index;
-}
-
-function schemesOf(uris: Iterable<unknown>): Set<string> {
-  const texts = [...uris].filter((uri) => typeof uri === "string");
-  return new Set(texts.map(schemeOf).filter((scheme) => scheme !== ""));
-}
-
-function schemeOf(uri: string): string {
-  return /^([A-Za-z][\w+.-]*):/.exec(uri)?.[1]?.toLowerCase() ?? "";
-}
-
-function isNotFound({ code, data }: ToolFault, uri: string): boolean {
+function isNotFound({ code, data, message }: ToolFault, uri: string): boolean {
   if (code === MCP.resourceNotFound.code) return true;
   const named = (data as { uri?: unknown } | undefined | null)?.uri;
-  return code === STANDARD.invalidParams.code && named === uri;
+  // Servers of the official SDK before 2026-07-28 name it in their words only.
+  return code === STANDARD.invalidParams.code && (named === uri || message.includes(uri));
 }
 
 /** How much may be spent on finding out which of many templates a URI fits. */

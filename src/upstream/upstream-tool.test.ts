@@ -5,6 +5,7 @@ import { SampleContext } from "../../test/upstream/sample-context.ts";
 import { ToolFault, type ToolResult } from "../tool/tool.ts";
 import type { McpClient } from "../protocol/mcp/connect/connect.ts";
 import type { UpstreamSettings } from "./settings.ts";
+import { ResourceAddresses } from "./resource-addresses.ts";
 import type { Upstream } from "./upstream.ts";
 import { upstreamTool } from "./upstreams.ts";
 
@@ -18,7 +19,11 @@ function toolOf(settings: UpstreamSettings, answer: () => Promise<ToolResult>) {
     passer: () => undefined,
     use: (work: (client: McpClient) => Promise<ToolResult>) => work(client),
   };
-  return upstreamTool(upstream as unknown as Upstream, { name: "slow" }, "far_slow");
+  const addresses = new ResourceAddresses(
+    () => undefined,
+    () => {},
+  );
+  return upstreamTool(upstream as unknown as Upstream, { name: "slow" }, "far_slow", addresses);
 }
 
 const HTTP = { url: "http://127.0.0.1:1/mcp" };

@@ -368,7 +368,7 @@ export class Upstream {
       resourceUpdated: (uri) => {
         if (this.#watched.has(uri)) this.#options.updated(uri);
       },
-      logged: (level, data, logger = this.name) => {
+      logged: (level, data, logger = this.name, more = {}) => {
         const leftOut = this.#messages.take();
         if (leftOut === undefined) return;
         if (leftOut > 0) {
@@ -376,7 +376,7 @@ export class Upstream {
           this.#options.logged?.({ level: "warn", logger, server: this.name, data: more });
         }
         this.#log.debug("upstream.logged", { level, logger, data });
-        this.#options.logged?.({ level, logger, server: this.name, data });
+        this.#options.logged?.({ level, logger, server: this.name, data, more });
       },
       asked: (context) => this.#instances.asked(context),
       ambiguous: () => this.#instances.refused(),

@@ -10,6 +10,7 @@ import {
   type Script,
   Scripts,
   SILENCE,
+  Refusal,
 } from "../../test/upstream/scripted-server.ts";
 import { covers } from "../../test/support/requirement.ts";
 
@@ -113,7 +114,10 @@ describe("Upstreams keep up with a server", () => {
         "resources/templates/list": () => ({ resourceTemplates: [{ uriTemplate: "x://t/{id}" }] }),
         "resources/subscribe": () => ({}),
         "resources/unsubscribe": () => ({}),
-        "resources/read": ({ uri }) => ({ contents: [{ uri, text: "read" }] }),
+        "resources/read": ({ uri }) => {
+          if (String(uri).startsWith("x:")) return { contents: [{ uri, text: "read" }] };
+          throw new Refusal(-32002, "Resource not found", { uri });
+        },
       },
     });
     await using app = new AppWithUpstreams({ open: scripts.open, limits: QUICK });

@@ -23,6 +23,7 @@ import { type Publication, Published } from "../tool/offer/published.ts";
 import { type UpstreamLimits, type UpstreamSettings, timeoutOf } from "./settings.ts";
 import { Upstream, type UpstreamStatus } from "./upstream.ts";
 import { upstreamPrompt } from "./upstream-prompt.ts";
+import { ResourceAddresses } from "./resource-addresses.ts";
 import { UpstreamResources } from "./upstream-resources.ts";
 import { isObject } from "../base/check.ts";
 import type { McpClient } from "../protocol/mcp/connect/connect.ts";
@@ -36,7 +37,7 @@ export interface UpstreamOffer {
   readonly resources: Pick<Resources, "add" | "changed" | "updated">;
   readonly notices: Pick<Notices, "post">;
   readonly clients: Pick<Clients, "onGone">;
-  readonly instructions: Pick<ServerInstructions, "replace">;
+  readonly instructions: Pick<ServerInstructions, "replace" | "isApproved">;
 }
 
 export interface UpstreamsOptions {
@@ -54,6 +55,7 @@ export type UpstreamTable = Readonly<Record<string, UpstreamSettings>>;
 /** Other people's MCP servers, each on its own, offered together. */
 export class Upstreams implements Required<ToolSources>, AsyncDisposable {
   readonly #options: UpstreamsOptions;
+  readonly #addresses: ResourceAddresses;
   readonly #resources: UpstreamResources;
   readonly #tools: Published<Tool>;
   readonly #prompts: Published<Prompt>;
@@ -70,9 +72,17 @@ export class Upstreams implements Required<ToolSources>, AsyncDisposable {
     this.#options = options;
     this.#tools = new Published((_, tool) => offer.tools.add(tool));
     this.#prompts = new Published((name, prompt) => offer.prompts.add(name, prompt));
+    this.#addresses = new ResourceAddresses(
+      (uri) => this.#resources.serverByTemplate(uri),
+      ({ server, uri }, shown) => {
+        options.log.info("upstream.address-changed", { upstream: server, uri, shown });
+      },
+    );
     this.#resources = new UpstreamResources(
       () => this.#all,
+      this.#addresses,
       async () => this.known(),
+      (text) => offer.instructions.isApproved(text),
     );
     this.#removeResources = offer.resources.add(this.#resources);
     this.#unlisten = offer.clients.onGone((client) => {
@@ -168,7 +178,9 @@ export class Upstreams implements Required<ToolSources>, AsyncDisposable {
       folder,
       log,
       changed: (kind) => this.#changed(kind),
-      updated: (uri) => offer.resources.updated(uri),
+      updated: (uri) => {
+        for (const shown of this.#resources.watchedAs(name, uri)) offer.resources.updated(shown);
+      },
       isOffered: (tool) => offer.tools.get(tool) !== undefined,
       logged: (notice) => offer.notices.post(notice),
       ...(open === undefined ? {} : { open }),
@@ -200,10 +212,9 @@ export class Upstreams implements Required<ToolSources>, AsyncDisposable {
   }
 
   #changed(kind: CatalogueKind): void {
-    if (kind !== "resources") {
-      this.#publish();
-      return;
-    }
+    // Also after resources: a tool may name a page under another server's address.
+    this.#publish();
+    if (kind !== "resources") return;
     this.#resources.rewatch();
     this.#options.offer.resources.changed();
   }
@@ -212,6 +223,7 @@ export class Upstreams implements Required<ToolSources>, AsyncDisposable {
   #publish(): void {
     const { offer } = this.#options;
     const ours = this.#tools;
+    this.#addresses.update(this.#all);
     const isTool = (name: string): boolean =>
       offer.tools.get(name) !== undefined && !ours.has(name);
     const isPrompt = (name: string): boolean =>
@@ -228,7 +240,7 @@ export class Upstreams implements Required<ToolSources>, AsyncDisposable {
   #publications<T>(
     kind: "tools" | "prompts",
     names: Names,
-    make: (upstream: Upstream, entry: Readonly<Record<string, unknown>>, name: string) => T,
+    make: (upstream: Upstream, entry: Entry, name: string, addresses: ResourceAddresses) => T,
   ): Publication<T>[] {
     const publications: Publication<T>[] = [];
     for (const upstream of this.#all) {
@@ -240,8 +252,9 @@ export class Upstreams implements Required<ToolSources>, AsyncDisposable {
         if (typeof original !== "string" || original === "" || seen.has(original)) continue;
         seen.add(original);
         const name = names.give(upstream.name, original);
-        const key = `${upstream.id}\n${hasTasks}\n${JSON.stringify(entry)}`;
-        publications.push({ name, key, make: () => make(upstream, entry, name) });
+        const shown = this.#addresses.withPage(upstream.name, entry);
+        const key = `${upstream.id}\n${hasTasks}\n${JSON.stringify(shown)}`;
+        publications.push({ name, key, make: () => make(upstream, entry, name, this.#addresses) });
       }
     }
     return publications;
@@ -251,9 +264,15 @@ export class Upstreams implements Required<ToolSources>, AsyncDisposable {
 type Entry = Readonly<Record<string, unknown>>;
 
 /** A tool of an upstream, under the name that it has here. */
-export function upstreamTool(upstream: Upstream, entry: Entry, name: string): Tool {
+export function upstreamTool(
+  upstream: Upstream,
+  entry: Entry,
+  name: string,
+  addresses: ResourceAddresses,
+): Tool {
   const original = String(entry.name);
-  const definition = { ...entry, name, inputSchema: schemaOf(entry) } as ToolDefinition;
+  const described = { ...entry, name, inputSchema: schemaOf(entry) } as ToolDefinition;
+  const definition = addresses.withPage(upstream.name, described);
   const task = taskSupportOf(entry, upstream.catalogue?.hasTasks === true);
   const harmless = isHarmless(entry);
   const timeout = timeoutOf(upstream.settings);
@@ -265,16 +284,24 @@ export function upstreamTool(upstream: Upstream, entry: Entry, name: string): To
   };
   return {
     definition,
-    source: { server: upstream.name, name: original },
+    source: {
+      ...{ server: upstream.name, name: original },
+      ...(definition === described ? {} : { described }),
+    },
     ...(task === undefined ? {} : { task }),
     ...(timeout === undefined ? {} : { limits: { timeout } }),
     // A server that we start ends with us.
-    ...("url" in upstream.settings ? { resume: resuming(upstream) } : {}),
+    ...("url" in upstream.settings ? { resume: resuming(upstream, addresses) } : {}),
     call: (args, context) => {
-      const work = (client: McpClient): Promise<ToolResult> =>
-        task === "required"
+      const work = async (client: McpClient): Promise<ToolResult> => {
+        const result = await (task === "required"
           ? client.callToolAsTask(original, args, context)
-          : client.callTool(original, args, context);
+          : client.callTool(original, args, context));
+        // Most results name no resource.
+        let isNamed = result._meta !== undefined;
+        for (const { type } of result.content) isNamed ||= RESOURCES.has(type);
+        return isNamed ? addresses.toolResult(upstream.name, result) : result;
+      };
       if (context.span === undefined) return upstream.callToolFor(context, name, work, harmless);
       return tracedHop(context, attributes, () =>
         upstream.callToolFor(context, name, work, harmless),
@@ -283,11 +310,11 @@ export function upstreamTool(upstream: Upstream, entry: Entry, name: string): To
   };
 }
 
-function resuming(upstream: Upstream): NonNullable<Tool["resume"]> {
+function resuming(upstream: Upstream, addresses: ResourceAddresses): NonNullable<Tool["resume"]> {
   return async (taskId, context) => {
     try {
       const work = (client: McpClient) => client.resumeTask(taskId, context);
-      return await upstream.for(context).use(work, true);
+      return addresses.toolResult(upstream.name, await upstream.for(context).use(work, true));
     } catch (error) {
       if (!(error instanceof ToolFault) || error.code !== STANDARD.invalidParams.code) throw error;
       const what = `MCP server '${upstream.name}' does not know its task any more`;
@@ -296,6 +323,9 @@ function resuming(upstream: Upstream): NonNullable<Tool["resume"]> {
     }
   };
 }
+
+/** The kinds of content that name a resource. */
+const RESOURCES: ReadonlySet<string> = new Set(["resource", "resource_link"]);
 
 /** MCP, server/tools § Tool (annotations): whether a repeated call has no further effect. */
 function isHarmless({ annotations }: Entry): boolean {

@@ -14,12 +14,14 @@ export interface AppWithUpstreamsOptions {
   readonly limits?: Partial<UpstreamLimits>;
   /** A folder that outlives this one, to start a second time from. */
   readonly folder?: string;
+  /** What they offer to; an empty offer when left out. */
+  readonly offer?: Offer;
 }
 
 /** Upstreams behind a door, in a folder of their own. */
 export class AppWithUpstreams implements AsyncDisposable {
-  readonly offer = new Offer();
-  readonly door = new McpDoor({ offer: this.offer });
+  readonly offer: Offer;
+  readonly door: McpDoor;
   readonly upstreams: Upstreams;
   readonly folder: string;
   /** Lines of the log. */
@@ -27,6 +29,8 @@ export class AppWithUpstreams implements AsyncDisposable {
   readonly #isOwnFolder: boolean;
 
   constructor(options: AppWithUpstreamsOptions = {}) {
+    this.offer = options.offer ?? new Offer();
+    this.door = new McpDoor({ offer: this.offer });
     this.#isOwnFolder = options.folder === undefined;
     this.folder = options.folder ?? mkdtempSync(join(tmpdir(), "trunkline-upstreams-"));
     this.upstreams = new Upstreams({

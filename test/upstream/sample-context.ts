@@ -34,7 +34,7 @@ export class SampleContext implements ToolContext {
   }
 
   progress(...told: unknown[]): void {
-    this.progressed.push(told);
+    this.progressed.push(told.slice(0, 3));
   }
 
   log(level: LogLevel, data: unknown, logger?: string): void {

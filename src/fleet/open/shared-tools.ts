@@ -145,7 +145,7 @@ export class SharedTools implements AsyncDisposable {
       resources: { add: () => () => {}, changed: () => {}, updated: () => {} },
       notices: { post: (notice) => offer.notices.post(notice) },
       clients: { onGone: (listener) => offer.clients.onGone(listener) },
-      instructions: { replace: () => {} },
+      instructions: { replace: () => {}, isApproved: () => true },
     };
   }
 }

@@ -2,13 +2,15 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { covers } from "../../../test/support/requirement.ts";
-import { isLogLevel, isWanted, levelOf, LOG_LEVELS } from "./log-levels.ts";
+import { isLogLevel, isWanted, levelOf, LOG_LEVELS, toldLevel } from "./log-levels.ts";
 
 describe("isWanted()", () => {
   it("includes the chosen level and all more serious ones", () => {
     covers("mcp.logging.least-level");
     const wanted = (least: (typeof LOG_LEVELS)[number]): string[] =>
-      (["debug", "info", "warn", "error"] as const).filter((level) => isWanted(level, least));
+      (["debug", "info", "warn", "error"] as const).filter((level) =>
+        isWanted(toldLevel(level), least),
+      );
     assert.deepEqual(wanted("debug"), ["debug", "info", "warn", "error"]);
     assert.deepEqual(wanted("notice"), ["warn", "error"]);
     assert.deepEqual(wanted("warning"), ["warn", "error"]);

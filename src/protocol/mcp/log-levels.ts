@@ -1,4 +1,5 @@
 import type { LogLevel } from "../../base/log.ts";
+import type { MessageDetails } from "../../tool/tool.ts";
 
 /** MCP, server/utilities/logging § Log Levels: those of RFC 5424, from the least to the most serious. */
 export const LOG_LEVELS = [
@@ -15,7 +16,7 @@ export const LOG_LEVELS = [
 export type McpLogLevel = (typeof LOG_LEVELS)[number];
 
 /** Our levels in the protocol's words. */
-export const MCP_LEVELS: Readonly<Record<LogLevel, McpLogLevel>> = {
+const MCP_LEVELS: Readonly<Record<LogLevel, McpLogLevel>> = {
   debug: "debug",
   info: "info",
   warn: "warning",
@@ -39,7 +40,12 @@ export function isLogLevel(value: unknown): value is McpLogLevel {
 }
 
 /** Whether a client that wants messages from level `least` on wants this one. Without a level: none. */
-export function isWanted(level: LogLevel, least: McpLogLevel | undefined): boolean {
+export function isWanted(level: McpLogLevel, least: McpLogLevel | undefined): boolean {
   if (least === undefined) return false;
-  return LOG_LEVELS.indexOf(MCP_LEVELS[level]) >= LOG_LEVELS.indexOf(least);
+  return LOG_LEVELS.indexOf(level) >= LOG_LEVELS.indexOf(least);
+}
+
+/** The level of a message: that of the server which it comes from, or ours. */
+export function toldLevel(level: LogLevel, more?: MessageDetails): McpLogLevel {
+  return isLogLevel(more?.level) ? more.level : MCP_LEVELS[level];
 }

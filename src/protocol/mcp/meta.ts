@@ -1,4 +1,4 @@
-import type { ToolContext } from "../../tool/tool.ts";
+import { APPS_EXTENSION, SKILLS_EXTENSION, type ToolContext } from "../../tool/tool.ts";
 import type { JsonObject } from "./json-object.ts";
 import { isObject } from "../../base/check.ts";
 
@@ -24,6 +24,22 @@ export function hasTasksExtension({ extensions }: JsonObject): boolean {
   return isObject(extensions) && isObject(extensions[TASKS_EXTENSION]);
 }
 
+/**
+ * Extensions whose parts we pass on between clients and servers, as we announce them to servers. One
+ * that is not here is announced to nobody: its methods would pass no policy and no record.
+ */
+export const ROUTED_EXTENSIONS: JsonObject = {
+  [APPS_EXTENSION]: { mimeTypes: ["text/html;profile=mcp-app"] },
+  [SKILLS_EXTENSION]: {},
+};
+
+/** Of the extensions that a side announces, those that we pass on. */
+export function routedOf({ extensions }: JsonObject): JsonObject {
+  if (!isObject(extensions)) return NOTHING;
+  const routed = Object.keys(ROUTED_EXTENSIONS).filter((name) => isObject(extensions[name]));
+  return Object.fromEntries(routed.map((name) => [name, extensions[name]]));
+}
+
 const NOTHING: JsonObject = Object.freeze({});
 
 /** The `_meta` of a request's parameters. */
@@ -46,6 +62,12 @@ const OF_ONE_CONNECTION: ReadonlySet<string> = new Set([
   META.relatedTask,
   TRACE_HEADER,
 ]);
+
+/** The `_meta` of a message that is passed on, as a member of it; nothing where nothing is left. */
+export function metaMember(params: unknown): { readonly _meta?: JsonObject } {
+  const _meta = passedOn({ meta: metaOf(params), span: undefined });
+  return Object.keys(_meta).length === 0 ? {} : { _meta };
+}
 
 /**
  * The `_meta` of a call to an upstream: what its caller sent, without what concerns the caller's own

@@ -29,6 +29,13 @@ export const METHODS = {
   complete: asks<schema.CompleteParams>("completion/complete", {
     check: schema.checkCompleteParams,
   }),
+  listSkills: asks<schema.ListParams>("skills/list", { check: schema.checkListParams }),
+  getSkill: asks<schema.ReadResourceParams>("skills/get", {
+    check: schema.checkReadResourceParams,
+  }),
+  readDirectory: asks<schema.ReadResourceParams>("resources/directory/read", {
+    check: schema.checkReadResourceParams,
+  }),
   listen: asks<schema.ListenParams>("subscriptions/listen", { check: schema.checkListenParams }),
   getTask: asks<schema.TaskParams>("tasks/get", { check: schema.checkTaskParams }),
   taskResult: asks<schema.TaskParams>("tasks/result", { check: schema.checkTaskParams }),

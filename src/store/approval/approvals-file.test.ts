@@ -37,7 +37,7 @@ describe("see()", () => {
 
   it("leaves out members that nobody is shown", () => {
     const plain = see({ name: "t" });
-    const more = see({ name: "t", _meta: { build: 7 }, title: undefined } as { name: string });
+    const more = see({ name: "t", _meta: { build: 7 }, title: undefined });
     assert.ok(isSame(plain, more));
     assert.equal(plain.fingerprint, more.fingerprint);
   });

@@ -12,6 +12,8 @@ export interface Described {
   readonly inputSchema?: unknown;
   readonly outputSchema?: unknown;
   readonly annotations?: unknown;
+  /** The page that shows it, and who may call it (MCP Apps): all that counts of `_meta`. */
+  readonly ui?: unknown;
 }
 
 /** A description of a tool, and when it was first seen. */
@@ -39,9 +41,10 @@ export interface Approval {
 const LONGEST_KEPT = 64 * 1024;
 
 /** The description of a tool. Members that nobody reads are left out. */
-export function see(definition: Described): Seen {
+export function see(definition: Described & { readonly _meta?: unknown }): Seen {
   const { name, title, description, inputSchema, outputSchema, annotations } = definition;
-  const described = { name, title, description, inputSchema, outputSchema, annotations };
+  const ui = uiOf(definition._meta);
+  const described = { name, title, description, inputSchema, outputSchema, annotations, ui };
   const text = canonicalJson(described);
   const time = new Date().toISOString();
   if (text.length > LONGEST_KEPT) return { fingerprint: fingerprintOf(text), time };
@@ -53,6 +56,14 @@ export function see(definition: Described): Seen {
     time,
     described,
   };
+}
+
+function uiOf(meta: unknown): unknown {
+  const { ui, "ui/resourceUri": flat } = (meta ?? {}) as Record<string, unknown>;
+  const { resourceUri = flat, visibility } = (ui ?? {}) as Record<string, unknown>;
+  return resourceUri === undefined && visibility === undefined
+    ? undefined
+    : { resourceUri, visibility };
 }
 
 /** node:crypto is loaded on demand, since it would delay the start of `trunkline mcp` by 8 ms. */

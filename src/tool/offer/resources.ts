@@ -9,6 +9,8 @@ import {
   type ResourceResult,
   type ResourceTemplateDefinition,
   CannotAsk,
+  type Question,
+  type Skill,
   type ToolContext,
 } from "../tool.ts";
 import { mayHave } from "../policy.ts";
@@ -74,6 +76,43 @@ export class Resources {
     return undefined;
   }
 
+  /** The skills that a caller may read. */
+  async skills(context: ToolContext): Promise<Skill[]> {
+    const { caller, profile } = context;
+    return this.#gather(caller.principal, async (provider) => {
+      const all = (await provider.skills?.(context)) ?? [];
+      return profile?.resourcesOf(provider, all, ({ uri }) => uri) ?? all;
+    });
+  }
+
+  /** Asks about a resource by a method of an extension. Undefined when nobody knows it. */
+  async askAbout(
+    uri: string,
+    question: Question,
+    context: ToolContext,
+  ): Promise<Readonly<Record<string, unknown>> | undefined> {
+    for (const provider of this.#providersFor(context.caller.principal)) {
+      if ((await context.profile?.hasResourceOf(provider, uri)) === false) continue;
+      const result = await provider.askAbout?.(uri, question, context);
+      if (result !== undefined) return result;
+    }
+    return undefined;
+  }
+
+  /** The extensions of the servers that a client sees, with the settings of all of them. */
+  extensions(profile?: Profile): Readonly<Record<string, unknown>> {
+    const merged: Record<string, unknown> = {};
+    for (const provider of this.#providers) {
+      for (const { server, extensions } of provider.extensions?.() ?? []) {
+        if (profile?.hasServer(server) === false) continue;
+        for (const [name, settings] of Object.entries(extensions)) {
+          merged[name] = { ...(merged[name] as object | undefined), ...(settings as object) };
+        }
+      }
+    }
+    return merged;
+  }
+
   /** What a provider suggests for an argument of a template; undefined when none does. */
   async complete(
     uri: string,
@@ -93,8 +132,8 @@ export class Resources {
   async isShown(uri: string, principal: Principal, profile: Profile | undefined): Promise<boolean> {
     if (profile === undefined) return true;
     for (const provider of this.#providersFor(principal)) {
-      const server = await provider.serverOf?.(uri);
-      if (server !== undefined) return profile.hasResource(uri, server);
+      const source = await provider.sourceOf?.(uri);
+      if (source !== undefined) return profile.hasResource(source.name, source.server);
     }
     return profile.hasResource(uri);
   }

@@ -5,6 +5,8 @@ import type { Approver } from "../tool-registry.ts";
 export interface ServerText {
   readonly server: string;
   readonly text: string;
+  /** What is approved under another name than the server's instructions. */
+  readonly name?: string;
 }
 
 /**
@@ -12,6 +14,9 @@ export interface ServerText {
  * notes/@instructions`.
  */
 export const INSTRUCTIONS_NAME = "@instructions";
+
+/** Begins the name of a skill, where a person approves it. */
+export const SKILL_PREFIX = "@skill ";
 
 /**
  * The instructions of other servers. A model follows them, so they need the same approval as the
@@ -29,24 +34,25 @@ export class ServerInstructions {
   replace(all: readonly ServerText[]): void {
     this.#all = all;
     // Judged at once, so that what is seen first is on record before it can change.
-    for (const one of all) this.#isApproved(one);
+    for (const one of all) this.isApproved(one);
   }
 
   /** What may be passed on to a client. */
   list(profile?: Profile): readonly ServerText[] {
     return this.#all.filter((one) => {
-      return profile?.hasServer(one.server) !== false && this.#isApproved(one);
+      return profile?.hasServer(one.server) !== false && this.isApproved(one);
     });
   }
 
   /** The servers whose instructions wait for a person. */
   held(): readonly string[] {
-    return this.#all.filter((one) => !this.#isApproved(one)).map(({ server }) => server);
+    return this.#all.filter((one) => !this.isApproved(one)).map(({ server }) => server);
   }
 
-  #isApproved({ server, text }: ServerText): boolean {
+  /** Whether a model may get a text of another server as it is now. */
+  isApproved({ server, text, name = INSTRUCTIONS_NAME }: ServerText): boolean {
     if (this.#approver === undefined) return true;
-    const described = { name: INSTRUCTIONS_NAME, description: text, inputSchema: {} };
+    const described = { name, description: text, inputSchema: {} };
     return this.#approver.judge(server, described) === "approved";
   }
 }

@@ -226,8 +226,11 @@ export class Profile {
     return !this.#resources.denies([plainUri(uri)]);
   }
 
+  /** Judged by the URI that its server has for it, whatever address it is shown under. */
   async hasResourceOf(provider: ResourceProvider, uri: string): Promise<boolean> {
-    return provider.isCallers === true || this.hasResource(uri, await provider.serverOf?.(uri));
+    if (provider.isCallers === true) return true;
+    const source = await provider.sourceOf?.(uri);
+    return this.hasResource(source?.name ?? uri, source?.server);
   }
 
   /** Those of a provider's resources, or templates, that are shown. */

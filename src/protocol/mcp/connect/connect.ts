@@ -209,6 +209,18 @@ export class McpClient {
     return this.#requests.call("prompts/get", { name, arguments: args }, context, plainResult);
   }
 
+  /** The skills of a server that has announced them (SEP-2640). */
+  listSkills(context: ToolContext): Promise<JsonObject[]> {
+    const list = "skills/list";
+    const ask = (params: JsonObject): Promise<JsonObject> => this.ask(list, params, context);
+    return allPages(ask, "skills", this.#leftOut(list));
+  }
+
+  /** Sends a request of an extension for a caller. */
+  ask(method: string, params: JsonObject, context: ToolContext): Promise<JsonObject> {
+    return this.#requests.call(method, params, context, plainResult);
+  }
+
   async complete(params: JsonObject): Promise<JsonObject> {
     return plainResult(await this.#requests.request("completion/complete", params));
   }
@@ -447,7 +459,7 @@ const ENTRIES: Readonly<Record<string, Shape>> = {
   tools: object({
     ...described,
     inputSchema: object(schema),
-    outputSchema: object({ ...schema, type: oneOf("object") }, ["type"]),
+    outputSchema: object(schema),
     annotations: object({
       title: text,
       readOnlyHint: flag,

@@ -9,6 +9,7 @@ import {
   type Script,
   SILENCE,
 } from "../../../../test/upstream/scripted-server.ts";
+import { ROUTED_EXTENSIONS } from "../meta.ts";
 import { covers } from "../../../../test/support/requirement.ts";
 
 const M = "io.modelcontextprotocol/";
@@ -22,7 +23,9 @@ describe("McpClient.connect()", () => {
     const [discover] = pair.server.heard;
     assert.equal(discover?.["method"], "server/discover");
     assert.equal(discover?.["params"]._meta[`${M}protocolVersion`], "2026-07-28");
-    assert.deepEqual(discover?.["params"]._meta[`${M}clientCapabilities`], {});
+    // No caller can be asked anything; the extensions are those that are passed on.
+    const extensions = ROUTED_EXTENSIONS;
+    assert.deepEqual(discover?.["params"]._meta[`${M}clientCapabilities`], { extensions });
     assert.equal(pair.server.asked("initialize").length, 0);
   });
 

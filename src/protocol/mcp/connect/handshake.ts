@@ -5,6 +5,7 @@ import type { Peer } from "../../../rpc/peer.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
 import type { JsonObject } from "../json-object.ts";
 import { isObject } from "../../../base/check.ts";
+import { ROUTED_EXTENSIONS } from "../meta.ts";
 import type { Codec, Implementation } from "../revision/codec.ts";
 import {
   NEWEST_SESSION,
@@ -42,6 +43,7 @@ const CAPABILITIES: JsonObject = {
   roots: {},
   sampling: {},
   elicitation: { form: {}, url: {} },
+  extensions: ROUTED_EXTENSIONS,
   tasks: {
     list: {},
     cancel: {},

@@ -29,7 +29,7 @@ describe("readableEntries()", () => {
         title: null,
         description: null,
         annotations: null,
-        outputSchema: { type: ["object", "null"] },
+        outputSchema: ["object", "null"],
         icons: [{}, { src: "x", theme: "pink" }],
         execution: { taskSupport: 1 },
         inputSchema: { properties: { any: true, none: false, b: {} }, required: ["b", 1] },

@@ -2,7 +2,7 @@ import { TRUNKLINE } from "../../../rpc/codes.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
 import type { JsonObject } from "../json-object.ts";
 import { isObject } from "../../../base/check.ts";
-import { INSTRUCTIONS_NAME } from "../../../tool/offer/server-instructions.ts";
+import { INSTRUCTIONS_NAME, SKILL_PREFIX } from "../../../tool/offer/server-instructions.ts";
 
 /** Bounds for a server whose list never ends. */
 const MOST_PAGES = 200;
@@ -54,9 +54,9 @@ export function withReadableNames(
   leftOut: LeftOut = () => {},
 ): JsonObject[] {
   const readable = entries.filter(({ name }) => {
-    // A tool of that name would share the approval of the server's instructions.
-    const isName = typeof name === "string" && name !== "" && name !== INSTRUCTIONS_NAME;
-    return isName && !UNREADABLE.test(name);
+    if (typeof name !== "string" || name === "" || UNREADABLE.test(name)) return false;
+    // A tool of that name would share the approval of the server's instructions, or of a skill.
+    return name !== INSTRUCTIONS_NAME && !name.startsWith(SKILL_PREFIX);
   });
   const count = entries.length - readable.length;
   if (count > 0) leftOut("unreadable names", count);

@@ -4,7 +4,7 @@ import { RpcError } from "../../../rpc/rpc-error.ts";
 import { CannotAsk, type Question, type ToolContext } from "../../../tool/tool.ts";
 import type { JsonObject } from "../json-object.ts";
 import { isObject } from "../../../base/check.ts";
-import { META } from "../meta.ts";
+import { META, metaMember } from "../meta.ts";
 import { statelessCodec } from "../revision/revisions.ts";
 
 /**
@@ -54,12 +54,13 @@ export function passQuestion(
   shown?: (id: string) => void,
 ): Promise<unknown> {
   const { method, params = {} } = question;
-  const { task: _, _meta, ...asked } = params;
+  const { task: _, _meta: __, ...plain } = params;
+  const asked = { ...plain, ...metaMember(params) };
   if (method !== "elicitation/create" || params.mode !== "url") {
     return context.ask({ ...question, params: asked });
   }
   // MCP 2025-11-25, client/elicitation § URL Mode: a page has an id. A server without sessions gives none.
-  const { elicitationId = crypto.randomUUID(), ...rest } = asked;
+  const { elicitationId = crypto.randomUUID(), ...rest } = asked as JsonObject;
   if (isAskedInRounds(context)) return context.ask({ ...question, params: rest });
   shown?.(String(elicitationId));
   return context.ask({ ...question, params: { ...rest, elicitationId } });

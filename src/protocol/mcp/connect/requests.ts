@@ -13,7 +13,7 @@ import type { Peer } from "../../../rpc/peer.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
 import type { JsonObject } from "../json-object.ts";
 import { isObject, type Problem } from "../../../base/check.ts";
-import { passedOn, TASKS_CAPABILITY, META } from "../meta.ts";
+import { metaMember, metaOf, passedOn, TASKS_CAPABILITY, META } from "../meta.ts";
 import type { ClientPages } from "./pages.ts";
 import { asCannotAsk, URL_ELICITATION_REQUIRED, visitPages } from "./questions.ts";
 import { askInRounds } from "./rounds.ts";
@@ -46,7 +46,8 @@ export class ClientRequests {
   /** A request that we send for no caller. */
   request(name: string, params: JsonObject, signal?: AbortSignal): Promise<JsonObject> {
     const _meta = this.codec.requestMeta(this.#info, undefined);
-    const full = _meta === undefined ? params : { ...params, _meta };
+    const full =
+      _meta === undefined ? params : { ...params, _meta: { ...metaOf(params), ..._meta } };
     return this.#peer.request(
       { name, checkResult },
       full,
@@ -280,6 +281,7 @@ export class ClientCalls {
       progress,
       typeof total === "number" ? total : undefined,
       typeof message === "string" ? message : undefined,
+      metaMember(params),
     );
   }
 

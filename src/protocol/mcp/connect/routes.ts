@@ -2,14 +2,14 @@ import { RateLimiter } from "../../../base/limit/rate-limiter.ts";
 import type { Call } from "../../../rpc/peer.ts";
 import { method } from "../../../rpc/method.ts";
 import { type Route, route, type RouteLimits, type Routes, routes } from "../../../rpc/route.ts";
-import type { Question, ToolContext } from "../../../tool/tool.ts";
+import type { MessageDetails, Question, ToolContext } from "../../../tool/tool.ts";
 import type { JsonObject } from "../json-object.ts";
 import { isObject } from "../../../base/check.ts";
 import { Ambiguous, type ClientCalls, type Origin } from "./requests.ts";
 import type { ClientPages } from "./pages.ts";
 import { passQuestion, QUESTION_LIMITS, refusalOf, withinLimit } from "./questions.ts";
 import { levelOf } from "../log-levels.ts";
-import { META, metaOf } from "../meta.ts";
+import { META, metaMember, metaOf } from "../meta.ts";
 import type { LogLevel } from "../../../base/log.ts";
 import { STANDARD, TRUNKLINE } from "../../../rpc/codes.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
@@ -69,12 +69,13 @@ export function clientRoutes(options: ClientRoutesOptions): Routes<undefined> {
     }),
     hears(
       "notifications/message",
-      ({ level, data, logger }) => {
+      ({ level, data, logger, _meta }) => {
         const audience = calls.audience();
         const known = levelOf(level);
         const whose = loggerOf(options.name, logger);
-        for (const context of audience) context.log(known, data, whose);
-        if (audience.length === 0) events.logged(known, data, whose);
+        const more = { level, ...metaMember({ _meta }) };
+        for (const context of audience) context.log(known, data, whose, more);
+        if (audience.length === 0) events.logged(known, data, whose, more);
       },
       { maxSize: LONGEST_MESSAGE, rate: new RateLimiter(MOST_MESSAGES) },
     ),
@@ -139,7 +140,7 @@ export interface McpClientEvents {
   resourcesChanged(): void;
   resourceUpdated(uri: string): void;
   /** A message for people that belongs to no call. */
-  logged(level: LogLevel, data: unknown, logger: string | undefined): void;
+  logged(level: LogLevel, data: unknown, logger: string | undefined, more?: MessageDetails): void;
   /**
    * A question goes to this caller, though the server does not say which call it belongs to. Returns
    * what is called when that is over.

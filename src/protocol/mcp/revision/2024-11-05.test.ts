@@ -47,9 +47,10 @@ describe("a tool in tools/list", () => {
     assert.deepEqual(members("2026-07-28"), [...titled, "icons"].toSorted());
   });
 
-  it("has an output schema in 2025-06-18 only if it describes an object", () => {
+  it("has an output schema before 2026-07-28 only if it describes an object", () => {
     const array = { ...TOOL, outputSchema: { type: "array" } };
     assert.ok(!members("2025-06-18", array).includes("outputSchema"));
+    assert.ok(!members("2025-11-25", array).includes("outputSchema"));
     assert.ok(members("2026-07-28", array).includes("outputSchema"));
   });
 
@@ -85,6 +86,16 @@ describe("a tool's result", () => {
       assert.deepEqual(shaped.content, [{ type: "text", text: '{"a":1}' }]);
       assert.equal("structuredContent" in shaped, revision === "2026-07-28");
     }
+  });
+
+  it("has structured content before 2026-07-28 only if that is an object", () => {
+    const listed = { content: [], structuredContent: [1] };
+    const text = { content: [{ type: "text", text: "[1]" }] };
+    for (const revision of ["2025-06-18", "2025-11-25"]) {
+      assert.deepEqual(codecOf(revision).shapeToolResult(listed), text, revision);
+    }
+    const newest = codecOf("2026-07-28").shapeToolResult(listed);
+    assert.deepEqual(newest, { ...text, structuredContent: [1] });
   });
 
   it("keeps isError", () => {

@@ -1,3 +1,4 @@
+import { isObject } from "../../../base/check.ts";
 import { MCP } from "../../../rpc/codes.ts";
 import type { Content, ToolDefinition, ToolResult } from "../../../tool/tool.ts";
 import type { JsonObject } from "../json-object.ts";
@@ -63,6 +64,14 @@ export function plainResult(result: ToolResult, shape: (content: Content) => Con
 export function withStructureAsText(result: ToolResult): ToolResult {
   if (result.structuredContent === undefined || result.content.length > 0) return result;
   return { ...result, content: [{ type: "text", text: JSON.stringify(result.structuredContent) }] };
+}
+
+/** Before 2026-07-28, structured content is an object; anything else is left to the text. */
+export function withStructuredObject(result: ToolResult): ToolResult {
+  if (result.structuredContent === undefined) return result;
+  const readable = withStructureAsText(result);
+  const { structuredContent, ...rest } = readable;
+  return isObject(structuredContent) ? readable : rest;
 }
 
 /** Audio came with 2025-03-26: it becomes a text that says what it was. */

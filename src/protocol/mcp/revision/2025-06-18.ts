@@ -1,4 +1,4 @@
-import { withStructureAsText } from "./2024-11-05.ts";
+import { withStructuredObject } from "./2024-11-05.ts";
 import { MCP_2025_03_26 } from "./2025-03-26.ts";
 import type { Codec } from "./codec.ts";
 
@@ -18,5 +18,5 @@ export const MCP_2025_06_18: Codec = {
       ...(outputSchema?.type === "object" ? { outputSchema } : {}),
     };
   },
-  shapeToolResult: withStructureAsText,
+  shapeToolResult: withStructuredObject,
 };

@@ -18,5 +18,9 @@ export const MCP_2025_11_25: Codec = {
     ...before.serverCapabilities,
     tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } },
   },
-  shapeTool: (tool) => tool,
+  shapeTool(tool) {
+    const { outputSchema, ...rest } = tool;
+    // server/tools § Output Schema: it describes an object, as the structured content is one.
+    return outputSchema === undefined || outputSchema.type === "object" ? tool : rest;
+  },
 };

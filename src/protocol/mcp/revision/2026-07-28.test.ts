@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 
 import { covers } from "../../../../test/support/requirement.ts";
 import { SampleContext } from "../../../../test/upstream/sample-context.ts";
-import { META } from "../meta.ts";
+import { META, ROUTED_EXTENSIONS, TASKS_CAPABILITY } from "../meta.ts";
 import { MCP_2026_07_28 as codec } from "./2026-07-28.ts";
 
 const SERVER = { name: "server", version: "1" };
@@ -31,11 +31,11 @@ describe("requestMeta()", () => {
   it("describes us, and of the caller only what it can be asked", () => {
     covers("mcp.modern.client-meta");
     const context = new SampleContext({ answers: { "roots/list": () => ({ roots: [] }) } });
-    const meta = codec.requestMeta(SERVER, context, { extensions: {} });
+    const meta = codec.requestMeta(SERVER, context, TASKS_CAPABILITY);
     assert.deepEqual(meta, {
       [META.protocolVersion]: "2026-07-28",
       [META.clientInfo]: SERVER,
-      [META.clientCapabilities]: { roots: {}, extensions: {} },
+      [META.clientCapabilities]: { roots: {}, ...TASKS_CAPABILITY },
       [META.logLevel]: "info",
     });
   });
@@ -47,7 +47,7 @@ describe("requestMeta()", () => {
 
   it("asks for no log messages and offers no questions without a caller", () => {
     const meta = codec.requestMeta(SERVER, undefined, { extensions: {} });
-    assert.deepEqual(meta?.[META.clientCapabilities], {});
+    assert.deepEqual(meta?.[META.clientCapabilities], { extensions: ROUTED_EXTENSIONS });
     assert.ok(!(META.logLevel in (meta ?? {})));
   });
 });

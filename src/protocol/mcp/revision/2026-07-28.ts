@@ -1,7 +1,8 @@
 import { STANDARD } from "../../../rpc/codes.ts";
 import type { Question, ToolContext } from "../../../tool/tool.ts";
 import type { JsonObject } from "../json-object.ts";
-import { META, TASKS_CAPABILITY } from "../meta.ts";
+import { META, ROUTED_EXTENSIONS, TASKS_CAPABILITY } from "../meta.ts";
+import { withStructureAsText } from "./2024-11-05.ts";
 import { MCP_2025_11_25 } from "./2025-11-25.ts";
 import type { Codec } from "./codec.ts";
 import { EXTENSION_TASKS } from "./task-shapes.ts";
@@ -46,6 +47,7 @@ export const MCP_2026_07_28: Codec = {
     const { execution: __, ...rest } = tool;
     return rest;
   },
+  shapeToolResult: withStructureAsText,
   shapeResult(body, server, caching) {
     const meta = { ...(body._meta as JsonObject | undefined), [META.serverInfo]: server };
     return { resultType: "complete", ...caching, ...body, _meta: meta };
@@ -54,13 +56,15 @@ export const MCP_2026_07_28: Codec = {
   requestMeta: (info, context, ours) => ({
     [META.protocolVersion]: "2026-07-28",
     [META.clientInfo]: info,
-    [META.clientCapabilities]: context === undefined ? {} : capabilitiesOf(context, ours),
+    [META.clientCapabilities]:
+      context === undefined ? { extensions: ROUTED_EXTENSIONS } : capabilitiesOf(context, ours),
     ...(context === undefined ? {} : { [META.logLevel]: context.meta[META.logLevel] ?? "info" }),
   }),
 };
 
 /** What the caller's side can be asked, as capabilities of a client. */
 function capabilitiesOf(context: ToolContext, ours: JsonObject | undefined): JsonObject {
+  const extensions = { ...context.extensions, ...(ours?.extensions as JsonObject | undefined) };
   const can = (method: string, params: Question["params"] = {}): boolean =>
     context.canAsk({ method, params });
   const elicitation = {
@@ -73,6 +77,6 @@ function capabilitiesOf(context: ToolContext, ours: JsonObject | undefined): Jso
       ? { sampling: can("sampling/createMessage", { tools: [] }) ? { tools: {} } : {} }
       : {}),
     ...(can("roots/list") ? { roots: {} } : {}),
-    ...ours,
+    ...(Object.keys(extensions).length > 0 ? { extensions } : {}),
   };
 }

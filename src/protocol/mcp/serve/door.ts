@@ -2,6 +2,7 @@ import { type Route, route, routes } from "../../../rpc/route.ts";
 import {
   CannotAsk,
   errorResult,
+  SKILLS_EXTENSION,
   type Tool,
   ToolFault,
   type Prompt,
@@ -16,9 +17,14 @@ import {
 } from "./connection.ts";
 import { METHODS, EVENTS } from "../methods.ts";
 import type { Asking, InputRequired } from "./input-required.ts";
-import { hasTasksExtension, metaOf } from "../meta.ts";
+import { hasTasksExtension, metaMember, metaOf } from "../meta.ts";
 import { pageOf, UNCACHED, missingSources } from "./list-result.ts";
-import type { CallToolParams, CompleteParams, ListParams } from "../schema.gen.ts";
+import type {
+  CallToolParams,
+  CompleteParams,
+  ListParams,
+  ReadResourceParams,
+} from "../schema.gen.ts";
 import { turn } from "./rounds.ts";
 import { McpToolContext } from "./tool-context.ts";
 import { describeProblem } from "../../../base/check.ts";
@@ -38,7 +44,7 @@ import { mcpDialect } from "../dialect.ts";
 import { Tasks, type TasksOptions } from "./task/tasks.ts";
 import { mayHave } from "../../../tool/policy.ts";
 import { ROOM } from "../../../wire/channel.ts";
-import { isWanted, MCP_LEVELS } from "../log-levels.ts";
+import { isWanted, toldLevel } from "../log-levels.ts";
 import { REVISIONS } from "../revision/revisions.ts";
 
 export interface McpDoorOptions {
@@ -339,14 +345,15 @@ export function relayNotices(
   let isBehind = false;
   const { principal, folder } = connection;
   const stop = door.offer.notices.on((notice) => {
-    const { level, logger, data, message, scope, server, concerns, isNews = false } = notice;
+    const { level, logger, data, message, scope, server, concerns, isNews = false, more } = notice;
     if (!mayHave(principal, scope)) return;
     if (door.profileOf(connection.client, connection)?.hasServer(server) === false) return;
     if (folder !== undefined && concerns?.(folder) === false) return;
     if (isBehind || !(isNews || connection.hasSetLevel)) return;
-    if (!isWanted(level, connection.client.logLevel)) return;
-    const words = message === undefined ? {} : { message };
-    const room = peer.notify(EVENTS.message, { level: MCP_LEVELS[level], ...words, logger, data });
+    const told = toldLevel(level, more);
+    if (!isWanted(told, connection.client.logLevel)) return;
+    const words = { ...(message === undefined ? {} : { message }), ...metaMember(more) };
+    const room = peer.notify(EVENTS.message, { level: told, ...words, logger, data });
     if (room === ROOM) return;
     isBehind = true;
     background(
@@ -365,6 +372,11 @@ function serveSession(door: McpDoor): Route<Connection>[] {
     const instructions = door.instructions?.(door.profileOf(client, connection));
     return instructions === undefined ? {} : { instructions };
   };
+  const able = (capabilities: JsonObject, client: Client, connection: Connection): JsonObject => {
+    const theirs = door.offer.resources.extensions(door.profileOf(client, connection));
+    if (Object.keys(theirs).length === 0) return capabilities;
+    return { ...capabilities, extensions: { ...(capabilities.extensions as object), ...theirs } };
+  };
   return [
     door.serve(METHODS.initialize, ({ params, call }) => {
       // MCP 2025-11-25, basic/lifecycle § Initialization.
@@ -373,7 +385,11 @@ function serveSession(door: McpDoor): Route<Connection>[] {
       door.welcome(call.state, call.peer);
       return {
         protocolVersion: codec.revision,
-        capabilities: door.capabilities[codec.revision] ?? codec.serverCapabilities,
+        capabilities: able(
+          door.capabilities[codec.revision] ?? codec.serverCapabilities,
+          call.state.client,
+          call.state,
+        ),
         serverInfo: door.info,
         ...said(call.state.client, call.state),
       };
@@ -381,7 +397,7 @@ function serveSession(door: McpDoor): Route<Connection>[] {
     door.serve(
       METHODS.discover,
       ({ client, call }) => {
-        const capabilities = client.codec.serverCapabilities;
+        const capabilities = able(client.codec.serverCapabilities, client, call.state);
         return { supportedVersions: REVISIONS, capabilities, ...said(client, call.state) };
       },
       UNCACHED,
@@ -426,12 +442,24 @@ function serveLists(door: McpDoor): Route<Connection>[] {
         inRounds(door, request, "resources/read", async (context) => {
           const { uri } = request.params;
           const result = await offer.readResource(uri, context);
-          if (result !== undefined) return result;
-          const { code } = request.client.codec.resourceNotFound;
-          throw new RpcError(code, `Resource not found: ${uri}`, { uri });
+          return result ?? notFound(request.client, uri);
         }),
       UNCACHED,
     ),
+    door.serve(
+      METHODS.listSkills,
+      (request) => {
+        requireSkills(door, request);
+        return inRounds(door, request, "skills/list", async (context) => {
+          const all = await offer.resources.skills(context);
+          const { page, next } = pageOf(all, request.params.cursor);
+          return { skills: page, ...next };
+        });
+      },
+      UNCACHED,
+    ),
+    aboutSkill(door, METHODS.getSkill),
+    aboutSkill(door, METHODS.readDirectory),
     door.serve(
       METHODS.listPrompts,
       async ({ params, client, call }) => {
@@ -469,15 +497,51 @@ function serveLists(door: McpDoor): Route<Connection>[] {
       }),
     ),
     door.serve(METHODS.complete, async (request) => {
-      const completion = (await complete(door, request)) ?? {
+      const { _meta, ...completion } = (await complete(door, request)) ?? {
         values: [],
         total: 0,
         hasMore: false,
       };
       // MCP 2025-11-25, server/utilities/completion § Completion Results: at most 100 values.
-      return { completion: { ...completion, values: completion.values.slice(0, 100) } };
+      const values = completion.values.slice(0, 100);
+      return { completion: { ...completion, values }, ...(_meta === undefined ? {} : { _meta }) };
     }),
   ];
+}
+
+/** A method of the skills extension (SEP-2640) about one resource, which its server answers. */
+function aboutSkill(
+  door: McpDoor,
+  asked: Method<ReadResourceParams, JsonObject>,
+): Route<Connection> {
+  return door.serve(
+    asked,
+    (request) => {
+      requireSkills(door, request);
+      return inRounds(door, request, asked.name, async (context) => {
+        const { uri, _meta: _, ...params } = request.params;
+        const question = { method: asked.name, params };
+        const result = await door.offer.resources.askAbout(uri, question, context);
+        return result ?? notFound(request.client, uri);
+      });
+    },
+    UNCACHED,
+  );
+}
+
+/** The method exists while a server that the client sees has announced the extension. */
+function requireSkills(
+  door: McpDoor,
+  { client, call }: Pick<McpRequest<unknown>, "client" | "call">,
+): void {
+  const theirs = door.offer.resources.extensions(door.profileOf(client, call.state));
+  if (theirs[SKILLS_EXTENSION] !== undefined) return;
+  const { code, message } = STANDARD.methodNotFound;
+  throw new RpcError(code, message);
+}
+
+function notFound({ codec }: Client, uri: string): never {
+  throw new RpcError(codec.resourceNotFound.code, `Resource not found: ${uri}`, { uri });
 }
 
 /** Runs work that may ask the client, in round trips where the revision has them. */
@@ -510,6 +574,7 @@ async function complete(
   const { ref, argument, context } = request.params;
   const asked = {
     ...argument,
+    ...metaMember(request.params),
     ...(context?.arguments === undefined ? {} : { context: context.arguments }),
   };
   if (ref.type === "ref/prompt") {

@@ -40,10 +40,10 @@ describe("a subscription that is not made yet when its client leaves", { timeout
     offer.resources.add({
       list: () => [],
       read: async () => undefined,
-      serverOf: async () => {
+      sourceOf: async (name: string) => {
         asked.resolve();
         await open.promise;
-        return "late";
+        return { server: "late", name };
       },
       watch: (uri) => void watched.push(uri),
     });

@@ -10,12 +10,14 @@ import {
   type Project,
   type Caller,
   CannotAsk,
+  type MessageDetails,
   type Question,
   type ToolContext,
 } from "../../../tool/tool.ts";
 import type { Client, Connection } from "./connection.ts";
 import type { JsonObject } from "../json-object.ts";
-import { isWanted, MCP_LEVELS } from "../log-levels.ts";
+import { isWanted, toldLevel } from "../log-levels.ts";
+import { metaMember, routedOf } from "../meta.ts";
 import { EVENTS } from "../methods.ts";
 import { canBeAsked, shapeQuestion } from "./question.ts";
 import { foldersOf, ROOTS_QUESTION } from "./roots.ts";
@@ -30,6 +32,7 @@ export class McpToolContext implements ToolContext {
   readonly folder: string | undefined;
   /** What the client sees of the offer. */
   readonly profile: Profile | undefined;
+  readonly extensions: ToolContext["extensions"];
   project?: Project | undefined;
   span?: Span | undefined;
   call: Call<Connection>;
@@ -63,6 +66,9 @@ export class McpToolContext implements ToolContext {
     this.meta = meta;
     this.folder = folder;
     this.profile = options.profile;
+    if (client.capabilities.extensions !== undefined) {
+      this.extensions = routedOf(client.capabilities);
+    }
     // In a revision without sessions too, whoever has started us is the same client all the time.
     this.session = client.codec.has.session || folder !== undefined ? id : undefined;
     this.caller = {
@@ -115,21 +121,22 @@ export class McpToolContext implements ToolContext {
     this.#controller?.abort(reason);
   }
 
-  progress(progress: number, total?: number, message?: string): void {
+  progress(progress: number, total?: number, message?: string, more?: MessageDetails): void {
     this.call.progressed();
     // MCP 2025-11-25, basic/utilities/progress § Progress Flow: only where the request has a token.
     const { progressToken } = this.meta;
     if (progressToken === undefined) return;
     const told = this.#client.codec.shapeProgress(progress, total, message);
     this.hasProgressed = true;
-    this.#tell(EVENTS.progress, { progressToken, ...told });
+    this.#tell(EVENTS.progress, { progressToken, ...told, ...metaMember(more) });
   }
 
-  log(level: LogLevel, data: unknown, logger = "trunkline"): void {
+  log(level: LogLevel, data: unknown, logger = "trunkline", more?: MessageDetails): void {
     // In a session the client may have changed its level since the call began.
     const client = this.#client.codec.has.session ? this.call.state.client : this.#client;
-    if (isWanted(level, client.logLevel))
-      this.#tell(EVENTS.message, { level: MCP_LEVELS[level], logger, data });
+    const told = toldLevel(level, more);
+    if (!isWanted(told, client.logLevel)) return;
+    this.#tell(EVENTS.message, { level: told, logger, data, ...metaMember(more) });
   }
 
   async roots(): Promise<readonly string[] | undefined> {
