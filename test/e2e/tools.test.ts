@@ -343,9 +343,9 @@ describe("docs/TOOLS.md", { timeout: 600_000 }, () => {
     }
   });
 
-  it("shows a valid policy, and valid profiles", () => {
+  it("shows a valid policy, and valid profiles, changes of tools and hooks", () => {
     const examples = blocks("jsonc");
-    assert.equal(examples.length, 2);
+    assert.equal(examples.length, 4);
     for (const example of examples) {
       assert.equal(checkConfigFile(parseFile("example", example).value), undefined);
     }

@@ -152,7 +152,7 @@ describe("openOffer()", { timeout: 60_000 }, () => {
       const loaded = [];
       registerHooks({ load: (url, context, next) => (loaded.push(url), next(url, context)) });
       const { openOffer } = await import(${module});
-      await openOffer({ config: { mcpServers: {}, data: "/nowhere" } });
+      await openOffer({ config: { mcpServers: {}, toolHooks: {}, data: "/nowhere" } });
       console.log(loaded.some((url) => url.includes("/tool/offer")));
       console.log(loaded.filter((url) => /src\\/upstream\\/(?!catalogue-key|open\\/)|child-process|mcp\\/connect/.test(url)));`;
     const args = ["--input-type=module", "-e", script];
