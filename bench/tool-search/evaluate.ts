@@ -3,7 +3,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { rankTools } from "../../src/tool/profile/profile.ts";
+import { rankTools } from "../../src/tool/profile/rank-tools.ts";
 import { textResult, type Tool } from "../../src/tool/tool.ts";
 
 type SetName = "tuning" | "held-out";
@@ -44,6 +44,9 @@ export interface Found {
   readonly misses: readonly string[];
 }
 
+/** In place of keywords: the query is a sentence only. */
+const NONE = "-";
+
 const FIRST = 5;
 
 /** The tools of a set of servers, or of all. */
@@ -73,7 +76,8 @@ export function evaluate(set: QuerySet, tools: readonly Tool[]): Found {
   const queries = queriesOf(set);
   const misses: string[] = [];
   const share = (textOf: (query: Query) => string): number => {
-    const found = queries.filter((query) => {
+    const asked = queries.filter((query) => textOf(query) !== NONE);
+    const found = asked.filter((query) => {
       const best = rankTools(textOf(query), tools).slice(0, FIRST);
       const isFound = best.some(({ source }) => {
         return source?.server === query.server && query.right.includes(source.name);
@@ -84,7 +88,7 @@ export function evaluate(set: QuerySet, tools: readonly Tool[]): Found {
       }
       return isFound;
     });
-    return found.length / queries.length;
+    return asked.length === 0 ? 1 : found.length / asked.length;
   };
   const began = performance.now();
   const shares = {
