@@ -1,3 +1,4 @@
+import { isObject } from "../../base/check.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { isInside, realPath } from "../../base/file/path.ts";
 import { type Rate, RateLimiter } from "../../base/limit/rate-limiter.ts";
@@ -475,12 +476,37 @@ function searchFor({ query, limit }: Arguments, tools: readonly Tool[]): ToolRes
   }
   const shown = found.map((tool) => {
     const { name, title, description, inputSchema, annotations } = tool.definition;
-    return { name, server: serverOf(tool), title, description, inputSchema, annotations };
+    const schema = shortened(inputSchema);
+    return { name, server: serverOf(tool), title, description, inputSchema: schema, annotations };
   });
   const all = shown.map((one) => JSON.stringify(one)).join("\n");
   return textResult(
     `The best of ${counted(tools.length, "tool")}, the best first. Call one with ${CALL_TOOL}.\n${all}`,
   );
+}
+
+/** Characters of a schema that a search shows whole. Some operations of Kubernetes have 150,000. */
+const LONGEST_SCHEMA = 16_000;
+const LONGEST_ABOUT = 300;
+
+/** A schema that is too long for a model, without what is inside of its arguments. */
+function shortened(schema: Tool["definition"]["inputSchema"]): Tool["definition"]["inputSchema"] {
+  if (JSON.stringify(schema).length <= LONGEST_SCHEMA) return schema;
+  const { properties, required } = schema;
+  const about = (value: unknown): unknown => {
+    if (!isObject(value)) return value;
+    const { type, description, enum: values } = value;
+    const text = typeof description === "string" ? description.slice(0, LONGEST_ABOUT) : undefined;
+    const few = JSON.stringify(values ?? "").length <= LONGEST_ABOUT ? values : undefined;
+    return { type, description: text, enum: few };
+  };
+  const all = isObject(properties) ? Object.entries(properties) : [];
+  return {
+    type: "object",
+    description: "Shortened: what is inside of its arguments is left out.",
+    properties: Object.fromEntries(all.map(([name, value]) => [name, about(value)])),
+    required,
+  };
 }
 
 /**
