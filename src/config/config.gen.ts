@@ -586,7 +586,8 @@ export const PATHS: readonly (readonly [path: readonly string[], kind: PathKind]
   [["agent","files","show","*"],"file"],
   [["agents","*","command"],"program"],
   [["mcpServers","*","command"],"program"],
-  [["mcpServers","*","cwd"],"file"],
+  [["mcpServers","*","cwd"],"document"],
+  [["mcpServers","*","envFile"],"document"],
   [["mcpServers","*","openapi"],"document"],
   [["policy","tools","rules","*","project"],"file"],
   [["profiles","*","for","projects","*"],"file"],
@@ -601,4 +602,4 @@ export const PATHS: readonly (readonly [path: readonly string[], kind: PathKind]
 ];
 
 /** The keys of an entry of `mcpServers`, whichever form it has. */
-export const SERVER_KEYS: ReadonlySet<string> = new Set(["type","command","args","env","cwd","instance","disabled","timeout","autoApprove","url","headers","oauth","openapi","auth","include","exclude"]);
+export const SERVER_KEYS: ReadonlySet<string> = new Set(["type","command","args","env","cwd","envFile","instance","disabled","timeout","autoApprove","include","exclude","url","headers","headersHelper","oauth","openapi","auth"]);

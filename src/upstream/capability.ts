@@ -36,6 +36,17 @@ const SERVER: Settings = {
     "Tools of the server that may be called without a question, unless a rule of " +
       "`policy.tools` says otherwise; `*` stands for any text. `alwaysAllow` means the same.",
   ),
+  include: list(
+    NAME,
+    "The tools to offer, by the server's own names; all by default. `*` stands for any text. With " +
+      "`openapi`: operations, such as `issues_*` or `GET /issues/*`. `includeTools`, `enabled_tools` " +
+      "and `available_tools` mean the same.",
+  ),
+  exclude: list(
+    NAME,
+    "The tools, or operations, to leave out. `excludeTools`, `disabledTools` and `disabled_tools` " +
+      "mean the same.",
+  ),
 };
 
 /** Where requests are sent, and what is sent with each. */
@@ -101,9 +112,14 @@ const mcpCommand = shape(
       "Environment variables it gets in addition to the usual ones. Here, in `args`, `url` " +
         "and `headers`, `${NAME}`, `${env:NAME}` and `${NAME:-default}` stand for a variable, " +
         "and `${keychain:NAME}` for a secret that `trunkline model key set NAME` has stored; " +
-        "in `headers` and `auth`, `${identity:NAME}` for the token of an identity.",
+        "in `headers` and `auth`, `${identity:NAME}` for the token of an identity. With " +
+        "`${workspaceFolder}`, the project of whoever calls, each client and project has an instance.",
     ),
-    cwd: path("Folder it is started in."),
+    cwd: path("Folder it is started in.", { "x-path": "document" }),
+    envFile: path(
+      "File with further variables, a `NAME=value` in each line; those of `env` count first.",
+      { "x-path": "document" },
+    ),
     ...SERVER,
   },
   { required: ["command"] },
@@ -118,6 +134,9 @@ const mcpAddress = shape(
       "With `url`; optional, for compatibility with other programs.",
     ),
     ...REACHED,
+    headersHelper: text(
+      "Command of the shell that prints further headers as a JSON object; run for each connection.",
+    ),
     oauth: oAuthSettings,
     ...SERVER,
   },
@@ -138,12 +157,6 @@ const openApiServer = shape(
       "With `openapi`: credentials by the names of the document's security schemes, as " +
         "`${keychain:NAME}`. `NAME:PASSWORD` for basic authentication.",
     ),
-    include: list(
-      NAME,
-      "With `openapi`: the operations to offer, such as `issues_*` or `GET /issues/*`; all " +
-        "by default.",
-    ),
-    exclude: list(NAME, "With `openapi`: the operations to leave out."),
     ...SERVER,
   },
   { required: ["openapi"] },

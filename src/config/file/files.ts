@@ -14,6 +14,7 @@ import {
   type KeyPath,
 } from "../layer.ts";
 import { expandPath } from "../locations.ts";
+import { foreignKeys, withOwnReferences } from "./foreign-keys.ts";
 
 /** The values of the user's own file. */
 export function userLayer(path: string, file: ParsedFile, env: NodeJS.ProcessEnv): Layer {
@@ -151,24 +152,32 @@ function pastedServer(
   path: KeyPath,
   warn: (path: KeyPath, says: string) => void,
 ): Values {
+  const { known: foreign, understood, lost } = foreignKeys(settings);
   const known: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(settings)) {
     const own = OTHER_NAMES.get(key) ?? key;
-    if (key === "enabled" && typeof value === "boolean") known.disabled ??= !value;
+    if (lost.includes(key)) {
+      const next = "Choose its tools with 'include' and 'exclude' instead";
+      warn([...path, key], `cannot be kept, so the server is left out. ${next}`);
+    } else if (understood.has(key)) continue;
+    else if (key === "enabled" && typeof value === "boolean") known.disabled ??= !value;
     else if (!SERVER_KEYS.has(own)) warn([...path, key], "is ignored: it is not a known key");
     else if (own !== key && Object.hasOwn(settings, own)) {
       warn([...path, key], `is ignored: '${own}' is there, too`);
     } else if (own === "type") known[own] = OTHER_TYPES.get(value) ?? value;
     else known[own] = TEXTS.has(own) ? withTexts(value) : value;
   }
-  return known;
+  return { ...known, ...foreign, ...(lost.length > 0 && { disabled: true }) };
 }
 
 /** A list or a table in which numbers and booleans are texts: `"PORT": 8080` means `"8080"`. */
 function withTexts(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(asText);
   if (!isValues(value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, asText(each)]));
+  const entries = Object.entries(value).map(([key, each]) => [key, asText(each)] as const);
+  return Object.fromEntries(
+    entries.map(([key, each]) => [key, typeof each === "string" ? withOwnReferences(each) : each]),
+  );
 }
 
 function asText(value: unknown): unknown {

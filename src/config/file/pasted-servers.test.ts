@@ -49,6 +49,79 @@ describe("pastedServers()", () => {
     assert.deepEqual(warnings, ["mcpServers.it.gallery is ignored: it is not a known key"]);
   });
 
+  for (const [key, own] of [
+    ["includeTools", "include"],
+    ["enabled_tools", "include"],
+    ["enabledTools", "include"],
+    ["available_tools", "include"],
+    ["allowedTools", "include"],
+    ["tools", "include"],
+    ["excludeTools", "exclude"],
+    ["disabledTools", "exclude"],
+    ["disabled_tools", "exclude"],
+  ] as const) {
+    it(`keeps which tools are switched off with '${key}'`, () => {
+      const { server, warnings } = pasted({ command: "x", [key]: ["read", "run(x)"] });
+      assert.deepEqual(server, { command: "x", [own]: ["read", "run"] });
+      assert.deepEqual(warnings, []);
+    });
+  }
+
+  it("adds what is switched off in two ways, and keeps nothing of an empty list", () => {
+    const two = pasted({ command: "x", exclude: ["a"], disabledTools: ["b"], excludeTools: ["c"] });
+    assert.deepEqual(two.server, { command: "x", exclude: ["a", "b", "c"] });
+    const none = pasted({ command: "x", disabledTools: [], available_tools: [] });
+    assert.deepEqual(none.server, { command: "x" });
+    assert.deepEqual(pasted({ command: "x", enabled_tools: [] }).server, {
+      command: "x",
+      include: [],
+    });
+  });
+
+  it("leaves a server out whose filter cannot be kept, and says so", () => {
+    for (const filter of [
+      { disabledTools: "all" },
+      { disabledTools: { write: true } },
+      { disabled_prompts: ["x"] },
+      { excludedResources: ["x"] },
+      { tool_filter: "x" },
+      { includeTools: ["a"], tools: ["b"] },
+    ]) {
+      const { server, warnings } = pasted({ command: "x", ...filter });
+      assert.equal((server as Values).disabled, true, JSON.stringify(filter));
+      assert.match(warnings.join(), /cannot be kept, so the server is left out/);
+    }
+    assert.deepEqual(pasted({ command: "x", disabled_prompts: [] }).server, { command: "x" });
+  });
+
+  it("reads references as other programs write them, and no part of a password", () => {
+    const { server } = pasted({
+      url: "https://a.example",
+      headers: { Authorization: "Bearer $TOKEN", a: "{env:KEY}", b: "pa$WORD", c: "$ecret" },
+    });
+    assert.deepEqual((server as Values).headers, {
+      Authorization: "Bearer ${TOKEN}",
+      a: "${KEY}",
+      b: "pa$WORD",
+      c: "$ecret",
+    });
+  });
+
+  it("keeps the client of a login as Cursor has it, and other time limits", () => {
+    const auth = { CLIENT_ID: "me", CLIENT_SECRET: "${SECRET}", scopes: ["read"] };
+    const { server, warnings } = pasted({ url: "https://a.example", auth, tool_timeout_sec: 90 });
+    assert.deepEqual(server, {
+      url: "https://a.example",
+      oauth: { clientId: "me", clientSecret: "${SECRET}", scopes: ["read"] },
+      timeout: 90,
+    });
+    assert.deepEqual(warnings, []);
+    assert.deepEqual(pasted({ openapi: "a.json", auth: { key: "x" } }).server, {
+      openapi: "a.json",
+      auth: { key: "x" },
+    });
+  });
+
   it("takes our own name where both are there", () => {
     const { server, warnings } = pasted({
       url: "https://a.example",

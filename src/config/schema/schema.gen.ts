@@ -432,13 +432,19 @@ export interface McpCommand {
    * Environment variables it gets in addition to the usual ones. Here, in `args`, `url` and
    * `headers`, `${NAME}`, `${env:NAME}` and `${NAME:-default}` stand for a variable, and
    * `${keychain:NAME}` for a secret that `trunkline model key set NAME` has stored; in `headers`
-   * and `auth`, `${identity:NAME}` for the token of an identity.
+   * and `auth`, `${identity:NAME}` for the token of an identity. With `${workspaceFolder}`, the
+   * project of whoever calls, each client and project has an instance.
    */
   readonly env?: {
     readonly [key: string]: string;
   };
   /** Folder it is started in. A relative path counts from this file's folder. */
   readonly cwd?: string;
+  /**
+   * File with further variables, a `NAME=value` in each line; those of `env` count first. A
+   * relative path counts from this file's folder.
+   */
+  readonly envFile?: string;
   /**
    * `shared`, the default: all clients of a gateway use one instance of the server; `client`: each
    * has its own. A shared server that asks questions while several clients use it changes to
@@ -457,6 +463,17 @@ export interface McpCommand {
    * otherwise; `*` stands for any text. `alwaysAllow` means the same.
    */
   readonly autoApprove?: readonly string[];
+  /**
+   * The tools to offer, by the server's own names; all by default. `*` stands for any text. With
+   * `openapi`: operations, such as `issues_*` or `GET /issues/*`. `includeTools`, `enabled_tools`
+   * and `available_tools` mean the same.
+   */
+  readonly include?: readonly string[];
+  /**
+   * The tools, or operations, to leave out. `excludeTools`, `disabledTools` and `disabled_tools`
+   * mean the same.
+   */
+  readonly exclude?: readonly string[];
 }
 
 /** An MCP server that is reached over HTTP. */
@@ -469,6 +486,8 @@ export interface McpAddress {
   readonly headers?: {
     readonly [key: string]: string;
   };
+  /** Command of the shell that prints further headers as a JSON object; run for each connection. */
+  readonly headersHelper?: string;
   readonly oauth?: OAuthSettings;
   /**
    * `shared`, the default: all clients of a gateway use one instance of the server; `client`: each
@@ -488,6 +507,17 @@ export interface McpAddress {
    * otherwise; `*` stands for any text. `alwaysAllow` means the same.
    */
   readonly autoApprove?: readonly string[];
+  /**
+   * The tools to offer, by the server's own names; all by default. `*` stands for any text. With
+   * `openapi`: operations, such as `issues_*` or `GET /issues/*`. `includeTools`, `enabled_tools`
+   * and `available_tools` mean the same.
+   */
+  readonly include?: readonly string[];
+  /**
+   * The tools, or operations, to leave out. `excludeTools`, `disabledTools` and `disabled_tools`
+   * mean the same.
+   */
+  readonly exclude?: readonly string[];
 }
 
 /**
@@ -543,12 +573,6 @@ export interface OpenApiServer {
     readonly [key: string]: string;
   };
   /**
-   * With `openapi`: the operations to offer, such as `issues_*` or `GET /issues/*`; all by default.
-   */
-  readonly include?: readonly string[];
-  /** With `openapi`: the operations to leave out. */
-  readonly exclude?: readonly string[];
-  /**
    * `shared`, the default: all clients of a gateway use one instance of the server; `client`: each
    * has its own. A shared server that asks questions while several clients use it changes to
    * `client` by itself.
@@ -566,6 +590,17 @@ export interface OpenApiServer {
    * otherwise; `*` stands for any text. `alwaysAllow` means the same.
    */
   readonly autoApprove?: readonly string[];
+  /**
+   * The tools to offer, by the server's own names; all by default. `*` stands for any text. With
+   * `openapi`: operations, such as `issues_*` or `GET /issues/*`. `includeTools`, `enabled_tools`
+   * and `available_tools` mean the same.
+   */
+  readonly include?: readonly string[];
+  /**
+   * The tools, or operations, to leave out. `excludeTools`, `disabledTools` and `disabled_tools`
+   * mean the same.
+   */
+  readonly exclude?: readonly string[];
 }
 
 /** Who may call which tool. */
@@ -2543,10 +2578,13 @@ const fitsMcpCommand: (value: unknown) => boolean = (value) => {
       case "args":
       case "env":
       case "cwd":
+      case "envFile":
       case "instance":
       case "disabled":
       case "timeout":
       case "autoApprove":
+      case "include":
+      case "exclude":
         continue;
       default:
         return false;
@@ -2581,6 +2619,11 @@ const fitsMcpCommand: (value: unknown) => boolean = (value) => {
     if (typeof cwd !== "string") return false;
     if (cwd === "") return false;
   }
+  const envFile: unknown = value.envFile;
+  if (envFile !== undefined) {
+    if (typeof envFile !== "string") return false;
+    if (envFile === "") return false;
+  }
   const instance: unknown = value.instance;
   if (instance !== undefined) {
     if (instance !== "shared" && instance !== "client") return false;
@@ -2603,6 +2646,24 @@ const fitsMcpCommand: (value: unknown) => boolean = (value) => {
       if (item3 === "") return false;
     }
   }
+  const include: unknown = value.include;
+  if (include !== undefined) {
+    if (!Array.isArray(include)) return false;
+    for (let i3 = 0; i3 < include.length; i3++) {
+      const item4: unknown = include[i3];
+      if (typeof item4 !== "string") return false;
+      if (item4 === "") return false;
+    }
+  }
+  const exclude: unknown = value.exclude;
+  if (exclude !== undefined) {
+    if (!Array.isArray(exclude)) return false;
+    for (let i4 = 0; i4 < exclude.length; i4++) {
+      const item5: unknown = exclude[i4];
+      if (typeof item5 !== "string") return false;
+      if (item5 === "") return false;
+    }
+  }
   return true;
 };
 
@@ -2613,11 +2674,14 @@ const fitsMcpAddress: (value: unknown) => boolean = (value) => {
       case "type":
       case "url":
       case "headers":
+      case "headersHelper":
       case "oauth":
       case "instance":
       case "disabled":
       case "timeout":
       case "autoApprove":
+      case "include":
+      case "exclude":
         continue;
       default:
         return false;
@@ -2638,6 +2702,11 @@ const fitsMcpAddress: (value: unknown) => boolean = (value) => {
       const item: unknown = headers[key2];
       if (typeof item !== "string") return false;
     }
+  }
+  const headersHelper: unknown = value.headersHelper;
+  if (headersHelper !== undefined) {
+    if (typeof headersHelper !== "string") return false;
+    if (headersHelper === "") return false;
   }
   const oauth: unknown = value.oauth;
   if (oauth !== undefined) {
@@ -2663,6 +2732,24 @@ const fitsMcpAddress: (value: unknown) => boolean = (value) => {
       const item2: unknown = autoApprove[i];
       if (typeof item2 !== "string") return false;
       if (item2 === "") return false;
+    }
+  }
+  const include: unknown = value.include;
+  if (include !== undefined) {
+    if (!Array.isArray(include)) return false;
+    for (let i2 = 0; i2 < include.length; i2++) {
+      const item3: unknown = include[i2];
+      if (typeof item3 !== "string") return false;
+      if (item3 === "") return false;
+    }
+  }
+  const exclude: unknown = value.exclude;
+  if (exclude !== undefined) {
+    if (!Array.isArray(exclude)) return false;
+    for (let i3 = 0; i3 < exclude.length; i3++) {
+      const item4: unknown = exclude[i3];
+      if (typeof item4 !== "string") return false;
+      if (item4 === "") return false;
     }
   }
   return true;
@@ -2750,12 +2837,12 @@ const fitsOpenApiServer: (value: unknown) => boolean = (value) => {
       case "url":
       case "headers":
       case "auth":
-      case "include":
-      case "exclude":
       case "instance":
       case "disabled":
       case "timeout":
       case "autoApprove":
+      case "include":
+      case "exclude":
         continue;
       default:
         return false;
@@ -2790,24 +2877,6 @@ const fitsOpenApiServer: (value: unknown) => boolean = (value) => {
       if (typeof item2 !== "string") return false;
     }
   }
-  const include: unknown = value.include;
-  if (include !== undefined) {
-    if (!Array.isArray(include)) return false;
-    for (let i = 0; i < include.length; i++) {
-      const item3: unknown = include[i];
-      if (typeof item3 !== "string") return false;
-      if (item3 === "") return false;
-    }
-  }
-  const exclude: unknown = value.exclude;
-  if (exclude !== undefined) {
-    if (!Array.isArray(exclude)) return false;
-    for (let i2 = 0; i2 < exclude.length; i2++) {
-      const item4: unknown = exclude[i2];
-      if (typeof item4 !== "string") return false;
-      if (item4 === "") return false;
-    }
-  }
   const instance: unknown = value.instance;
   if (instance !== undefined) {
     if (instance !== "shared" && instance !== "client") return false;
@@ -2824,8 +2893,26 @@ const fitsOpenApiServer: (value: unknown) => boolean = (value) => {
   const autoApprove: unknown = value.autoApprove;
   if (autoApprove !== undefined) {
     if (!Array.isArray(autoApprove)) return false;
-    for (let i3 = 0; i3 < autoApprove.length; i3++) {
-      const item5: unknown = autoApprove[i3];
+    for (let i = 0; i < autoApprove.length; i++) {
+      const item3: unknown = autoApprove[i];
+      if (typeof item3 !== "string") return false;
+      if (item3 === "") return false;
+    }
+  }
+  const include: unknown = value.include;
+  if (include !== undefined) {
+    if (!Array.isArray(include)) return false;
+    for (let i2 = 0; i2 < include.length; i2++) {
+      const item4: unknown = include[i2];
+      if (typeof item4 !== "string") return false;
+      if (item4 === "") return false;
+    }
+  }
+  const exclude: unknown = value.exclude;
+  if (exclude !== undefined) {
+    if (!Array.isArray(exclude)) return false;
+    for (let i3 = 0; i3 < exclude.length; i3++) {
+      const item5: unknown = exclude[i3];
       if (typeof item5 !== "string") return false;
       if (item5 === "") return false;
     }
@@ -2855,13 +2942,16 @@ export const checkMcpCommand: Check = (value) => {
       case "args":
       case "env":
       case "cwd":
+      case "envFile":
       case "instance":
       case "disabled":
       case "timeout":
       case "autoApprove":
+      case "include":
+      case "exclude":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["type", "command", "args", "env", "cwd", "instance", "disabled", "timeout", "autoApprove"]) };
+        return { path: [key], says: unknownKey(key, ["type", "command", "args", "env", "cwd", "envFile", "instance", "disabled", "timeout", "autoApprove", "include", "exclude"]) };
     }
   }
   const type: unknown = value.type;
@@ -2895,6 +2985,11 @@ export const checkMcpCommand: Check = (value) => {
     if (typeof cwd !== "string") return { path: ["cwd"], says: "must be a string" };
     if (cwd === "") return { path: ["cwd"], says: "must not be empty" };
   }
+  const envFile: unknown = value.envFile;
+  if (envFile !== undefined) {
+    if (typeof envFile !== "string") return { path: ["envFile"], says: "must be a string" };
+    if (envFile === "") return { path: ["envFile"], says: "must not be empty" };
+  }
   const instance: unknown = value.instance;
   if (instance !== undefined) {
     if (instance !== "shared" && instance !== "client") {
@@ -2925,6 +3020,24 @@ export const checkMcpCommand: Check = (value) => {
       if (item3 === "") return { path: ["autoApprove", i2], says: "must not be empty" };
     }
   }
+  const include: unknown = value.include;
+  if (include !== undefined) {
+    if (!Array.isArray(include)) return { path: ["include"], says: "must be a list" };
+    for (let i3 = 0; i3 < include.length; i3++) {
+      const item4: unknown = include[i3];
+      if (typeof item4 !== "string") return { path: ["include", i3], says: "must be a string" };
+      if (item4 === "") return { path: ["include", i3], says: "must not be empty" };
+    }
+  }
+  const exclude: unknown = value.exclude;
+  if (exclude !== undefined) {
+    if (!Array.isArray(exclude)) return { path: ["exclude"], says: "must be a list" };
+    for (let i4 = 0; i4 < exclude.length; i4++) {
+      const item5: unknown = exclude[i4];
+      if (typeof item5 !== "string") return { path: ["exclude", i4], says: "must be a string" };
+      if (item5 === "") return { path: ["exclude", i4], says: "must not be empty" };
+    }
+  }
   return undefined;
 };
 
@@ -2935,14 +3048,17 @@ export const checkMcpAddress: Check = (value) => {
       case "type":
       case "url":
       case "headers":
+      case "headersHelper":
       case "oauth":
       case "instance":
       case "disabled":
       case "timeout":
       case "autoApprove":
+      case "include":
+      case "exclude":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["type", "url", "headers", "oauth", "instance", "disabled", "timeout", "autoApprove"]) };
+        return { path: [key], says: unknownKey(key, ["type", "url", "headers", "headersHelper", "oauth", "instance", "disabled", "timeout", "autoApprove", "include", "exclude"]) };
     }
   }
   const type: unknown = value.type;
@@ -2970,6 +3086,13 @@ export const checkMcpAddress: Check = (value) => {
         return { path: ["headers", key2], says: "must be a string" };
       }
     }
+  }
+  const headersHelper: unknown = value.headersHelper;
+  if (headersHelper !== undefined) {
+    if (typeof headersHelper !== "string") {
+      return { path: ["headersHelper"], says: "must be a string" };
+    }
+    if (headersHelper === "") return { path: ["headersHelper"], says: "must not be empty" };
   }
   const oauth: unknown = value.oauth;
   if (oauth !== undefined) {
@@ -3004,6 +3127,24 @@ export const checkMcpAddress: Check = (value) => {
         return { path: ["autoApprove", i], says: "must be a string" };
       }
       if (item2 === "") return { path: ["autoApprove", i], says: "must not be empty" };
+    }
+  }
+  const include: unknown = value.include;
+  if (include !== undefined) {
+    if (!Array.isArray(include)) return { path: ["include"], says: "must be a list" };
+    for (let i2 = 0; i2 < include.length; i2++) {
+      const item3: unknown = include[i2];
+      if (typeof item3 !== "string") return { path: ["include", i2], says: "must be a string" };
+      if (item3 === "") return { path: ["include", i2], says: "must not be empty" };
+    }
+  }
+  const exclude: unknown = value.exclude;
+  if (exclude !== undefined) {
+    if (!Array.isArray(exclude)) return { path: ["exclude"], says: "must be a list" };
+    for (let i3 = 0; i3 < exclude.length; i3++) {
+      const item4: unknown = exclude[i3];
+      if (typeof item4 !== "string") return { path: ["exclude", i3], says: "must be a string" };
+      if (item4 === "") return { path: ["exclude", i3], says: "must not be empty" };
     }
   }
   return undefined;
@@ -3113,15 +3254,15 @@ export const checkOpenApiServer: Check = (value) => {
       case "url":
       case "headers":
       case "auth":
-      case "include":
-      case "exclude":
       case "instance":
       case "disabled":
       case "timeout":
       case "autoApprove":
+      case "include":
+      case "exclude":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["type", "openapi", "url", "headers", "auth", "include", "exclude", "instance", "disabled", "timeout", "autoApprove"]) };
+        return { path: [key], says: unknownKey(key, ["type", "openapi", "url", "headers", "auth", "instance", "disabled", "timeout", "autoApprove", "include", "exclude"]) };
     }
   }
   const type: unknown = value.type;
@@ -3161,24 +3302,6 @@ export const checkOpenApiServer: Check = (value) => {
       if (typeof item2 !== "string") return { path: ["auth", key3], says: "must be a string" };
     }
   }
-  const include: unknown = value.include;
-  if (include !== undefined) {
-    if (!Array.isArray(include)) return { path: ["include"], says: "must be a list" };
-    for (let i = 0; i < include.length; i++) {
-      const item3: unknown = include[i];
-      if (typeof item3 !== "string") return { path: ["include", i], says: "must be a string" };
-      if (item3 === "") return { path: ["include", i], says: "must not be empty" };
-    }
-  }
-  const exclude: unknown = value.exclude;
-  if (exclude !== undefined) {
-    if (!Array.isArray(exclude)) return { path: ["exclude"], says: "must be a list" };
-    for (let i2 = 0; i2 < exclude.length; i2++) {
-      const item4: unknown = exclude[i2];
-      if (typeof item4 !== "string") return { path: ["exclude", i2], says: "must be a string" };
-      if (item4 === "") return { path: ["exclude", i2], says: "must not be empty" };
-    }
-  }
   const instance: unknown = value.instance;
   if (instance !== undefined) {
     if (instance !== "shared" && instance !== "client") {
@@ -3201,12 +3324,30 @@ export const checkOpenApiServer: Check = (value) => {
   const autoApprove: unknown = value.autoApprove;
   if (autoApprove !== undefined) {
     if (!Array.isArray(autoApprove)) return { path: ["autoApprove"], says: "must be a list" };
-    for (let i3 = 0; i3 < autoApprove.length; i3++) {
-      const item5: unknown = autoApprove[i3];
-      if (typeof item5 !== "string") {
-        return { path: ["autoApprove", i3], says: "must be a string" };
+    for (let i = 0; i < autoApprove.length; i++) {
+      const item3: unknown = autoApprove[i];
+      if (typeof item3 !== "string") {
+        return { path: ["autoApprove", i], says: "must be a string" };
       }
-      if (item5 === "") return { path: ["autoApprove", i3], says: "must not be empty" };
+      if (item3 === "") return { path: ["autoApprove", i], says: "must not be empty" };
+    }
+  }
+  const include: unknown = value.include;
+  if (include !== undefined) {
+    if (!Array.isArray(include)) return { path: ["include"], says: "must be a list" };
+    for (let i2 = 0; i2 < include.length; i2++) {
+      const item4: unknown = include[i2];
+      if (typeof item4 !== "string") return { path: ["include", i2], says: "must be a string" };
+      if (item4 === "") return { path: ["include", i2], says: "must not be empty" };
+    }
+  }
+  const exclude: unknown = value.exclude;
+  if (exclude !== undefined) {
+    if (!Array.isArray(exclude)) return { path: ["exclude"], says: "must be a list" };
+    for (let i3 = 0; i3 < exclude.length; i3++) {
+      const item5: unknown = exclude[i3];
+      if (typeof item5 !== "string") return { path: ["exclude", i3], says: "must be a string" };
+      if (item5 === "") return { path: ["exclude", i3], says: "must not be empty" };
     }
   }
   return undefined;

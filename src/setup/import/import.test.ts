@@ -115,6 +115,69 @@ describe("trunkline setup --import", () => {
     assert.match((await line.run("setup", "--import", "--yes")).out, /\nNothing to import\.\n$/);
   });
 
+  it("keeps what is switched off, or leaves the server out before anything is written", async () => {
+    await using line = await SampleCommandLine.create({});
+    const files: Readonly<Record<string, string>> = {
+      ".gemini/settings.json": `{
+        "mcp": { "excluded": ["off"] },
+        "mcpServers": {
+          "git": { "command": "git-mcp", "args": ["--key=$KEY"], "env": { "T": "$TOKEN" },
+            "includeTools": ["log"], "excludeTools": ["push"] },
+          "off": { "command": "off" } } }`,
+      ".codex/config.toml": `
+[mcp_servers.db]
+command = "db"
+enabled_tools = ["select"]
+tool_timeout_sec = 90
+`,
+      ".cursor/mcp.json": `{ "mcpServers": {
+        "env": { "command": "env-mcp", "cwd": "\${workspaceFolder}", "envFile": ".env" },
+        "crm": { "url": "https://crm.example.com", "headersHelper": "get-token",
+          "auth": { "CLIENT_ID": "me", "CLIENT_SECRET": "hidden-secret" } },
+        "odd": { "command": "odd", "disabled_prompts": ["x"] } } }`,
+      ".config/opencode/opencode.json": `{
+        "tools": { "files_write*": false, "*_delete": false, "web_*": false, "bash": false },
+        "mcp": { "files": { "type": "local", "command": ["files"] } } }`,
+    };
+    for (const [file, text] of Object.entries(files)) {
+      await line.home.write(join(line.home.path, file), text);
+    }
+    const dry = await line.run("setup", "--import", "--dry-run");
+    assert.match(dry.out, /odd \(Cursor\): not taken over, because .* 'disabled_prompts' switch/);
+    assert.match(dry.out, /off \(Gemini CLI\): not taken over, because it is switched off/);
+    assert.match(
+      dry.out,
+      /git \(Gemini CLI\): .*\n.*\n {2}only the tools: log\n {2}without the tools: push\n/,
+    );
+    assert.match(dry.err, /crm: oauth\.clientSecret/);
+    assert.doesNotMatch(dry.out + dry.err, /hidden-secret/);
+    await line.run("setup", "--import", "--yes");
+    const { mcpServers } = parse(readFileSync(line.home.userFile, "utf8")) as {
+      mcpServers: object;
+    };
+    assert.deepEqual(mcpServers, {
+      git: {
+        command: "git-mcp",
+        args: ["--key=${KEY}"],
+        env: { T: "${TOKEN}" },
+        include: ["log"],
+        exclude: ["push"],
+      },
+      db: { command: "db", timeout: 90, include: ["select"] },
+      env: {
+        command: "env-mcp",
+        cwd: "${workspaceFolder}",
+        envFile: "${workspaceFolder}/.env",
+      },
+      crm: {
+        url: "https://crm.example.com",
+        headersHelper: "get-token",
+        oauth: { clientId: "me", clientSecret: "hidden-secret" },
+      },
+      files: { command: "files", exclude: ["write*", "*_delete"] },
+    });
+  });
+
   it("adds the hooks of Claude Code to the user's own, once, and none of the project", async () => {
     const own = { Stop: [{ hooks: [{ type: "command", command: "mine" }] }] };
     await using line = await SampleCommandLine.create({ hooks: own });

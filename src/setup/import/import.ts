@@ -7,6 +7,7 @@ import { isLoopback } from "../../base/private-address.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { counted } from "../../base/text/counted.ts";
 import { editConfigFile } from "../../config/file/edit-file.ts";
+import { foreignKeys, withOwnReferences } from "../../config/file/foreign-keys.ts";
 import { loadConfig } from "../../config/load.ts";
 import { userFile } from "../../config/locations.ts";
 import { hashToken, TOKEN_PREFIX } from "../../store/access/access-token.ts";
@@ -141,6 +142,11 @@ const TAKEN: Readonly<Record<string, string>> = {
   headers: "with headers",
   autoApprove: "CALLED WITHOUT ASKING",
   timeout: "milliseconds for a call",
+  include: "only the tools",
+  exclude: "without the tools",
+  envFile: "variables from the file",
+  headersHelper: "headers from the command",
+  oauth: "login",
   type: "transport",
 };
 
@@ -152,7 +158,9 @@ function takenLines(candidate: Candidate): string[] {
       typeof value === "object" && value !== null && !Array.isArray(value)
         ? Object.entries(value).map(([name, text]) => `${name}=${String(text)}`)
         : [value].flat();
-    return `  ${TAKEN[field] ?? field}: ${words.join(", ")}`;
+    const isSeconds = field === "timeout" && Number(value) < 1_000;
+    const what = isSeconds ? "seconds for a call" : (TAKEN[field] ?? field);
+    return `  ${what}: ${words.join(", ")}`;
   });
 }
 
@@ -210,7 +218,7 @@ function collectServers(
       continue;
     }
     for (const [name, entry] of entries) {
-      const read = readServer(entry);
+      const read = readServer(entry, target.name === "gemini");
       if (isOurs(read.server, isOwnToken)) continue;
       const found = { ...read, program: target.label, file };
       const same = [name, `${name}-${target.name}`].find((each) =>
@@ -232,9 +240,43 @@ function entriesOf(target: Target, path: string): (readonly [string, unknown])[]
   const mcp = target.entries.find(({ role }) => role === "mcp");
   const { text } = readProgramFile(path);
   if (mcp === undefined || text === undefined) return [];
-  const all = valueAt(target.format.read(text), mcp.path.slice(0, -1));
+  const whole = target.format.read(text);
+  const all = valueAt(whole, mcp.path.slice(0, -1));
   if (Array.isArray(all)) return (all as unknown[]).map((item) => [nameOf(item), item]);
-  return isMap(all) ? Object.entries(all) : [];
+  if (!isMap(all)) return [];
+  return Object.entries(all).map(([name, item]) => {
+    return [
+      name,
+      isMap(item) && isMap(whole) ? withSwitches(target.name, whole, name, item) : item,
+    ];
+  });
+}
+
+/** A server with what its program says of it elsewhere in the file: whether it, or some of its tools, are off. */
+function withSwitches(
+  program: string,
+  whole: Readonly<Record<string, unknown>>,
+  name: string,
+  entry: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, unknown>> {
+  if (program === "gemini" && isMap(whole.mcp)) {
+    const { allowed, excluded } = whole.mcp;
+    const isOff = Array.isArray(allowed) && !allowed.includes(name);
+    return isOff || listAt({ excluded }, "excluded").includes(name)
+      ? { ...entry, disabled: true }
+      : entry;
+  }
+  if (program !== "opencode" || !isMap(whole.tools)) return entry;
+  // Names of tools there are `SERVER_TOOL`.
+  const own = `${name}_`;
+  const off = Object.entries(whole.tools).filter(([, isOn]) => isOn === false);
+  const patterns = off.flatMap(([pattern]) => {
+    if (pattern.startsWith(own)) return [pattern.slice(own.length)];
+    const [start = "", ...rest] = pattern.split("*");
+    if (rest.length === 0 || !own.startsWith(start)) return [];
+    return [rest.length === 1 && rest[0] === "" ? "*" : `*${rest.join("*")}`];
+  });
+  return patterns.length === 0 ? entry : { ...entry, disabledTools: patterns };
 }
 
 function nameOf(item: unknown): string {
@@ -285,6 +327,8 @@ function plain(server: OwnServer): unknown {
 interface OwnChoices {
   readonly timeout?: number;
   readonly autoApprove?: readonly string[];
+  readonly include?: readonly string[];
+  readonly exclude?: readonly string[];
 }
 
 /** A server as it stands in Trunkline's own configuration. */
@@ -295,11 +339,14 @@ type OwnServer = OwnChoices &
         readonly args?: readonly string[];
         readonly env?: Readonly<Record<string, string>>;
         readonly cwd?: string;
+        readonly envFile?: string;
       }
     | {
         readonly url: string;
         readonly type?: "sse";
         readonly headers?: Readonly<Record<string, string>>;
+        readonly headersHelper?: string;
+        readonly oauth?: Readonly<Record<string, unknown>>;
       }
   );
 
@@ -321,17 +368,20 @@ const UNDERSTOOD = new Set([
   ...["url", "uri", "serverUrl", "httpUrl", "headers", "http_headers", "requestOptions"],
   ...["enabled", "disabled", "description", "bundled", "display_name"],
   ...["env_vars", "env_keys", "bearer_token_env_var", "env_http_headers"],
-  ...["timeout", "autoApprove", "alwaysAllow"],
+  ...["timeout", "autoApprove", "alwaysAllow", "envFile", "headersHelper", "oauth"],
 ]);
 
 /** What refers to a value in other programs and means nothing here, such as `${cmd: …}`. */
 const FOREIGN = /\$\{(?!(?:env:|input:|keychain:)?[\w.-]+(?::-[^}]*)?\})[^}]*\}/;
 
-/** Reads a server in any of the forms that programs have. */
-function readServer(entry: unknown): ReadServer {
-  if (!isMap(entry)) return unfit("it is not an object");
+/** Reads a server in any of the forms that programs have. Gemini has `$NAME` anywhere in a text. */
+function readServer(foreign: unknown, isGemini: boolean): ReadServer {
+  if (!isMap(foreign)) return unfit("it is not an object");
+  const entry = isGemini ? referring(foreign) : foreign;
   if (entry.disabled === true || entry.enabled === false) return unfit("it is switched off");
-  const words = wordsOf(entry)?.map(withOwnReferences);
+  const { lost } = foreignKeys(entry);
+  if (lost.length > 0) return unfit(`Trunkline cannot keep what '${lost.join("', '")}' switch off`);
+  const words = wordsOf(entry)?.map((word) => withOwnReferences(word));
   const given = textAt(entry, "httpUrl", "url", "uri", "serverUrl");
   const url = given === undefined ? undefined : withOwnReferences(given);
   if (words === undefined && url === undefined) return unfit("it is built into that program");
@@ -343,11 +393,13 @@ function readServer(entry: unknown): ReadServer {
   const needed = [...listAt(entry, "env_vars"), ...listAt(entry, "env_keys")];
   const env = pairsOf("env", entry.env ?? entry.environment ?? entry.envs, needed.map(byVariable));
   const cwd = textAt(entry, "cwd");
+  const envFile = textAt(entry, "envFile");
   const server = {
     command,
     ...(args.length > 0 && { args }),
     ...(Object.keys(env.values).length > 0 && { env: env.values }),
     ...(cwd !== undefined && { cwd }),
+    ...(envFile !== undefined && { envFile: fromProject(envFile) }),
     ...choicesOf(entry),
   };
   // A flag says of the next word that it is a secret.
@@ -372,16 +424,29 @@ function addressOf(entry: Readonly<Record<string, unknown>>, url: string): ReadS
     ...(bearer === undefined ? [] : [["Authorization", `Bearer \${${bearer}}`] as const]),
     ...named.map(([name, variable]) => [name, `\${${String(variable)}}`] as const),
   ]);
+  const helper = textAt(entry, "headersHelper");
+  const { known } = foreignKeys(entry);
+  const given = isMap(entry.oauth) ? entry.oauth : known.oauth;
+  const logins = isMap(given) ? Object.entries(given) : [];
+  const oauth = Object.fromEntries(logins.filter(([key]) => LOGIN.has(key)));
+  const noLogin = logins.filter(([key]) => !LOGIN.has(key)).map(([key]) => `oauth.${key}`);
   const server = {
     ...(entry.type === "sse" && { type: "sse" as const }),
     url,
     ...(Object.keys(headers.values).length > 0 && { headers: headers.values }),
+    ...(helper !== undefined && { headersHelper: helper }),
+    ...(Object.keys(oauth).length > 0 && { oauth }),
     ...choicesOf(entry),
   };
+  const login = typeof oauth.clientSecret === "string" && !oauth.clientSecret.includes("${");
   return {
     server,
-    leftOut: [...headers.leftOut, ...unknownOf(entry)],
-    secrets: [...headers.secrets, ...(maskText(url) === url ? [] : ["url"])],
+    leftOut: [...headers.leftOut, ...noLogin, ...unknownOf(entry)],
+    secrets: [
+      ...headers.secrets,
+      ...(login ? ["oauth.clientSecret"] : []),
+      ...(maskText(url) === url ? [] : ["url"]),
+    ],
   };
 }
 
@@ -425,9 +490,19 @@ function pairsOf(field: string, value: unknown, more: readonly (readonly string[
   };
 }
 
-/** opencode writes `{env:NAME}`, and Continue and Zed `$NAME`, for what is `${NAME}` here. */
-function withOwnReferences(text: string): string {
-  return text.replaceAll(/(?<!\$)\{env:(\w+)\}/g, "${$1}").replace(/^\$(\w+)$/, "${$1}");
+/** What of a login has the same name here. */
+const LOGIN = new Set(["clientId", "clientSecret", "scopes", "callbackPort"]);
+
+/** Programs start their servers in the project, from which a relative path counts. */
+function fromProject(path: string): string {
+  return /^(?:\/|~|\$\{|[A-Za-z]:)/.test(path) ? path : `\${workspaceFolder}/${path}`;
+}
+
+/** All texts of an entry with our references. */
+function referring(entry: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  return JSON.parse(JSON.stringify(entry), (_, value: unknown) =>
+    typeof value === "string" ? withOwnReferences(value, true) : value,
+  ) as Readonly<Record<string, unknown>>;
 }
 
 /** A variable that the program passes on. */
@@ -436,16 +511,19 @@ function byVariable(name: string): readonly string[] {
 }
 
 function choicesOf(entry: Readonly<Record<string, unknown>>): OwnChoices {
-  const { timeout } = entry;
+  const { include, exclude, timeout = entry.timeout } = foreignKeys(entry).known;
   const approved = [...listAt(entry, "autoApprove"), ...listAt(entry, "alwaysAllow")];
   return {
     ...(typeof timeout === "number" && timeout >= 1 && { timeout }),
     ...(approved.length > 0 && { autoApprove: approved }),
+    ...(include !== undefined && { include: include as string[] }),
+    ...(exclude !== undefined && { exclude: exclude as string[] }),
   };
 }
 
 function unknownOf(entry: Readonly<Record<string, unknown>>): string[] {
-  return Object.keys(entry).filter((key) => !UNDERSTOOD.has(key));
+  const { understood } = foreignKeys(entry);
+  return Object.keys(entry).filter((key) => !UNDERSTOOD.has(key) && !understood.has(key));
 }
 
 function unfit(problem: string): ReadServer {

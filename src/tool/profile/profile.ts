@@ -1,3 +1,4 @@
+import { isObject } from "../../base/check.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { isInside, realPath } from "../../base/file/path.ts";
 import { type Rate, RateLimiter } from "../../base/limit/rate-limiter.ts";
@@ -18,9 +19,8 @@ import {
   type ToolResult,
 } from "../tool.ts";
 import { skeleton } from "../offer/skeleton.ts";
-import { OWN_SERVER } from "./own-server.ts";
-import { synonymsOf } from "./synonyms.ts";
-import { wordsOf, wordsOfQuery } from "./words.ts";
+import { OWN_SERVER, serverOf } from "./own-server.ts";
+import { rankTools } from "./rank-tools.ts";
 
 /** Names that are offered, and names that are not; a name that both fit is not. */
 interface Patterns {
@@ -366,10 +366,6 @@ function serversOf(tools: readonly Tool[]): readonly string[] {
   return [...new Set(tools.map(serverOf))];
 }
 
-export function serverOf({ source, bringer = OWN_SERVER }: Tool): string {
-  return source?.server ?? bringer;
-}
-
 /** Calls the tool that the arguments of `call_tool` name. */
 function callMeant(
   { name, arguments: given = {} }: Arguments,
@@ -480,7 +476,8 @@ function searchFor({ query, limit }: Arguments, tools: readonly Tool[]): ToolRes
   }
   const shown = found.map((tool) => {
     const { name, title, description, inputSchema, annotations } = tool.definition;
-    return { name, server: serverOf(tool), title, description, inputSchema, annotations };
+    const schema = shortened(inputSchema);
+    return { name, server: serverOf(tool), title, description, inputSchema: schema, annotations };
   });
   const all = shown.map((one) => JSON.stringify(one)).join("\n");
   return textResult(
@@ -488,161 +485,29 @@ function searchFor({ query, limit }: Arguments, tools: readonly Tool[]): ToolRes
   );
 }
 
-/** How the ranking weighs things. Set by the queries in `bench/tool-search/queries-tuning.txt`. */
-const RANKING = {
-  /** How much a word counts, by where it stands. */
-  name: 3,
-  firstSentence: 1.5,
-  description: 0.6,
-  parameter: 0.5,
-  parameterText: 0.2,
-  /** BM25: how soon further occurrences count less, and how much long texts count less. */
-  saturation: 1.2,
-  length: 0.4,
-  /** How much a synonym counts beside the word itself, in names and elsewhere. */
-  synonym: 0.8,
-  synonymInText: 0.5,
-  /** How much it counts that the words of a tool's name are in the query, and none is left. */
-  coverage: 0.8,
-  /** How much more tools count whose server the query names. */
-  server: 4,
-};
+/** Characters of a schema that a search shows whole. Some operations of Kubernetes have 150,000. */
+const LONGEST_SCHEMA = 16_000;
+const LONGEST_ABOUT = 300;
 
-/** The weight of a word in a tool. */
-interface Posting {
-  readonly tool: number;
-  readonly weight: number;
-}
-
-/** Some tools, prepared for searching. */
-interface ToolIndex {
-  readonly tools: readonly Tool[];
-  readonly postings: ReadonlyMap<string, readonly Posting[]>;
-  /** By tool: the length of its texts, the words of its name, and of its server's. */
-  readonly lengths: readonly number[];
-  readonly names: readonly (readonly string[])[];
-  readonly servers: readonly (readonly string[])[];
-  readonly meanLength: number;
-}
-
-/** The index of the last search: most searches are in the same tools. */
-let last: ToolIndex | undefined;
-
-/** The tools that fit a query, the best first: BM25 with weighted fields and synonyms. */
-export function rankTools(query: string, tools: readonly Tool[]): Tool[] {
-  const index = (last = isOf(last, tools) ? last : makeIndex(tools));
-  const words = [...new Set(wordsOfQuery(query))];
-  const scores = new Float64Array(tools.length);
-  /** By tool: which words of its name the query has, and how surely. */
-  const covered = tools.map(() => new Map<string, number>());
-  for (const word of words) {
-    const best = new Map<number, number>();
-    for (const each of [word, ...(synonymsOf(word) ?? [])]) {
-      const postings = index.postings.get(each);
-      if (postings === undefined) continue;
-      const value = valueOf(word, each, index);
-      for (const { tool, weight } of postings) {
-        const length = (index.lengths[tool] ?? 0) / index.meanLength;
-        const norm = RANKING.saturation * (1 - RANKING.length + RANKING.length * length);
-        const isInName = index.names[tool]?.includes(each) === true;
-        const part = each === word ? 1 : isInName ? RANKING.synonym : RANKING.synonymInText;
-        const points = (part * value * weight * (RANKING.saturation + 1)) / (weight + norm);
-        if (points > (best.get(tool) ?? 0)) best.set(tool, points);
-        const names = covered[tool];
-        if (isInName && (names?.get(each) ?? 0) < part) names?.set(each, part);
-      }
-    }
-    // Each word of the query counts once: by itself or by its best synonym.
-    for (const [tool, points] of best) scores[tool] = (scores[tool] ?? 0) + points;
-  }
-  const asked = new Set(words);
-  return tools
-    .map((tool, at) => [tool, (scores[at] ?? 0) * bonus(at, index, asked, covered)] as const)
-    .filter(([, points]) => points > 0)
-    .toSorted(([, one], [, other]) => other - one)
-    .map(([tool]) => tool);
-}
-
-function bonus(
-  at: number,
-  { names, servers }: ToolIndex,
-  asked: ReadonlySet<string>,
-  covered: readonly ReadonlyMap<string, number>[],
-): number {
-  const name = names[at] ?? [];
-  const found = [...(covered[at]?.values() ?? [])].reduce((sum, part) => sum + part, 0);
-  const coverage = name.length === 0 ? 0 : found / name.length;
-  const server = servers[at] ?? [];
-  const isNamed = server.length > 0 && server.every((word) => asked.has(word));
-  return (1 + RANKING.coverage * coverage) * (isNamed ? RANKING.server : 1);
-}
-
-/** The inverse document frequency of BM25. A synonym is worth no more than the word that was said. */
-function valueOf(word: string, each: string, index: ToolIndex): number {
-  const own = rarity(index, each);
-  return index.postings.has(word) ? Math.min(own, rarity(index, word)) : own;
-}
-
-function rarity({ postings, tools }: ToolIndex, word: string): number {
-  const found = postings.get(word)?.length ?? 0;
-  return Math.log(1 + (tools.length - found + 0.5) / (found + 0.5));
-}
-
-function isOf(index: ToolIndex | undefined, tools: readonly Tool[]): index is ToolIndex {
-  if (index?.tools.length !== tools.length) return false;
-  return index.tools.every((tool, at) => tool === tools[at]);
-}
-
-function makeIndex(tools: readonly Tool[]): ToolIndex {
-  const postings = new Map<string, Posting[]>();
-  const lengths: number[] = [];
-  const servers = tools.map((tool) => wordsOf(serverOf(tool)));
-  const names = tools.map(({ definition }, at) => {
-    const all = wordsOf(definition.name.slice(0, LONGEST_TEXT));
-    // Many servers repeat their own name in each of their tools.
-    return [...new Set(all)].filter((word) => servers[at]?.includes(word) !== true);
-  });
-  for (const [at, tool] of tools.entries()) {
-    const weights = weightsOf(tool, names[at] ?? []);
-    let length = 0;
-    for (const [word, weight] of weights) {
-      length += weight;
-      postings.getOrInsertComputed(word, () => []).push({ tool: at, weight });
-    }
-    lengths.push(length);
-  }
-  const meanLength = lengths.reduce((sum, length) => sum + length, 0) / lengths.length || 1;
-  return { tools, postings, lengths, names, servers, meanLength };
-}
-
-/** How much each word counts in a tool. */
-function weightsOf(tool: Tool, name: readonly string[]): Map<string, number> {
-  const weights = new Map<string, number>();
-  const add = (text: unknown, weight: number): void => {
-    if (typeof text !== "string") return;
-    for (const word of wordsOf(text.slice(0, LONGEST_TEXT))) {
-      weights.set(word, (weights.get(word) ?? 0) + weight);
-    }
+/** A schema that is too long for a model, without what is inside of its arguments. */
+function shortened(schema: Tool["definition"]["inputSchema"]): Tool["definition"]["inputSchema"] {
+  if (JSON.stringify(schema).length <= LONGEST_SCHEMA) return schema;
+  const { properties, required } = schema;
+  const about = (value: unknown): unknown => {
+    if (!isObject(value)) return value;
+    const { type, description, enum: values } = value;
+    const text = typeof description === "string" ? description.slice(0, LONGEST_ABOUT) : undefined;
+    const few = JSON.stringify(values ?? "").length <= LONGEST_ABOUT ? values : undefined;
+    return { type, description: text, enum: few };
   };
-  const { title, inputSchema } = tool.definition;
-  // Another server's text may be anything.
-  const told: unknown = tool.definition.description;
-  const description = typeof told === "string" ? told : "";
-  for (const word of name) weights.set(word, RANKING.name);
-  add(title, RANKING.firstSentence);
-  const [first = ""] = /^[^]*?(?:[.!?](?=\s)|\n|$)/.exec(description) ?? [];
-  add(first, RANKING.firstSentence);
-  add(description.slice(first.length), RANKING.description);
-  const { properties } = inputSchema as { properties?: Readonly<Record<string, unknown>> };
-  for (const [parameter, schema] of Object.entries(properties ?? {})) {
-    add(parameter, RANKING.parameter);
-    add((schema as { description?: unknown } | null)?.description, RANKING.parameterText);
-  }
-  return weights;
+  const all = isObject(properties) ? Object.entries(properties) : [];
+  return {
+    type: "object",
+    description: "Shortened: what is inside of its arguments is left out.",
+    properties: Object.fromEntries(all.map(([name, value]) => [name, about(value)])),
+    required,
+  };
 }
-
-/** Characters of one text that are indexed. */
-const LONGEST_TEXT = 2_000;
 
 /**
  * Names that something has for a client. A new name belongs to the first that gets it: whatever else

@@ -123,6 +123,10 @@ quota limit usage | actor scraper program | dataset data result | key value stor
 checklist todo list | vault notes | frontmatter metadata property | playlist list song |
 queue waiting next | image container | container docker | volume storage disk | network connection |
 compose stack | constraint rule | trigger function | role permission user | policy rule security |
+inbox notification | unread notification | posted update notify | ask request need want | dump read export all |
+limit rate quota request | switch context use select | bold format style | cluster context resource |
+pod resource cluster container | node resource cluster | chooser upload picker | back undo previous rollback |
+everything all | several multiple many batch bulk | once multiple together batch | two three multiple |
 enum type | comment description | expire ttl time
 `;
 

@@ -17,8 +17,14 @@ export function wordsOf(text: string): string[] {
 
 /** The same for a query: a question word is replaced by what it asks for. */
 export function wordsOfQuery(text: string): string[] {
-  return wordsOf(text.replaceAll(QUESTION, (word) => QUESTIONS[word.toLowerCase()] ?? ""));
+  const named = text.replaceAll(FILE_NAME, " file ").replaceAll(ADDRESS, " url ");
+  return wordsOf(named.replaceAll(QUESTION, (word) => QUESTIONS[word.toLowerCase()] ?? ""));
 }
+
+/** `notes.txt` asks for a tool for files, and `example.com` for one for pages. */
+const FILE_NAME =
+  /(?<!\S)[\w-]+\.(?:txt|md|csv|tsv|json|xml|ya?ml|toml|pdf|docx?|xlsx?|pptx?|log|html?|[jt]sx?|py|zip)\b/gi;
+const ADDRESS = /\bhttps?:\/\/\S+|(?<!\S)(?:[\w-]+\.)+(?:com|org|net|io|dev|edu)\b/gi;
 
 const QUESTIONS: Readonly<Record<string, string>> = {
   which: "list",
@@ -36,6 +42,9 @@ const PHRASES: Readonly<Record<string, string>> = {
   "pull requests": "pr",
   "merge request": "mr",
   "merge requests": "mr",
+  prs: "pr",
+  mrs: "mr",
+  "keep me posted": "subscribe",
   "get rid of": "delete",
   "throw away": "delete",
   "put away": "archive",
@@ -75,7 +84,7 @@ const STOP: ReadonlySet<string> = new Set(
     "a an and are as at be been but by can could did do does for from had has have her here him his how i if " +
     "in into is it its just let me my of on or our out please she should so some than that the their them " +
     "then there these they this those to too up us via want was we were what when where which who will with " +
-    "would you your about any also after before need like given using use used only not no"
+    "would you your about any also after before called named need like given using use used only not no"
   ).split(" "),
 );
 

@@ -172,6 +172,7 @@ class ConfiguredOffer implements OpenedOffer {
     const { Upstreams } = await import("../upstreams.ts");
     const { serverReferences } = await import("./server-references.ts");
     const { withReferences } = await import("../references.ts");
+    const { withHelpedHeaders } = await import("./headers-helper.ts");
     const { openLink } = await import("../link.ts");
     const { isAddress } = await import("../settings.ts");
     const { config, log } = this.#app;
@@ -182,7 +183,7 @@ class ConfiguredOffer implements OpenedOffer {
       log,
       channelLimits: config.limits,
       open: async (settings, events, limits, name) => {
-        const resolved = await withReferences(settings, references);
+        const resolved = await withHelpedHeaders(await withReferences(settings, references), name);
         const tokens = isAddress(resolved) ? await this.#tokensFor(name, resolved) : undefined;
         return openLink(resolved, events, limits, { authorization: tokens });
       },

@@ -284,6 +284,8 @@ export class OpenApiServer {
   readonly #base: string;
   readonly #schemes: Readonly<Record<string, Json>>;
   readonly #info: Json;
+  /** Where the whole document says that its API is; 'url' of the settings is in place of it. */
+  readonly #named: string | undefined;
   readonly #operations: ReadonlyMap<string, Operation>;
   /** Calls under way, by the id of their request. */
   readonly #calls = new Map<unknown, AbortController>();
@@ -293,7 +295,8 @@ export class OpenApiServer {
     this.#settings = settings;
     this.#base = base;
     this.#schemes = schemesOf(document);
-    const { info } = document.value;
+    const { info, servers } = document.value;
+    this.#named = placeOf(servers);
     this.#info = isObject(info) ? info : {};
     const operations = operationsOf(document, settings);
     this.#operations = new Map(operations.map((each) => [each.tool.name, each]));
@@ -389,6 +392,9 @@ export class OpenApiServer {
 
   /** An operation with `servers` of its own is called there, if that is the same origin. */
   #baseOf({ servers }: Operation): string {
+    // Some documents repeat their own with each path.
+    const place = placeOf(servers);
+    if (place !== undefined && place === this.#named) return this.#base;
     const base = new URL(this.#base);
     const other = servers === undefined ? undefined : serverOf(servers, base);
     if (other === undefined) return this.#base;
@@ -442,6 +448,12 @@ export function serverOf(servers: unknown, from: URL | undefined): URL | undefin
     return typeof value === "string" || typeof value === "number" ? String(value) : whole;
   });
   return URL.parse(filled, from?.href) ?? undefined;
+}
+
+/** Host and path of the first of some `servers`, whatever their scheme; undefined if they have no host. */
+function placeOf(servers: unknown): string | undefined {
+  const url = serverOf(servers, new URL("https://document.invalid"));
+  return url === undefined || url.host === "document.invalid" ? undefined : url.host + url.pathname;
 }
 
 /** An address without a slash at its end. */

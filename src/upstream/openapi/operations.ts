@@ -1,5 +1,4 @@
 import { isObject } from "../../base/check.ts";
-import { glob } from "../../base/text/glob.ts";
 import {
   FreeNames,
   type Json,
@@ -9,6 +8,7 @@ import {
   SchemaClosure,
   textOf,
 } from "./document.ts";
+import { isIncluded, type OpenApiSettings } from "../settings.ts";
 
 /**
  * The names that model services accept for arguments. For a single other name, such as `filter[id]`, some
@@ -79,11 +79,6 @@ export interface Operation {
   readonly servers?: readonly unknown[];
 }
 
-interface OperationFilter {
-  readonly include?: readonly string[];
-  readonly exclude?: readonly string[];
-}
-
 const METHODS = ["get", "put", "post", "delete", "patch", "head", "options"] as const;
 const READS: ReadonlySet<string> = new Set(["get", "head", "options"]);
 /** RFC 9110, section 9.2.2. */
@@ -107,7 +102,10 @@ const DEFAULT_STYLE: Readonly<Record<Place, string>> = {
 };
 
 /** The operations of a document that are offered. */
-export function operationsOf(document: OpenApiDocument, filter: OperationFilter = {}): Operation[] {
+export function operationsOf(
+  document: OpenApiDocument,
+  filter: Pick<OpenApiSettings, "include" | "exclude"> = {},
+): Operation[] {
   const names = new FreeNames(LONGEST_NAME);
   const operations: Operation[] = [];
   let definitions = 0;
@@ -316,15 +314,6 @@ function bounded(text: string): string {
 function nameOf(text: string): string {
   const name = text.replace(/[^A-Za-z0-9_-]+/g, "_").replace(/^_+|(?<!_)_+$/g, "");
   return (name || "operation").slice(0, LONGEST_NAME);
-}
-
-function isIncluded(names: readonly string[], { include, exclude = [] }: OperationFilter): boolean {
-  const fits = (patterns: readonly string[]): boolean =>
-    patterns.some((pattern) => {
-      const matches = glob(pattern);
-      return names.some((name) => matches(name));
-    });
-  return (include === undefined || fits(include)) && !fits(exclude);
 }
 
 function isPlace(value: unknown): value is Place {

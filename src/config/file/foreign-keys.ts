@@ -1,0 +1,84 @@
+import { isValues, type Values } from "../layer.ts";
+
+/** What a server of another program says beside how it is reached, by the keys that it has here. */
+export interface ForeignKeys {
+  readonly known: Values;
+  /** The keys that were understood, as they were written. */
+  readonly understood: ReadonlySet<string>;
+  /** Keys that switch something off, which cannot be kept. */
+  readonly lost: readonly string[];
+}
+
+/** `includeTools`, `enabled_tools`, `available_tools`, `tools`, …; and `excludeTools`, `disabledTools`, … */
+const INCLUDED = /^(?:(?:includ|enabl|allow|availabl)(?:ed?)?)?tools$/;
+const EXCLUDED = /^(?:exclud|disabl|block|den[iy])(?:ed?|ied)?tools$/;
+/** Keys that sound as if they kept something away from a model. */
+const FILTER = /^(?:(?:includ|enabl|allow|availabl|exclud|disabl|block|den[iy]|hid)\w*|\w*filter)$/;
+const FILTERED = /tool|prompt|resource|filter/;
+
+/** Reads the keys of an entry of `mcpServers` that other programs have for what `include`, `oauth` and others are here. */
+export function foreignKeys(entry: Values): ForeignKeys {
+  const known: Record<string, unknown> = {};
+  const understood = new Set<string>();
+  const lost: string[] = [];
+  for (const [key, value] of Object.entries(entry)) {
+    const plain = key.toLowerCase().replaceAll(/[_-]/g, "");
+    const own = INCLUDED.test(plain) ? "include" : EXCLUDED.test(plain) ? "exclude" : undefined;
+    if (own !== undefined && isNames(value)) {
+      const names = value.map((name) => name.replace(/\(.*/s, ""));
+      understood.add(key);
+      // goose means all tools by an empty list.
+      if (names.length === 0 && (own === "exclude" || plain === "availabletools")) continue;
+      const others = known[own] ?? entry[own];
+      if (others === undefined) known[own] = names;
+      else if (own === "exclude" && isNames(others)) known[own] = [...others, ...names];
+      else lost.push(key);
+    } else if (FILTER.test(plain) && FILTERED.test(plain) && !isEmpty(value)) lost.push(key);
+    else if (key === "tool_timeout_sec" && typeof value === "number" && value >= 1) {
+      understood.add(key);
+      known.timeout ??= Math.min(value, MOST_SECONDS);
+    }
+  }
+  if (entry.openapi === undefined && entry.auth !== undefined) {
+    const login = loginOf(entry.auth);
+    if (login !== undefined) understood.add("auth");
+    if (login !== undefined && login !== "found") known.oauth = login;
+  }
+  return { known, understood, lost };
+}
+
+/** From 1,000 on, a number here is in milliseconds. */
+const MOST_SECONDS = 999;
+
+/** Cursor writes the client that is registered at the issuer, and FastMCP that there is a login. */
+function loginOf(auth: unknown): Values | "found" | undefined {
+  if (auth === "oauth") return "found";
+  if (!isValues(auth)) return undefined;
+  const { CLIENT_ID: clientId, CLIENT_SECRET: clientSecret, scopes, ...rest } = auth;
+  if (typeof clientId !== "string" || Object.keys(rest).length > 0) return undefined;
+  return {
+    clientId,
+    ...(clientSecret === undefined ? {} : { clientSecret }),
+    ...(scopes === undefined ? {} : { scopes }),
+  };
+}
+
+function isNames(value: unknown): value is string[] {
+  return Array.isArray(value) && value.every((name) => typeof name === "string" && name !== "");
+}
+
+/** Whether a filter has nothing in it. */
+function isEmpty(value: unknown): boolean {
+  if (value === null || value === undefined || value === false) return true;
+  return typeof value === "object" && Object.keys(value).length === 0;
+}
+
+/**
+ * What other programs write for `${NAME}`: opencode `{env:NAME}`; Gemini, Continue and Zed `$NAME`, which
+ * elsewhere could be part of a password unless it is all of a value, perhaps after `Bearer`.
+ */
+export function withOwnReferences(text: string, isAnywhere = false): string {
+  const own = text.replaceAll(/(?<!\$)\{env:(\w+)\}/g, "${$1}");
+  if (isAnywhere) return own.replaceAll(/\$([A-Za-z_]\w*)/g, "${$1}");
+  return own.replace(/^([A-Za-z]+ )?\$([A-Z_][A-Z0-9_]*)$/, "$1${$2}");
+}

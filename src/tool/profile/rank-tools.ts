@@ -1,0 +1,178 @@
+import type { Tool } from "../tool.ts";
+import { serverOf } from "./own-server.ts";
+import { synonymsOf } from "./synonyms.ts";
+import { wordsOf, wordsOfQuery } from "./words.ts";
+
+/** How the ranking weighs things. Set by the queries in `bench/tool-search/queries-tuning.txt`. */
+const RANKING = {
+  /** How much a word counts, by where it stands. */
+  name: 3,
+  firstSentence: 1.5,
+  description: 0.6,
+  parameter: 0.3,
+  parameterText: 0.4,
+  /** BM25: how soon further occurrences count less, and how much long texts count less. */
+  saturation: 1.2,
+  length: 0.25,
+  /** How much a synonym counts beside the word itself, in names and elsewhere. */
+  synonym: 0.8,
+  synonymInText: 0.5,
+  /** How much it counts that the words of a tool's name are in the query, and none is left. */
+  coverage: 0.8,
+  /** How much more tools count whose server the query names, or begins to name. */
+  server: 4,
+  begunServer: 3,
+};
+
+/** The weight of a word in a tool. */
+interface Posting {
+  readonly tool: number;
+  readonly weight: number;
+}
+
+/** Some tools, prepared for searching. */
+interface ToolIndex {
+  readonly tools: readonly Tool[];
+  readonly postings: ReadonlyMap<string, readonly Posting[]>;
+  /** By tool: the length of its texts, the words of its name, and of its server's. */
+  readonly lengths: readonly number[];
+  readonly names: readonly (readonly string[])[];
+  readonly servers: readonly (readonly string[])[];
+  readonly meanLength: number;
+}
+
+/** The index of the last search: most searches are in the same tools. */
+let last: ToolIndex | undefined;
+
+/** The tools that fit a query, the best first: BM25 with weighted fields and synonyms. */
+export function rankTools(query: string, tools: readonly Tool[]): Tool[] {
+  const index = (last = isOf(last, tools) ? last : makeIndex(tools));
+  const words = [...new Set(wordsOfQuery(query))];
+  const scores = new Float64Array(tools.length);
+  /** By tool: which words of its name the query has, and how surely. */
+  const covered = tools.map(() => new Map<string, number>());
+  for (const word of words) {
+    const best = new Map<number, number>();
+    for (const each of [word, ...(synonymsOf(word) ?? [])]) {
+      const postings = index.postings.get(each);
+      if (postings === undefined) continue;
+      const value = valueOf(word, each, index);
+      for (const { tool, weight } of postings) {
+        const length = (index.lengths[tool] ?? 0) / index.meanLength;
+        const norm = RANKING.saturation * (1 - RANKING.length + RANKING.length * length);
+        const isInName = index.names[tool]?.includes(each) === true;
+        const part = each === word ? 1 : isInName ? RANKING.synonym : RANKING.synonymInText;
+        const points = (part * value * weight * (RANKING.saturation + 1)) / (weight + norm);
+        if (points > (best.get(tool) ?? 0)) best.set(tool, points);
+        const names = covered[tool];
+        if (isInName && (names?.get(each) ?? 0) < part) names?.set(each, part);
+      }
+    }
+    // Each word of the query counts once: by itself or by its best synonym.
+    for (const [tool, points] of best) scores[tool] = (scores[tool] ?? 0) + points;
+  }
+  const factors = serverFactors(index.servers, new Set(words));
+  return tools
+    .map((tool, at) => {
+      const factor = coverage(index.names[at] ?? [], covered[at]) * (factors[at] ?? 1);
+      return [tool, (scores[at] ?? 0) * factor] as const;
+    })
+    .filter(([, points]) => points > 0)
+    .toSorted(([, one], [, other]) => other - one)
+    .map(([tool]) => tool);
+}
+
+function coverage(name: readonly string[], found?: ReadonlyMap<string, number>): number {
+  if (name.length === 0 || found === undefined) return 1;
+  const sum = found.values().reduce((all, part) => all + part, 0);
+  return 1 + (RANKING.coverage * sum) / name.length;
+}
+
+/**
+ * How much more the tools of each server count. The longest name in the query is meant. One that begins
+ * with it may be meant, too: `github create issue` is no reason to hide `github-enterprise`.
+ */
+function serverFactors(
+  servers: readonly (readonly string[])[],
+  asked: ReadonlySet<string>,
+): readonly number[] {
+  const isNamed = (words: readonly string[]): boolean =>
+    words.length > 0 && words.every((word) => asked.has(word));
+  const named = new Set(servers.filter(isNamed).map((words) => words.join("")));
+  const longest = [...named].filter((name) => {
+    return !named.values().some((other) => other !== name && other.startsWith(name));
+  });
+  return servers.map((words) => {
+    const name = words.join("");
+    if (longest.includes(name)) return RANKING.server;
+    const isBegun = longest.some((each) => name.startsWith(each));
+    return isBegun || named.has(name) ? RANKING.begunServer : 1;
+  });
+}
+
+/** The inverse document frequency of BM25. A synonym is worth no more than the word that was said. */
+function valueOf(word: string, each: string, index: ToolIndex): number {
+  const own = rarity(index, each);
+  return index.postings.has(word) ? Math.min(own, rarity(index, word)) : own;
+}
+
+function rarity({ postings, tools }: ToolIndex, word: string): number {
+  const found = postings.get(word)?.length ?? 0;
+  return Math.log(1 + (tools.length - found + 0.5) / (found + 0.5));
+}
+
+function isOf(index: ToolIndex | undefined, tools: readonly Tool[]): index is ToolIndex {
+  if (index?.tools.length !== tools.length) return false;
+  return index.tools.every((tool, at) => tool === tools[at]);
+}
+
+function makeIndex(tools: readonly Tool[]): ToolIndex {
+  const postings = new Map<string, Posting[]>();
+  const lengths: number[] = [];
+  const servers = tools.map((tool) => wordsOf(serverOf(tool)));
+  const names = tools.map(({ definition }, at) => {
+    const all = wordsOf(definition.name.slice(0, LONGEST_TEXT));
+    // Many servers repeat their own name in each of their tools.
+    return [...new Set(all)].filter((word) => servers[at]?.includes(word) !== true);
+  });
+  for (const [at, tool] of tools.entries()) {
+    const weights = weightsOf(tool, names[at] ?? []);
+    let length = 0;
+    for (const [word, weight] of weights) {
+      length += weight;
+      postings.getOrInsertComputed(word, () => []).push({ tool: at, weight });
+    }
+    lengths.push(length);
+  }
+  const meanLength = lengths.reduce((sum, length) => sum + length, 0) / lengths.length || 1;
+  return { tools, postings, lengths, names, servers, meanLength };
+}
+
+/** How much each word counts in a tool. */
+function weightsOf(tool: Tool, name: readonly string[]): Map<string, number> {
+  const weights = new Map<string, number>();
+  const add = (text: unknown, weight: number): void => {
+    if (typeof text !== "string") return;
+    for (const word of wordsOf(text.slice(0, LONGEST_TEXT))) {
+      weights.set(word, (weights.get(word) ?? 0) + weight);
+    }
+  };
+  const { title, inputSchema } = tool.definition;
+  // Another server's text may be anything.
+  const told: unknown = tool.definition.description;
+  const description = typeof told === "string" ? told : "";
+  for (const word of name) weights.set(word, RANKING.name);
+  add(title, RANKING.firstSentence);
+  const [first = ""] = /^[^]*?(?:[.!?](?=\s)|\n|$)/.exec(description) ?? [];
+  add(first, RANKING.firstSentence);
+  add(description.slice(first.length), RANKING.description);
+  const { properties } = inputSchema as { properties?: Readonly<Record<string, unknown>> };
+  for (const [parameter, schema] of Object.entries(properties ?? {})) {
+    add(parameter, RANKING.parameter);
+    add((schema as { description?: unknown } | null)?.description, RANKING.parameterText);
+  }
+  return weights;
+}
+
+/** Characters of one text that are indexed. */
+const LONGEST_TEXT = 2_000;
