@@ -69,6 +69,12 @@ const MAX_SIZE = 4 * 1024 * 1024;
 const KEPT = 50;
 
 /**
+ * Milliseconds to wait for others. Many may switch at once, each with several processes of git: they take
+ * seconds on a busy machine.
+ */
+const LONGEST_WAIT = 60_000;
+
+/**
  * A journal of every change to a file that is not ours, written before the change is made, with the
  * content before and after. It is append-only; when it grows too large the oldest entries are
  * dropped. Writers hold the lock.
@@ -91,7 +97,7 @@ export class Journal {
       throw new TrunklineError("unavailable", says, { cause: error });
     }
     // Loaded only for a change.
-    return await FileLock.take(join(this.folder, "lock"));
+    return await FileLock.take(join(this.folder, "lock"), LONGEST_WAIT);
   }
 
   /** Resolves when the entry is on disk. */
