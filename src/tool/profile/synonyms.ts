@@ -2,8 +2,8 @@ import { stem } from "./words.ts";
 
 /**
  * Words that people and programs use for the same thing, in groups; a word may be in several.
- * The table is about software in general, and was written before any query that the search is measured
- * with.
+ * The table is about software in general, and was written before most of the queries that the search is
+ * measured with.
  */
 const GROUPS = `
 create make new add open start begin insert post write compose register draft generate file raise set |
