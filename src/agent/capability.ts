@@ -1,19 +1,4 @@
-import {
-  ANY_TEXT,
-  FILE,
-  NAME,
-  PROGRAM,
-  byName,
-  choice,
-  flag,
-  group,
-  integer,
-  list,
-  number,
-  shape,
-  text,
-  url,
-} from "../base/capability/settings.ts";
+import * as s from "../base/capability/settings.ts";
 import type { Capability } from "../base/capability/capability.ts";
 
 /** Coding agents, and the models of the built-in one. */
@@ -23,45 +8,45 @@ export const agents = {
     agent: {
       description: "Short for `agent.name`, where nothing else of `agent` is set.",
       anyOf: [
-        NAME,
-        shape(
+        s.NAME,
+        s.shape(
           "AgentSettings",
           "The agent of sessions that name none, and where its commands run.",
           {
-            name: text(
+            name: s.text(
               "Agent of sessions that name none: one of `agents`, or `trunkline`, the built-in one. " +
                 '`"agent": "NAME"` is short for it.',
               { default: "trunkline" },
             ),
-            sandbox: choice(
+            sandbox: s.choice(
               ["auto", "on", "off"],
               "Whether commands of the built-in agent run in a sandbox: where this machine can, " +
                 "always (or else not at all), or never.",
               // A project is what the sandbox is there for.
               { default: "auto", "x-project": false },
             ),
-            egress: group({
-              allowHosts: list(
+            egress: s.group({
+              allowHosts: s.list(
                 { type: "string", pattern: "^[A-Za-z0-9*._-]+$" },
                 "Hosts that commands in the sandbox may reach without a question; `*.example.com` " +
                   "stands for all below it.",
                 { default: [] },
               ),
             }),
-            files: group(
+            files: s.group(
               {
-                write: list(
-                  FILE,
+                write: s.list(
+                  s.FILE,
                   "Folders that commands in the sandbox may change beside the session's.",
                   { default: [] },
                 ),
-                hide: list(
-                  FILE,
+                hide: s.list(
+                  s.FILE,
                   "Files and folders that they do not see, such as one in a project.",
                   { default: [] },
                 ),
-                show: list(
-                  FILE,
+                show: s.list(
+                  s.FILE,
                   "Files and folders that they see beside the session's, the system's programs and the " +
                     "toolchains in your home folder.",
                   { default: [] },
@@ -69,8 +54,8 @@ export const agents = {
               },
               { "x-project": false },
             ),
-            variables: list(
-              NAME,
+            variables: s.list(
+              s.NAME,
               "Variables of your environment that they get beside the usual ones.",
               { default: [], "x-project": false },
             ),
@@ -78,13 +63,13 @@ export const agents = {
         ),
       ],
     },
-    agents: byName(
-      shape(
+    agents: s.byName(
+      s.shape(
         "AgentCommand",
         "A coding agent that is started and speaks ACP on its standard streams.",
         {
-          ...PROGRAM,
-          identity: text(
+          ...s.PROGRAM,
+          identity: s.text(
             "Git identity it acts as; default: the one that matches the session's folder.",
           ),
         },
@@ -93,8 +78,8 @@ export const agents = {
       "Coding agents that speak ACP, by name.",
       { default: {} },
     ),
-    models: shape("ModelSettings", "The language models of the built-in agent.", {
-      default: text(
+    models: s.shape("ModelSettings", "The language models of the built-in agent.", {
+      default: s.text(
         "Model that sessions begin with, as `provider/model`; `offline` for none. Without it, " +
           "the first one that is available.",
         {
@@ -102,30 +87,30 @@ export const agents = {
           "x-form": "provider/model, such as anthropic/claude-sonnet-4-5, or offline",
         },
       ),
-      local: flag("Whether to look for Ollama, LM Studio and llama.cpp on this machine.", {
+      local: s.flag("Whether to look for Ollama, LM Studio and llama.cpp on this machine.", {
         default: true,
       }),
-      maxSteps: integer("Model requests in one turn.", {
+      maxSteps: s.integer("Model requests in one turn.", {
         minimum: 1,
         maximum: 10_000,
         default: 100,
       }),
-      toolTimeout: integer(
+      toolTimeout: s.integer(
         "Milliseconds that a tool of the agent may take, unless it has its own limit.",
         { minimum: 1000, maximum: 2_147_483_647, default: 120_000 },
       ),
-      cost: byName(
-        shape(
+      cost: s.byName(
+        s.shape(
           "ModelCost",
           "The price of a model, in US dollars for a million tokens.",
           {
-            input: number("What the model reads.", { minimum: 0 }),
-            output: number("What the model writes.", { minimum: 0 }),
-            cachedInput: number(
+            input: s.number("What the model reads.", { minimum: 0 }),
+            output: s.number("What the model writes.", { minimum: 0 }),
+            cachedInput: s.number(
               "What the provider reads from its cache; the price of `input` when left out.",
               { minimum: 0 },
             ),
-            cacheWrite: number(
+            cacheWrite: s.number(
               "What the provider writes to its cache; 1.25 times the price of `input` when left out.",
               { minimum: 0 },
             ),
@@ -136,19 +121,19 @@ export const agents = {
           "applies. With them, sessions show their cost, and budgets can limit it.",
         { default: {} },
       ),
-      providers: byName(
-        shape("ModelProvider", "A provider of language models.", {
-          type: choice(
+      providers: s.byName(
+        s.shape("ModelProvider", "A provider of language models.", {
+          type: s.choice(
             ["openai-compatible", "anthropic", "openai", "google"],
             "Its API; `openai-compatible` when left out.",
           ),
-          baseUrl: url("Its address, such as `http://127.0.0.1:8000/v1`."),
-          keyVariable: text("Name of the variable that holds its key; never the key itself.", {
+          baseUrl: s.url("Its address, such as `http://127.0.0.1:8000/v1`."),
+          keyVariable: s.text("Name of the variable that holds its key; never the key itself.", {
             pattern: "^[A-Za-z_][A-Za-z0-9_]*$",
           }),
-          headers: byName(ANY_TEXT, "Headers to send with every request."),
-          models: list(NAME, "Models to offer even if it does not list them, the best first."),
-          contextWindow: integer(
+          headers: s.byName(s.ANY_TEXT, "Headers to send with every request."),
+          models: s.list(s.NAME, "Models to offer even if it does not list them, the best first."),
+          contextWindow: s.integer(
             "Size of its models' context in tokens, if it does not report it.",
             { minimum: 1024, maximum: 100_000_000 },
           ),

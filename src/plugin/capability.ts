@@ -1,68 +1,51 @@
-import {
-  ANY_TEXT,
-  ARGS,
-  ENV,
-  NAME,
-  PROGRAM,
-  byName,
-  choice,
-  flag,
-  group,
-  integer,
-  list,
-  path,
-  shape,
-  text,
-  type Setting,
-  type Settings,
-} from "../base/capability/settings.ts";
+import * as s from "../base/capability/settings.ts";
 import type { Capability } from "../base/capability/capability.ts";
 
-const ABSOLUTE: Setting = { type: "string", pattern: "^/[^*]*$" };
+const ABSOLUTE: s.Setting = { type: "string", pattern: "^/[^*]*$" };
 
-const pluginPermissions = shape(
+const pluginPermissions = s.shape(
   "PluginPermissions",
   "What a plugin may do, as approved by `plugin add`. Everything else is denied: by a " +
     "sandbox (`bus.sandbox`), in a process of its own, and by the bus.",
   {
-    everything: flag(
+    everything: s.flag(
       "Whether it runs outside the sandbox, with all of your rights. The bus limits it all " +
         "the same.",
     ),
-    tools: list(
-      ANY_TEXT,
+    tools: s.list(
+      s.ANY_TEXT,
       "Tools of others that it may call, whatever its manifest says; `*` for all.",
     ),
-    read: list(ABSOLUTE, "Absolute paths that it may read, in addition to its own package."),
-    write: list(ABSOLUTE, "Absolute paths that it may read and write."),
-    run: flag("Whether it and the programs that it starts have all of your files."),
-    hosts: list(
-      NAME,
+    read: s.list(ABSOLUTE, "Absolute paths that it may read, in addition to its own package."),
+    write: s.list(ABSOLUTE, "Absolute paths that it may read and write."),
+    run: s.flag("Whether it and the programs that it starts have all of your files."),
+    hosts: s.list(
+      s.NAME,
       "Hosts that it may reach beside the bus, none when left out: `api.example.org`, " +
         "`*.example.org`, `db.example.org:5432`, `localhost:PORT`; `*` for all but this " +
         "machine.",
     ),
-    namespace: text(
+    namespace: s.text(
       "Whose documents it uses: those of a plugin, mostly its own id, or `/` for those that " +
         "plugins share. Left out, nobody was asked, and it may use none: `trunkline plugin " +
         "approve` asks.",
       { pattern: "^(?:/|[A-Za-z0-9][A-Za-z0-9._-]*)$", "x-form": "the id of a plugin, or /" },
     ),
-    publish: list(
-      ANY_TEXT,
+    publish: s.list(
+      s.ANY_TEXT,
       "Topics that it may publish to, in addition to its own (`ID/…`); `*` for all.",
     ),
-    subscribe: list(
-      ANY_TEXT,
+    subscribe: s.list(
+      s.ANY_TEXT,
       "Topics that it may subscribe to, in addition to its own (`ID/…`); `*` for all.",
     ),
-    provides: group(
+    provides: s.group(
       {
-        tools: list(ANY_TEXT, "Tools; any when left out."),
-        prompts: list(ANY_TEXT, "Prompts; any when left out."),
-        storage: list(ANY_TEXT, "Kinds of storage, such as `markdown`."),
-        ai: list(ANY_TEXT, "AI providers."),
-        transport: list(ANY_TEXT, "Transports."),
+        tools: s.list(s.ANY_TEXT, "Tools; any when left out."),
+        prompts: s.list(s.ANY_TEXT, "Prompts; any when left out."),
+        storage: s.list(s.ANY_TEXT, "Kinds of storage, such as `markdown`."),
+        ai: s.list(s.ANY_TEXT, "AI providers."),
+        transport: s.list(s.ANY_TEXT, "Transports."),
       },
       { description: "What it may provide, by name; `*` for anything." },
     ),
@@ -70,63 +53,66 @@ const pluginPermissions = shape(
 );
 
 /** What is said of any plugin, however it is started. */
-const PLUGIN: Settings = {
-  config: byName(ANY_TEXT, "Sent to it when it boots."),
-  enabled: flag("Whether it is started; true when left out."),
-  dependsOn: list(ANY_TEXT, "Plugins that have to be ready before it is started."),
-  needsTools: list(
-    ANY_TEXT,
+const PLUGIN: s.Settings = {
+  config: s.byName(s.ANY_TEXT, "Sent to it when it boots."),
+  enabled: s.flag("Whether it is started; true when left out."),
+  dependsOn: s.list(s.ANY_TEXT, "Plugins that have to be ready before it is started."),
+  needsTools: s.list(
+    s.ANY_TEXT,
     "Tools that it may call, in addition to its own and those in its manifest; `*` for all.",
   ),
   permissions: pluginPermissions,
-  approvedTools: list(
-    ANY_TEXT,
+  approvedTools: s.list(
+    s.ANY_TEXT,
     "Tools of others that it may call, as approved by earlier versions: those in its " +
       "manifest count no more then. `*` for all. `trunkline plugin approve` writes " +
       "`permissions` instead.",
   ),
-  providesStorage: list(
-    ANY_TEXT,
+  providesStorage: s.list(
+    s.ANY_TEXT,
     "Kinds of storage that it provides, in addition to those in its manifest.",
   ),
-  providesAi: list(
-    ANY_TEXT,
+  providesAi: s.list(
+    s.ANY_TEXT,
     "AI providers that it implements, in addition to those in its manifest.",
   ),
-  callTimeout: integer("Milliseconds that it may take for a call, instead of `bus.callTimeout`.", {
-    minimum: 1000,
-    maximum: 2_147_483_647,
-  }),
-  calls: integer(
+  callTimeout: s.integer(
+    "Milliseconds that it may take for a call, instead of `bus.callTimeout`.",
+    {
+      minimum: 1000,
+      maximum: 2_147_483_647,
+    },
+  ),
+  calls: s.integer(
     "Calls of clients that it answers at once; 128 when left out. More wait, in order. " +
       "Calls that plugins make and health checks do not count, and never wait.",
     { minimum: 1, maximum: 2048 },
   ),
-  queue: integer(
+  queue: s.integer(
     "Calls of clients that wait until it answers fewer; 2048 when left out. More are refused.",
     { minimum: 0, maximum: 100_000 },
   ),
 };
 
-const pluginCommand = shape(
+const pluginCommand = s.shape(
   "PluginCommand",
   "A plugin: a program that is started and offers tools on the bus.",
   {
-    ...PROGRAM,
+    ...s.PROGRAM,
     ...PLUGIN,
   },
   { required: ["command"] },
 );
 
-const pluginModule = shape(
+const pluginModule = s.shape(
   "PluginModule",
   "A plugin that is a module for Node. It shares a process with others, in a worker of " +
     "its own.",
   {
-    module: text("The module, as an absolute path."),
-    args: ARGS,
-    env: ENV,
-    process: choice(
+    module: s.text("The module, as an absolute path."),
+    args: s.ARGS,
+    env: s.ENV,
+    process: s.choice(
       ["shared", "own"],
       "`own` gives it a process of its own, for a module that changes the whole process, " +
         "such as its working directory; `shared` when left out.",
@@ -136,20 +122,20 @@ const pluginModule = shape(
   { required: ["module"] },
 );
 
-const pluginMcp = shape(
+const pluginMcp = s.shape(
   "PluginMcp",
   "An MCP server on standard streams as a plugin: its tools and prompts.",
   {
-    mcp: list(ANY_TEXT, 'The words that start the server, such as `["npx", "-y", "SERVER"]`.', {
+    mcp: s.list(s.ANY_TEXT, 'The words that start the server, such as `["npx", "-y", "SERVER"]`.', {
       minItems: 1,
     }),
-    env: ENV,
+    env: s.ENV,
     ...PLUGIN,
   },
   { required: ["mcp"] },
 );
 
-const pluginProgram: Setting = {
+const pluginProgram: s.Setting = {
   "x-name": "PluginProgram",
   description: "A plugin: a program, a module for Node, or an MCP server that is made one.",
   anyOf: [pluginCommand, pluginModule, pluginMcp],
@@ -159,8 +145,8 @@ const pluginProgram: Setting = {
 export const plugins = {
   name: "plugins",
   settings: {
-    bus: shape("BusSettings", "The plugin bus.", {
-      listen: text(
+    bus: s.shape("BusSettings", "The plugin bus.", {
+      listen: s.text(
         "Address that the bus listens on, such as `localhost:50100`; `tls://HOST:PORT` where " +
           "UDP is blocked. `trunkline serve` has a bus when this is set or there are plugins.",
         {
@@ -168,33 +154,33 @@ export const plugins = {
           "x-form": "HOST:PORT, quic://HOST:PORT or tls://HOST:PORT",
         },
       ),
-      certsDir: path(
+      certsDir: s.path(
         "Folder of the certificates of the bus and its plugins; default `certs` in the data " +
           "folder.",
       ),
-      clientCertificate: choice(
+      clientCertificate: s.choice(
         ["require", "request"],
         "Whether every program that connects needs a certificate. `request` lets in programs " +
           "without one, as Orchestra does: anybody who reaches the address, a plugin too, can " +
           "then call every tool.",
         { default: "require" },
       ),
-      callTimeout: integer(
+      callTimeout: s.integer(
         "Milliseconds that a plugin may take to answer a call, or to send the next piece of an " +
           "answer; then the call fails.",
         { minimum: 1000, maximum: 2_147_483_647, default: 600_000 },
       ),
-      workspace: path(
+      workspace: s.path(
         "Folder whose `.projects` holds what plugins store as Markdown; default `workspace` in " +
           "the data folder.",
       ),
-      sandbox: choice(
+      sandbox: s.choice(
         ["auto", "on", "off"],
         "Whether plugins run in a sandbox that keeps them to their `permissions`. `auto` and " +
           "`on`: they do, or are not started. `off`: they run with all of your rights.",
         { default: "auto", "x-project": false },
       ),
-      plugins: byName(pluginProgram, "Plugins to start, by id.", { default: {} }),
+      plugins: s.byName(pluginProgram, "Plugins to start, by id.", { default: {} }),
     }),
   },
 } satisfies Capability;

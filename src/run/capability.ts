@@ -1,48 +1,37 @@
-import {
-  ANY_TEXT,
-  NAME,
-  byName,
-  choice,
-  flag,
-  group,
-  integer,
-  list,
-  shape,
-  text,
-} from "../base/capability/settings.ts";
+import * as s from "../base/capability/settings.ts";
 import type { Capability } from "../base/capability/capability.ts";
 
 /** Remote runs. */
 export const runs = {
   name: "runs",
   settings: {
-    remote: shape(
+    remote: s.shape(
       "RemoteSettings",
       "Remote runs: agents that work here on a revision of a repository.",
       {
-        allowHosts: list(
+        allowHosts: s.list(
           { type: "string", pattern: "^[A-Za-z0-9*._:-]+$" },
           "Hosts whose repositories agents may work on; `*.example.com` matches all subdomains. " +
             "Empty: every public host.",
           { default: [] },
         ),
-        allowPrivate: flag(
+        allowPrivate: s.flag(
           "Whether agents may work on repositories at private addresses, including this machine.",
           { default: false },
         ),
-        protocols: list(
+        protocols: s.list(
           { enum: ["https", "ssh", "http", "file"] },
           "Protocols by which repositories may be reached.",
           { default: ["https", "ssh"] },
         ),
-        sandbox: choice(
+        sandbox: s.choice(
           ["on", "unsafe-off"],
           "Whether agents of remote runs work in a sandbox. Without one they can do everything " +
             "that you can.",
           { default: "on" },
         ),
-        egress: group({
-          allowHosts: list(
+        egress: s.group({
+          allowHosts: s.list(
             { type: "string", pattern: "^[A-Za-z0-9*._-]+$" },
             "Hosts that programs in a sandbox may reach, such as a package registry; " +
               "`*.example.com` matches all subdomains. Configured model providers can always be " +
@@ -50,17 +39,17 @@ export const runs = {
             { default: [] },
           ),
         }),
-        turns: group(
+        turns: s.group(
           {
-            running: integer("Turns of all tokens together that run at once.", {
+            running: s.integer("Turns of all tokens together that run at once.", {
               minimum: 1,
               default: 32,
             }),
-            runningEach: integer("Turns of one token that run at once.", {
+            runningEach: s.integer("Turns of one token that run at once.", {
               minimum: 1,
               default: 16,
             }),
-            waitingEach: integer("Turns of one token that may wait; further ones are refused.", {
+            waitingEach: s.integer("Turns of one token that may wait; further ones are refused.", {
               minimum: 0,
               default: 100,
             }),
@@ -71,53 +60,53 @@ export const runs = {
               "position.",
           },
         ),
-        bases: integer(
+        bases: s.integer(
           "Checked-out revisions that are kept for each repository, in addition to those in use.",
           { minimum: 1, maximum: 100, default: 4 },
         ),
-        spares: integer(
+        spares: s.integer(
           "Sessions that `trunkline serve` prepares in advance: a workspace with a started " +
             "agent. One is prepared after the second session of a token on the same revision, and " +
             "ends after ten minutes.",
           { minimum: 0, maximum: 20, default: 2 },
         ),
-        hibernateAfter: integer(
+        hibernateAfter: s.integer(
           "Seconds after which the files of a closed run are stored as a commit only. Files that " +
             "git ignores are deleted then.",
           { minimum: 1, default: 86_400 },
         ),
-        setup: shape(
+        setup: s.shape(
           "SetupSettings",
           "Commands that run once before agents work on a repository. All runs on it use their " +
             "result.",
           {
-            repositories: byName(
-              shape("RepositorySetup", "How a repository is set up.", {
-                command: text("A shell command, such as `npm ci`. Without it, `from` applies."),
-                env: byName(
-                  ANY_TEXT,
+            repositories: s.byName(
+              s.shape("RepositorySetup", "How a repository is set up.", {
+                command: s.text("A shell command, such as `npm ci`. Without it, `from` applies."),
+                env: s.byName(
+                  s.ANY_TEXT,
                   "Environment variables for set-up only. Use `secrets` for secrets.",
                 ),
-                secrets: list(
+                secrets: s.list(
                   { type: "string", pattern: "^[A-Za-z_][A-Za-z0-9_]*$" },
                   "Environment variables that set-up gets, and agents do not: of the server, or stored " +
                     "in the system's keychain with `trunkline model key set NAME`.",
                 ),
-                keys: list(
-                  NAME,
+                keys: s.list(
+                  s.NAME,
                   "Files that make set-up run again when they change, such as `schema/*.sql`. By default " +
                     "the usual lock files.",
                 ),
-                keep: list(
+                keep: s.list(
                   { type: "string", minLength: 1, pattern: String.raw`^[^!\n]+$` },
                   "Patterns, as in `.gitignore`, of files that are kept like ignored ones, and never " +
                     "committed.",
                 ),
-                allowHosts: list(
+                allowHosts: s.list(
                   { type: "string", pattern: "^[A-Za-z0-9*._-]+$" },
                   "Hosts that set-up may reach in addition to `remote.egress.allowHosts`.",
                 ),
-                timeout: integer("Milliseconds that set-up may take; ten minutes by default.", {
+                timeout: s.integer("Milliseconds that set-up may take; ten minutes by default.", {
                   minimum: 1000,
                   maximum: 86_400_000,
                 }),
@@ -127,26 +116,26 @@ export const runs = {
               // A project's file could otherwise read any secret: with a command, and its name in `secrets`.
               { default: {}, "x-project": false },
             ),
-            from: list(
+            from: s.list(
               { enum: ["script", "devcontainer"] },
               "Which files of a repository may define its set-up if no `command` is configured for " +
                 "it: `.trunkline/setup.sh` (`script`), or its devcontainer.json (`devcontainer`).",
               { default: [] },
             ),
-            layers: integer(
+            layers: s.integer(
               "Results of set-up that are kept for each repository, in addition to those in use.",
               { minimum: 1, maximum: 100, default: 4 },
             ),
-            maxLayer: integer("The most bytes that the result of a set-up may take on disk.", {
+            maxLayer: s.integer("The most bytes that the result of a set-up may take on disk.", {
               minimum: 1,
               default: 10_737_418_240,
             }),
           },
         ),
-        coAuthor: group(
+        coAuthor: s.group(
           {
-            name: text("The name in commits.", { minLength: 1, pattern: String.raw`^[^<>\n]+$` }),
-            email: text("The address in commits.", {
+            name: s.text("The name in commits.", { minLength: 1, pattern: String.raw`^[^<>\n]+$` }),
+            email: s.text("The address in commits.", {
               minLength: 1,
               pattern: String.raw`^[^<>\s]+$`,
             }),
@@ -156,35 +145,35 @@ export const runs = {
             description: "The co-author of all commits, mostly the user of the server.",
           },
         ),
-        pullRequest: choice(
+        pullRequest: s.choice(
           ["off", "draft", "ready"],
           "Whether a pull request (on GitLab: a merge request) is opened for a run's branch, " +
             "unless the client asks for something else. It needs a token of the identity that " +
             "matches the repository.",
           { default: "off" },
         ),
-        forges: byName(
+        forges: s.byName(
           { enum: ["github", "gitlab", "gitea"] },
           "The software of self-hosted forges, by host, for pull requests. Use `gitea` for " +
             "Forgejo.",
           { default: {} },
         ),
-        scan: group(
+        scan: s.group(
           {
-            maxFile: integer("The most bytes of an added or changed file.", {
+            maxFile: s.integer("The most bytes of an added or changed file.", {
               minimum: 1,
               default: 10_485_760,
             }),
-            maxTotal: integer("The most bytes of all added and changed files of a turn.", {
+            maxTotal: s.integer("The most bytes of all added and changed files of a turn.", {
               minimum: 1,
               default: 104_857_600,
             }),
-            maxFiles: integer("The most files that may change in a turn.", {
+            maxFiles: s.integer("The most files that may change in a turn.", {
               minimum: 1,
               default: 5000,
             }),
-            deny: list(
-              NAME,
+            deny: s.list(
+              s.NAME,
               "Further names and paths of files that are never committed, such as " +
                 "`.github/workflows/*`; `*` matches any text without a slash.",
               { default: [] },

@@ -1,56 +1,40 @@
-import {
-  ANY_TEXT,
-  ARGS,
-  NAME,
-  byName,
-  choice,
-  flag,
-  integer,
-  list,
-  number,
-  path,
-  shape,
-  text,
-  url,
-  type Setting,
-  type Settings,
-} from "../base/capability/settings.ts";
+import * as s from "../base/capability/settings.ts";
 import type { Capability } from "../base/capability/capability.ts";
 
 /** What every MCP server has, whichever way it is reached. */
-const SERVER: Settings = {
-  instance: choice(
+const SERVER: s.Settings = {
+  instance: s.choice(
     ["shared", "client"],
     "`shared`, the default: all clients of a gateway use one instance of the server; " +
       "`client`: each has its own. A shared server that asks questions while several clients " +
       "use it changes to `client` by itself.",
   ),
-  disabled: flag("Whether the server is left out; `enabled: false` means the same."),
-  timeout: number(
+  disabled: s.flag("Whether the server is left out; `enabled: false` means the same."),
+  timeout: s.number(
     "Seconds that a call may take without progress. Some programs have milliseconds here, " +
       "so 1,000 and more count as those.",
     { minimum: 1 },
   ),
-  autoApprove: list(
-    NAME,
+  autoApprove: s.list(
+    s.NAME,
     "Tools of the server that may be called without a question, unless a rule of " +
       "`policy.tools` says otherwise; `*` stands for any text. `alwaysAllow` means the same.",
   ),
-  include: list(
-    NAME,
+  include: s.list(
+    s.NAME,
     "The tools to offer, by the server's own names; all by default. `*` stands for any text. With " +
       "`openapi`: operations, such as `issues_*` or `GET /issues/*`. `includeTools`, `enabled_tools` " +
       "and `available_tools` mean the same.",
   ),
-  exclude: list(
-    NAME,
+  exclude: s.list(
+    s.NAME,
     "The tools, or operations, to leave out. `excludeTools`, `disabledTools` and `disabled_tools` " +
       "mean the same.",
   ),
 };
 
 /** Where requests are sent, and what is sent with each. */
-const REACHED: Settings = {
+const REACHED: s.Settings = {
   url: {
     description: "Its address.",
     anyOf: [
@@ -59,33 +43,33 @@ const REACHED: Settings = {
       { type: "string", pattern: String.raw`^(?:https?://.*)?\$\{` },
     ],
   },
-  headers: byName(ANY_TEXT, "Headers to send with every request."),
+  headers: s.byName(s.ANY_TEXT, "Headers to send with every request."),
 };
 
-const oAuthSettings = shape(
+const oAuthSettings = s.shape(
   "OAuthSettings",
   "For servers that want a login (`trunkline server login NAME`). Servers say all of it " +
     "themselves, unless their authorization server does not register clients.",
   {
-    issuer: url(
+    issuer: s.url(
       "Issuer of the tokens, if the server does not name it, if it is in a private network, " +
         "or if `clientId` is set.",
     ),
-    clientId: text("Client that you have registered with the issuer."),
-    clientSecret: text("Secret of that client, as `${keychain:NAME}`."),
-    clientMetadataUrl: url(
+    clientId: s.text("Client that you have registered with the issuer."),
+    clientSecret: s.text("Secret of that client, as `${keychain:NAME}`."),
+    clientMetadataUrl: s.url(
       "Client metadata document that you have published, used instead of `clientId`.",
       { pattern: "^https://" },
     ),
-    scopes: list(
+    scopes: s.list(
       { type: "string", pattern: String.raw`^[\x21\x23-\x5B\x5D-\x7E]+$` },
       "Scopes to ask for, instead of those that the server names.",
     ),
-    resource: flag(
+    resource: s.flag(
       "Whether requests for tokens name the server (RFC 8707); true by default. Some " +
         "issuers, such as Microsoft Entra, reject that.",
     ),
-    callbackPort: integer(
+    callbackPort: s.integer(
       "Port of the address that the browser comes back to, `http://127.0.0.1:PORT/callback`, " +
         "if the client is registered with one. By default any free port.",
       { minimum: 1, maximum: 65_535 },
@@ -93,30 +77,30 @@ const oAuthSettings = shape(
   },
 );
 
-const mcpCommand = shape(
+const mcpCommand = s.shape(
   "McpCommand",
   "An MCP server that is started and used on its standard streams.",
   {
-    type: choice(
+    type: s.choice(
       ["stdio", "local"],
       "With `command`; optional, for compatibility with other programs.",
     ),
-    command: text(
+    command: s.text(
       "Program to start. A path that begins with `./`, `../` or `~/` counts from this file's " +
         "folder or the home folder.",
       { "x-path": "program" },
     ),
-    args: ARGS,
-    env: byName(
-      ANY_TEXT,
+    args: s.ARGS,
+    env: s.byName(
+      s.ANY_TEXT,
       "Environment variables it gets in addition to the usual ones. Here, in `args`, `url` " +
         "and `headers`, `${NAME}`, `${env:NAME}` and `${NAME:-default}` stand for a variable, " +
         "and `${keychain:NAME}` for a secret that `trunkline model key set NAME` has stored; " +
         "in `headers` and `auth`, `${identity:NAME}` for the token of an identity. With " +
         "`${workspaceFolder}`, the project of whoever calls, each client and project has an instance.",
     ),
-    cwd: path("Folder it is started in.", { "x-path": "document" }),
-    envFile: path(
+    cwd: s.path("Folder it is started in.", { "x-path": "document" }),
+    envFile: s.path(
       "File with further variables, a `NAME=value` in each line; those of `env` count first.",
       { "x-path": "document" },
     ),
@@ -125,16 +109,16 @@ const mcpCommand = shape(
   { required: ["command"] },
 );
 
-const mcpAddress = shape(
+const mcpAddress = s.shape(
   "McpAddress",
   "An MCP server that is reached over HTTP.",
   {
-    type: choice(
+    type: s.choice(
       ["http", "sse", "streamable-http"],
       "With `url`; optional, for compatibility with other programs.",
     ),
     ...REACHED,
-    headersHelper: text(
+    headersHelper: s.text(
       "Command of the shell that prints further headers as a JSON object; run for each connection.",
     ),
     oauth: oAuthSettings,
@@ -143,17 +127,17 @@ const mcpAddress = shape(
   { required: ["url"] },
 );
 
-const openApiServer = shape(
+const openApiServer = s.shape(
   "OpenApiServer",
   "An API whose operations are offered as tools.",
   {
-    type: choice(["openapi"], "With `openapi`; optional."),
-    openapi: path("OpenAPI 3 document, as JSON or YAML: a URL, or a file.", {
+    type: s.choice(["openapi"], "With `openapi`; optional."),
+    openapi: s.path("OpenAPI 3 document, as JSON or YAML: a URL, or a file.", {
       "x-path": "document",
     }),
     ...REACHED,
-    auth: byName(
-      ANY_TEXT,
+    auth: s.byName(
+      s.ANY_TEXT,
       "With `openapi`: credentials by the names of the document's security schemes, as " +
         "`${keychain:NAME}`. `NAME:PASSWORD` for basic authentication.",
     ),
@@ -162,7 +146,7 @@ const openApiServer = shape(
   { required: ["openapi"] },
 );
 
-const mcpServer: Setting = {
+const mcpServer: s.Setting = {
   "x-name": "McpServer",
   description: "An MCP server: a program to start, a URL, or an API with an OpenAPI document.",
   anyOf: [mcpCommand, mcpAddress, openApiServer],
@@ -172,7 +156,7 @@ const mcpServer: Setting = {
 export const servers = {
   name: "servers",
   settings: {
-    mcpServers: byName(mcpServer, "Other MCP servers whose tools are offered, by name.", {
+    mcpServers: s.byName(mcpServer, "Other MCP servers whose tools are offered, by name.", {
       default: {},
     }),
   },
