@@ -21,9 +21,9 @@ const PARTS = {
   review: ["base", "tool", "git", "store"],
   agent: ["base", "wire", "rpc", "tool", "session", "protocol/acp", "git", "store", "hooks"],
   upstream: ["base", "wire", "rpc", "tool", "protocol/mcp"],
-  plugin: ["base", "wire", "rpc", "tool", "protocol/bus", "store"],
+  plugin: ["base", "wire", "rpc", "tool", "protocol/bus", "store", "config/schema/schema.gen.ts"],
   forge: ["base"],
-  run: ["base", "session", "git", "store"],
+  run: ["base", "session", "git", "store", "config/schema/schema.gen.ts"],
   worktree: ["base", "session", "git", "store"],
   fleet: ["base", "wire", "session", "store"],
   // The configuration, and the context with which a capability is opened.

@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { covers } from "../../test/support/requirement.ts";
 import { SampleContext, sampleTool } from "../../test/samples/sample-context.ts";
 import { type Tool, textResult } from "../tool/tool.ts";
-import { aiTool } from "./ai-tools.ts";
+import { aiTool } from "./plugin/plugin-tool.ts";
 import { PROVIDER } from "./bus-context.ts";
 
 function named(name: string): Tool {

@@ -1,15 +1,14 @@
-import { TaskQueue } from "../base/limit/task-queue.ts";
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
-import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, readFile, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-
 import { TrunklineError } from "../base/errors.ts";
+import { TaskQueue } from "../base/limit/task-queue.ts";
+import { isMarkOfEnded, ownMark } from "../base/process/process-mark.ts";
 import type { Credentials, ResolveHost } from "../git/server/pin-connection.ts";
 import { ServerGit } from "../git/server/server-git.ts";
 import { FileLock } from "../store/file-lock.ts";
 import type { RemoteRef } from "./remote-ref.ts";
-import { removeUnfinished, unfinishedName } from "./unfinished.ts";
 
 export interface RepositoryCacheOptions {
   readonly folder: string;
@@ -244,3 +243,16 @@ export class CachedRepository implements AsyncDisposable {
 const NOT_THERE = /not our ref|unadvertised object/;
 
 const FETCH = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--refmap="];
+
+/** The name of a folder while this process creates or removes it. */
+export function unfinishedName(name: string): string {
+  return `${name}.unfinished-${ownMark()}`;
+}
+
+/** Removes the unfinished folders of processes that have ended. */
+export async function removeUnfinished(folder: string): Promise<void> {
+  for (const name of await readdir(folder).catch(() => [])) {
+    const [, mark = ""] = /\.unfinished-(\d+-\w+)$/.exec(name) ?? [];
+    if (isMarkOfEnded(mark)) await rm(join(folder, name), { recursive: true, force: true });
+  }
+}

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import { removeUnfinished, unfinishedName } from "./unfinished.ts";
+import { removeUnfinished, unfinishedName } from "./repository-cache.ts";
 
 describe("removeUnfinished()", () => {
   it("removes the folders of processes that have ended, and nothing else", async () => {

@@ -4,7 +4,7 @@ import { before, describe, it } from "node:test";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 
-import { Redial } from "../../src/protocol/bus/redial.ts";
+import { Redial } from "../../src/protocol/bus/connect.ts";
 import { encodeFrame, MAX_FRAME } from "../../src/wire/framing/length-prefixed.ts";
 import { connect, listen } from "../../src/wire/quic/transport.ts";
 import type { Connection } from "../../src/wire/quic/connection.ts";

@@ -7,9 +7,8 @@ import { FleetConnection } from "../../src/fleet/connection/connect.ts";
 import type { NodeAddress } from "../../src/fleet/connection/node-server.ts";
 import { type MemberChange, Members, type NodeState } from "../../src/fleet/members/members.ts";
 import { JobQueue } from "../../src/fleet/members/job-queue.ts";
-import { JobServer } from "../../src/fleet/members/job-server.ts";
+import { JobServer, WorkerSlots } from "../../src/fleet/members/job-server.ts";
 import { Placer } from "../../src/fleet/members/placer.ts";
-import { WorkerSlots } from "../../src/fleet/members/worker-slots.ts";
 import { subjectsOf } from "../../src/fleet/subjects.ts";
 
 const SILENT = new Log("error", () => {});

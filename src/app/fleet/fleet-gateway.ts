@@ -13,7 +13,7 @@ import type {
   SharedSessions,
   SharingOptions,
 } from "../../session/open/session-sharing.ts";
-import { Fleet } from "../../fleet/open/fleet.ts";
+import { connectFleet, type Fleet } from "../../fleet/open/fleet.ts";
 import { FleetView } from "../../server/dashboard/view/fleet-view.ts";
 import { type SharedParts, shareNode } from "./share-node.ts";
 import { parseRemoteUrl } from "../../base/remote-url.ts";
@@ -67,7 +67,7 @@ export class FleetGateway implements AsyncDisposable {
     { isTyped, offer }: { readonly isTyped: boolean; readonly offer: Offer },
   ): Promise<FleetGateway> {
     await using opening = new AsyncDisposableStack();
-    const fleet = opening.use(await Fleet.connect(app, { role: "gateway", isTyped }));
+    const fleet = opening.use(await connectFleet(app, { role: "gateway", isTyped }));
     const shared = opening.use(await shareNode(app, fleet, { role: "gateway", offer }));
     return new FleetGateway(app, fleet, shared, opening.move());
   }

@@ -1,14 +1,13 @@
 import { background } from "../../base/background.ts";
 import { Checkpoints } from "../../fleet/checkpoints.ts";
 import { answerNodes, NodeServer } from "../../fleet/connection/node-server.ts";
-import { JobServer } from "../../fleet/members/job-server.ts";
-import { WorkerSlots } from "../../fleet/members/worker-slots.ts";
+import { JobServer, WorkerSlots } from "../../fleet/members/job-server.ts";
 import { nodeIdOf } from "../../fleet/ownership/node-id.ts";
 import type { Offer } from "../../tool/offer/offer.ts";
 import type { AppContext } from "../../config/app-context.ts";
 import { LazyRuns } from "../../run/open/lazy-runs.ts";
 import { LazySessions } from "../session/lazy-sessions.ts";
-import { Fleet } from "../../fleet/open/fleet.ts";
+import { connectFleet, type Fleet } from "../../fleet/open/fleet.ts";
 import { shareNode } from "./share-node.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { deletedElsewhere } from "../../fleet/store/deleted-elsewhere.ts";
@@ -44,7 +43,7 @@ export class Worker implements AsyncDisposable {
   static async open(app: AppContext, { offer, isTyped }: WorkerOptions): Promise<Worker> {
     const { data, fleet: settings, remote } = app.config;
     await using opening = new AsyncDisposableStack();
-    const fleet = opening.use(await Fleet.connect(app, { role: "worker", isTyped }));
+    const fleet = opening.use(await connectFleet(app, { role: "worker", isTyped }));
     const { connection, members, self } = fleet;
     let isDraining = false;
     let isDrained = false;

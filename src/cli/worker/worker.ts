@@ -11,7 +11,7 @@ import { ConfiguredBus } from "../../plugin/open/configured-bus.ts";
 import { openData } from "../../config/data-folder.ts";
 import { fleetValues } from "../../config/fleet-flags.ts";
 import { NODE_NAME } from "../../fleet/capability.ts";
-import { Fleet } from "../../fleet/open/fleet.ts";
+import { connectFleet, type Fleet } from "../../fleet/open/fleet.ts";
 import { Worker } from "../../app/fleet/worker.ts";
 import { untilSignal } from "../../base/process/long-running.ts";
 import { counted } from "../../base/text/counted.ts";
@@ -187,7 +187,7 @@ async function observeFleet(invocation: Invocation<FleetValues>): Promise<Fleet>
   const { bus, pool } = invocation.values;
   const app = await openApp(invocation, { more: fleetValues({ bus, pool }) });
   openData(app.config.data);
-  const fleet = await Fleet.connect(app, { role: "observer", isTyped: bus !== undefined });
+  const fleet = await connectFleet(app, { role: "observer", isTyped: bus !== undefined });
   fleet.members.join();
   await delay(HEARD_WITHIN);
   return fleet;

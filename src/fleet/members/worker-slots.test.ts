@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it, mock } from "node:test";
 
-import { WorkerSlots } from "./worker-slots.ts";
+import { WorkerSlots } from "./job-server.ts";
 
 describe("WorkerSlots", () => {
   it("promises no more slots than are free, and tells each change", () => {

@@ -9,7 +9,7 @@ import type { ConfigFlags } from "../../config/config.ts";
 import { openData } from "../../config/data-folder.ts";
 import { loadConfig } from "../../config/load.ts";
 import { AppContext } from "../../config/app-context.ts";
-import { Fleet } from "./fleet.ts";
+import { connectFleet } from "./fleet.ts";
 
 const isTyped = true;
 
@@ -24,22 +24,22 @@ async function appIn(data: string, url: string, name?: string): Promise<AppConte
   return new AppContext((await loadConfig(input)).config);
 }
 
-describe("Fleet.connect()", { skip: noNats, timeout: 600_000 }, () => {
+describe("connectFleet()", { skip: noNats, timeout: 600_000 }, () => {
   it("lets one node use a data folder, and any number of commands look at its pool", async () => {
     await using server = await NatsServer.start();
     await using folder = await SampleFolder.create();
     const { path: data } = folder;
     const app = await appIn(data, server.url);
     {
-      await using _worker = await Fleet.connect(app, { role: "worker", isTyped });
-      await using _list = await Fleet.connect(app, { role: "observer", isTyped });
-      await assert.rejects(Fleet.connect(app, { role: "gateway", isTyped }), {
+      await using _worker = await connectFleet(app, { role: "worker", isTyped });
+      await using _list = await connectFleet(app, { role: "observer", isTyped });
+      await assert.rejects(connectFleet(app, { role: "gateway", isTyped }), {
         code: "unavailable",
         message:
           /: another gateway or worker of a fleet uses it\. Give each node a folder of its own/,
       });
     }
-    await using again = await Fleet.connect(app, { role: "gateway", isTyped });
+    await using again = await connectFleet(app, { role: "gateway", isTyped });
     assert.ok(again.connection.isConnected);
   });
 });
@@ -51,7 +51,7 @@ describe("Fleet.untilRefused()", { skip: noNats, timeout: 600_000 }, () => {
     await using first = await FleetNode.open(server.url, "same", undefined, 500);
     await using folder = await SampleFolder.create();
     const app = await appIn(folder.path, server.url, "same");
-    await using second = await Fleet.connect(app, { role: "worker", isTyped });
+    await using second = await connectFleet(app, { role: "worker", isTyped });
     second.members.join();
     await until(() => first.alive.length === 2);
     await assert.rejects(second.untilRefused(app.log), {

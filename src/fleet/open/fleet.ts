@@ -24,106 +24,76 @@ export interface ConnectOptions {
   readonly isTyped: boolean;
 }
 
-/** This process as a node of a fleet: its connection to NATS, and which other nodes are alive. */
-export class Fleet implements AsyncDisposable {
-  readonly connection: FleetConnection;
-  readonly members: Members;
-  /** Its id is the one under which this process holds sessions. */
-  readonly self: NodeAddress;
-  readonly #ends: AsyncDisposableStack;
-  #state: () => Partial<NodeState> = () => ({});
+export type Fleet = Awaited<ReturnType<typeof connectFleet>>;
 
-  private constructor(
-    connection: FleetConnection,
-    self: NodeAddress,
-    state: NodeState,
-    ends: AsyncDisposableStack,
-  ) {
-    this.connection = connection;
-    this.self = self;
-    this.#ends = ends;
-    const told = (): NodeState => ({ ...state, ...this.#state() });
-    const asks = state.role === "gateway";
-    this.members = ends.use(new Members({ connection, self, state: told, asks }));
+/**
+ * Connects this process to NATS as configured, as a node of a fleet that sees which others are alive.
+ * The pool knows of it once `members.join` is called.
+ */
+export async function connectFleet({ config }: AppContext, { role, isTyped }: ConnectOptions) {
+  const { url, pool, credentials, tls, slots, labels, replicas } = config.fleet;
+  if (url === undefined) {
+    const next = "Name it with --bus, or as `fleet.url` in the configuration";
+    throw new TrunklineError("usage", `No NATS server is configured. ${next}.`);
   }
-
-  /** Connects to NATS as configured. The pool knows of this node once `members.join` is called. */
-  static async connect({ config }: AppContext, options: ConnectOptions): Promise<Fleet> {
-    const { url, pool, credentials, tls, slots, labels, replicas } = config.fleet;
-    if (url === undefined) {
-      const next = "Name it with --bus, or as `fleet.url` in the configuration";
-      throw new TrunklineError("usage", `No NATS server is configured. ${next}.`);
-    }
-    await using opening = new AsyncDisposableStack();
-    if (options.role !== "observer") opening.use(await lockFolder(config.data));
-    const holder = opening.use(Holder.at(join(config.data, HOLDERS)));
-    const name = config.fleet.name ?? (await defaultName(config.data));
-    const self = { id: holder.id, name };
-    const connection = opening.use(
-      await FleetConnection.open({
-        url,
-        isTyped: options.isTyped,
-        credentials,
-        tls,
-        subjects: subjectsOf(pool),
-        name,
-        ...(options.role === "gateway" ? { replicas } : {}),
-      }),
-    );
-    const isWorker = options.role === "worker";
-    const state: NodeState = {
-      role: options.role,
-      version: VERSION,
-      slots: isWorker ? slots : 0,
-      used: 0,
-      labels: isWorker ? labels : {},
-      warm: [],
-      isDraining: false,
-      sessions: 0,
-      waiting: [],
-    };
-    return new Fleet(connection, self, state, opening.move());
-  }
-
-  /** Sets what the node tells about itself beyond what the configuration says. */
-  tells(state: () => Partial<NodeState>): void {
-    this.#state = state;
-  }
-
-  /**
-   * Rejects if another node has the name of this one and was there before: what both tell would count as
-   * one node's, so that the audit of one is lost, and its tools.
-   */
-  async untilRefused(log: Log): Promise<never> {
-    const { member, wasFirst } = await this.members.twin;
-    const { pool } = this.connection.subjects;
-    const what = `another ${member.role} of pool '${pool}' has that name`;
-    if (!wasFirst) {
-      log.error("fleet.same-name", { name: member.name, what });
-      return await new Promise<never>(() => {});
-    }
-    // At once: closing takes time, and until then the other node would receive heartbeats of this one.
-    this.members[Symbol.dispose]();
-    const next = "Give each node a name of its own with --name or `fleet.name`";
-    throw new TrunklineError("conflict", `Cannot be node '${member.name}': ${what}. ${next}.`);
-  }
-
-  /** Whether a process that holds sessions seems alive. */
-  readonly isAlive = (holder: string): boolean => this.members.mayLive(holder);
-
-  /** Connects to the worker that holds a session. */
-  readonly reach = async (holder: string, principal: Principal): Promise<Channel<string>> => {
-    const member = await this.members.find(holder);
-    if (member !== undefined) {
-      const gone = this.members.untilGone(holder);
-      return await reachNode(this.connection, member, principal, { gone });
-    }
-    throw new TrunklineError("unavailable", "The worker that has the session open is gone.");
+  await using opening = new AsyncDisposableStack();
+  if (role !== "observer") opening.use(await lockFolder(config.data));
+  const holder = opening.use(Holder.at(join(config.data, HOLDERS)));
+  const name = config.fleet.name ?? (await defaultName(config.data));
+  const self: NodeAddress = { id: holder.id, name };
+  const connection = opening.use(
+    await FleetConnection.open({
+      ...{ url, isTyped, credentials, tls, name },
+      subjects: subjectsOf(pool),
+      ...(role === "gateway" ? { replicas } : {}),
+    }),
+  );
+  const isWorker = role === "worker";
+  let more: () => Partial<NodeState> = () => ({});
+  const state = (): NodeState => ({
+    ...{ role, version: VERSION, slots: isWorker ? slots : 0, used: 0 },
+    ...{ labels: isWorker ? labels : {}, warm: [], isDraining: false, sessions: 0, waiting: [] },
+    ...more(),
+  });
+  const members = opening.use(new Members({ connection, self, state, asks: role === "gateway" }));
+  const ends = opening.move();
+  return {
+    connection,
+    members,
+    /** Its id is the one under which this process holds sessions. */
+    self,
+    /** Sets what the node tells about itself beyond what the configuration says. */
+    tells: (told: () => Partial<NodeState>): void => {
+      more = told;
+    },
+    /**
+     * Rejects if another node has the name of this one and was there before: what both tell would count
+     * as one node's, so that the audit of one is lost, and its tools.
+     */
+    untilRefused: async (log: Log): Promise<never> => {
+      const { member, wasFirst } = await members.twin;
+      const what = `another ${member.role} of pool '${pool}' has that name`;
+      if (!wasFirst) {
+        log.error("fleet.same-name", { name: member.name, what });
+        return await new Promise<never>(() => {});
+      }
+      // At once: closing takes time, and until then the other node would receive heartbeats of this one.
+      members[Symbol.dispose]();
+      const next = "Give each node a name of its own with --name or `fleet.name`";
+      throw new TrunklineError("conflict", `Cannot be node '${member.name}': ${what}. ${next}.`);
+    },
+    /** Whether a process that holds sessions seems alive. */
+    isAlive: (id: string): boolean => members.mayLive(id),
+    /** Connects to the worker that holds a session. */
+    reach: async (id: string, principal: Principal): Promise<Channel<string>> => {
+      const member = await members.find(id);
+      if (member !== undefined) {
+        return await reachNode(connection, member, principal, { gone: members.untilGone(id) });
+      }
+      throw new TrunklineError("unavailable", "The worker that has the session open is gone.");
+    },
+    [Symbol.asyncDispose]: () => ends.disposeAsync(),
   };
-
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.#ends.disposeAsync();
-  }
 }
 
 /**

@@ -10,11 +10,9 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { nodeIdOf } from "../ownership/node-id.ts";
 import {
-  type Decide,
   rowText,
   SHARED_FILE,
   type SharedKind,
-  type SharedRows,
   type SharedText,
 } from "../replication/shared-base.ts";
 import { replaceFile } from "../../store/replace-file.ts";
@@ -41,7 +39,7 @@ const TRY_AGAIN = 1_000;
 /**
  * Shares tokens, permission rules, review threads, identities and the audit of a data folder with the
  * other nodes. It does not wait for NATS: what is here is used, and what is changed here is sent when
- * NATS can be reached. No other node uses the folder (see `Fleet.connect`).
+ * NATS can be reached. No other node uses the folder (see `connectFleet`).
  */
 export class Shared implements AsyncDisposable {
   readonly #options: SharedOptions;
@@ -85,7 +83,7 @@ export class Shared implements AsyncDisposable {
     const { data } = config;
     const { connection, self } = fleet;
     await using opened = new AsyncDisposableStack();
-    const identities = await IdentityKind.open(app, env);
+    const identities = await openIdentityKind(app, env);
     const stores = opened.use(await openSharedStores(data, role));
     const sharing = { connection, data, report };
     const kinds = [...stores.kinds, identities];
@@ -110,92 +108,65 @@ export class Shared implements AsyncDisposable {
  * others in a file, since nobody's configuration is written. Secrets stay where they are: who uses an
  * identity at another node needs its key and its token there.
  */
-export class IdentityKind implements SharedKind {
-  readonly name = "identity";
-  readonly #app: AppContext;
-  readonly #node: string;
-  readonly #env: NodeJS.ProcessEnv;
-
-  private constructor(app: AppContext, node: string, env: NodeJS.ProcessEnv) {
-    this.#app = app;
-    this.#node = node;
-    this.#env = env;
+export async function openIdentityKind(app: AppContext, env = process.env): Promise<SharedKind> {
+  const { data } = app.config;
+  const path = sharedIdentitiesPath(data);
+  // From then on, a file that is missing was lost.
+  if (!existsSync(join(data, SHARED_FILE))) {
+    await mkdir(data, { recursive: true, mode: 0o700 });
+    await replaceFile(path, "{}\n");
   }
-
-  static async open(app: AppContext, env = process.env): Promise<IdentityKind> {
-    const { data } = app.config;
-    // From then on, a file that is missing was lost.
-    if (!existsSync(join(data, SHARED_FILE))) {
-      await mkdir(data, { recursive: true, mode: 0o700 });
-      await replaceFile(sharedIdentitiesPath(data), "{}\n");
-    }
-    // Two nodes may be given the same name by mistake, but not the same id.
-    return new IdentityKind(app, await nodeIdOf(data), env);
-  }
-
-  stamp(): unknown {
-    const files = this.#app.reloading?.files ?? [];
-    const stamps = files.map((file) => {
-      const stat = statSync(file, { throwIfNoEntry: false });
-      return stat && [stat.ino, stat.size, stat.mtimeMs];
-    });
-    return JSON.stringify([stamps, existsSync(this.#path)]);
-  }
-
-  async read(): Promise<SharedRows> {
-    const { data } = this.#app.config;
-    const theirs = Object.entries(readSharedIdentities(data)).map(([key, identity]) => {
-      return [key, rowText(identity)] as const;
-    });
-    const rows = new Map([...theirs, ...(await this.#own())]);
-    return { rows, isWhole: true, isLost: !existsSync(this.#path) };
-  }
-
-  async change(keys: readonly string[], decide: Decide): Promise<ReadonlyMap<string, SharedText>> {
-    const own = await this.#own();
-    const theirs = { ...readSharedIdentities(this.#app.config.data) };
-    const result = new Map<string, SharedText>();
-    for (const key of keys) {
-      if (this.#isOwn(key)) {
-        decide(key, own.get(key));
-        result.set(key, own.get(key));
-        continue;
-      }
-      const local = theirs[key];
-      const next = decide(key, local && rowText(local));
-      const identity = next === undefined ? undefined : readIdentity(next);
-      delete theirs[key];
-      if (identity !== undefined) theirs[key] = identity;
-      result.set(key, identity && rowText(identity));
-    }
-    await replaceFile(this.#path, `${JSON.stringify(theirs, null, 2)}\n`);
-    return result;
-  }
-
-  /** Only the identities of this node are changed here, and its configuration says what they are. */
-  merge(local: SharedText): SharedText {
-    return local;
-  }
-
-  get #path(): string {
-    return sharedIdentitiesPath(this.#app.config.data);
-  }
-
-  #isOwn(key: string): boolean {
-    return key.startsWith(`${this.#node}.`);
-  }
-
+  // Two nodes may be given the same name by mistake, but not the same id.
+  const node = await nodeIdOf(data);
   /** What this node shares. */
-  async #own(): Promise<Map<string, string>> {
-    const { data } = this.#app.config;
-    const { config } = await currentConfig(this.#app, data, this.#env);
+  const own = async (): Promise<Map<string, string>> => {
+    const { config } = await currentConfig(app, data, env);
     return new Map(
       Object.entries(config.identities).map(([name, settings]) => {
-        const key = `${this.#node}.${Buffer.from(name).toString("base64url")}`;
+        const key = `${node}.${Buffer.from(name).toString("base64url")}`;
         return [key, rowText({ name, settings: sharedParts(settings) })];
       }),
     );
-  }
+  };
+  return {
+    name: "identity",
+    stamp: () => {
+      const stamps = (app.reloading?.files ?? []).map((file) => {
+        const stat = statSync(file, { throwIfNoEntry: false });
+        return stat && [stat.ino, stat.size, stat.mtimeMs];
+      });
+      return JSON.stringify([stamps, existsSync(path)]);
+    },
+    read: async () => {
+      const theirs = Object.entries(readSharedIdentities(data)).map(([key, identity]) => {
+        return [key, rowText(identity)] as const;
+      });
+      const rows = new Map([...theirs, ...(await own())]);
+      return { rows, isWhole: true, isLost: !existsSync(path) };
+    },
+    change: async (keys, decide) => {
+      const ours = await own();
+      const theirs = { ...readSharedIdentities(data) };
+      const result = new Map<string, SharedText>();
+      for (const key of keys) {
+        if (key.startsWith(`${node}.`)) {
+          decide(key, ours.get(key));
+          result.set(key, ours.get(key));
+          continue;
+        }
+        const local = theirs[key];
+        const next = decide(key, local && rowText(local));
+        const identity = next === undefined ? undefined : readIdentity(next);
+        delete theirs[key];
+        if (identity !== undefined) theirs[key] = identity;
+        result.set(key, identity && rowText(identity));
+      }
+      await replaceFile(path, `${JSON.stringify(theirs, null, 2)}\n`);
+      return result;
+    },
+    /** Only the identities of this node are changed here, and its configuration says what they are. */
+    merge: (local) => local,
+  };
 }
 
 function readIdentity(text: string): SharedIdentity | undefined {

@@ -1,21 +1,20 @@
 import { join } from "node:path";
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
-import { OWNER } from "../../base/principal.ts";
-import type { FleetConnection } from "../connection/connect.ts";
-import { type NodeAddress, NodeServer, reachNode } from "../connection/node-server.ts";
-import type { Member, Members } from "../members/members.ts";
-import { Offer } from "../../tool/offer/offer.ts";
-import { type Tool, errorResult } from "../../tool/tool.ts";
-import { type UpstreamOffer, Upstreams } from "../../upstream/upstreams.ts";
-import type { UpstreamStatus } from "../../upstream/upstream.ts";
-import type { Channel } from "../../wire/channel.ts";
+import { OWNER, type Principal } from "../../base/principal.ts";
 import type { AppContext } from "../../config/app-context.ts";
-import { withCaller, calledBy } from "./shared-caller.ts";
 import { Connection } from "../../protocol/mcp/serve/connection.ts";
 import { McpDoor } from "../../protocol/mcp/serve/door.ts";
 import { Peer } from "../../rpc/peer.ts";
+import { Offer } from "../../tool/offer/offer.ts";
 import { Published } from "../../tool/offer/published.ts";
+import { type Caller, type Tool, type ToolContext, errorResult } from "../../tool/tool.ts";
+import type { UpstreamStatus } from "../../upstream/upstream.ts";
+import { type UpstreamOffer, Upstreams } from "../../upstream/upstreams.ts";
+import type { Channel } from "../../wire/channel.ts";
+import type { FleetConnection } from "../connection/connect.ts";
+import { type NodeAddress, NodeServer, reachNode } from "../connection/node-server.ts";
+import type { Member, Members } from "../members/members.ts";
 
 export interface SharedToolsOptions {
   readonly app: AppContext;
@@ -36,7 +35,7 @@ export interface SharedToolsOptions {
 export class SharedTools implements AsyncDisposable {
   readonly #options: SharedToolsOptions;
   readonly #foreign = new Set<Tool>();
-  readonly #own: SharedOffer;
+  readonly #own: ReturnType<typeof shareOffer>;
   readonly #upstreams: Upstreams;
   readonly #server: NodeServer;
   readonly #known: Promise<void>;
@@ -48,7 +47,7 @@ export class SharedTools implements AsyncDisposable {
     const { connection, self, members } = fleet;
     const { config, log } = app;
     this.#options = options;
-    this.#own = new SharedOffer(app, offer, {
+    this.#own = shareOffer(app, offer, {
       isForeign: (tool) => this.#foreign.has(tool),
       changed: () => members.tell(),
     });
@@ -77,7 +76,7 @@ export class SharedTools implements AsyncDisposable {
 
   /** What this node tells the others. */
   get state(): { readonly tools: number } {
-    return { tools: this.#own.count };
+    return { tools: this.#own.count() };
   }
 
   /** How the other nodes are, as MCP servers. */
@@ -150,7 +149,7 @@ export class SharedTools implements AsyncDisposable {
   }
 }
 
-export interface SharedOfferOptions {
+interface SharedOfferOptions {
   /** Whether a tool is itself one of another node. */
   readonly isForeign: (tool: Tool) => boolean;
   /** There are more or fewer tools. */
@@ -161,76 +160,137 @@ export interface SharedOfferOptions {
  * Offers the tools of the MCP servers and plugins of this node to other nodes. A call goes through the
  * offer of this node, so its policy, limits and audit apply to it, for whoever made the call there.
  */
-export class SharedOffer implements Disposable {
-  readonly #app: AppContext;
-  readonly #own: Offer;
-  readonly #options: SharedOfferOptions;
-  readonly #offered = new Offer();
-  readonly #tools = new Published<Tool>((_, tool) => this.#offered.tools.add(tool));
-  readonly #door = new McpDoor({ offer: this.#offered });
-  readonly #stopFollowing: () => void;
-  readonly #keys = new WeakMap<Tool, number>();
-  #lastKey = 0;
-  /** How many tools other nodes are offered, as far as that is known. */
-  count = 0;
-
-  constructor(app: AppContext, own: Offer, options: SharedOfferOptions) {
-    this.#app = app;
-    this.#own = own;
-    this.#options = options;
-    // What this node offers may not be known yet: its servers are started when somebody asks.
-    this.#offered.waitFor(own);
-    this.#stopFollowing = own.tools.onChange(() => this.#publish());
-    this.#publish();
-  }
-
-  /** Serves another node until its channel ends. */
-  async serve(channel: Channel<string>, node: string): Promise<void> {
-    using connection = new Connection({ ...OWNER, name: node });
-    const options = this.#app.withLimits(this.#door.optionsFor(connection));
-    const peer = new Peer(channel, connection, options);
-    await peer.ended.then(() => peer.close(0));
-  }
-
-  [Symbol.dispose](): void {
-    this.#stopFollowing();
-    this.#door.close();
-  }
-
+function shareOffer(app: AppContext, own: Offer, { isForeign, changed }: SharedOfferOptions) {
+  const offered = new Offer();
+  const published = new Published<Tool>((_, tool) => offered.tools.add(tool));
+  const door = new McpDoor({ offer: offered });
+  const keys = new WeakMap<Tool, number>();
+  let lastKey = 0;
+  let count = 0;
+  const keyOf = (tool: Tool): string => {
+    const key = keys.get(tool) ?? ++lastKey;
+    keys.set(tool, key);
+    return String(key);
+  };
+  const passedOn = ({ definition, task }: Tool): Tool => ({
+    definition,
+    ...(task === undefined ? {} : { task }),
+    // Where it runs, its arguments are checked.
+    checksItself: true,
+    call: (args, context) => {
+      const called = calledBy(context, context.caller.name);
+      if (called !== undefined) return own.tools.call(definition.name, args, called);
+      return errorResult("The other node does not say for whom it calls. Update it.");
+    },
+  });
   /** Our own tools are at every node, so they are not offered. */
-  #publish(): void {
-    const tools = this.#own.tools.list().filter((tool) => {
+  const publish = (): void => {
+    const tools = own.tools.list().filter((tool) => {
       const isOurs = tool.source === undefined && tool.bringer === undefined;
-      return !isOurs && !this.#options.isForeign(tool);
+      return !isOurs && !isForeign(tool);
     });
-    const before = this.count;
-    this.count = tools.length;
-    this.#tools.replace(
+    const before = count;
+    count = tools.length;
+    published.replace(
       tools.map((tool) => {
         const { name } = tool.definition;
-        return { name, key: this.#keyOf(tool), make: () => this.#passedOn(tool) };
+        return { name, key: keyOf(tool), make: () => passedOn(tool) };
       }),
     );
-    if (this.count !== before) this.#options.changed();
-  }
+    if (count !== before) changed();
+  };
+  // What this node offers may not be known yet: its servers are started when somebody asks.
+  offered.waitFor(own);
+  const stopFollowing = own.tools.onChange(publish);
+  publish();
+  return {
+    /** How many tools other nodes are offered, as far as that is known. */
+    count: () => count,
+    /** Serves another node until its channel ends. */
+    serve: async (channel: Channel<string>, node: string): Promise<void> => {
+      using connection = new Connection({ ...OWNER, name: node });
+      const peer = new Peer(channel, connection, app.withLimits(door.optionsFor(connection)));
+      await peer.ended.then(() => peer.close(0));
+    },
+    [Symbol.dispose]: (): void => {
+      stopFollowing();
+      door.close();
+    },
+  };
+}
 
-  #keyOf(tool: Tool): string {
-    const key = this.#keys.get(tool) ?? ++this.#lastKey;
-    this.#keys.set(tool, key);
-    return String(key);
-  }
+/** The member of `_meta` in which a node says for whom it calls a tool of another node. */
+const CALLER = "trunkline.dev/caller";
 
-  #passedOn({ definition, task }: Tool): Tool {
-    return {
-      definition,
-      ...(task === undefined ? {} : { task }),
-      // Where it runs, its arguments are checked.
-      checksItself: true,
-      call: (args, context) => {
-        const called = calledBy(context, context.caller.name);
-        if (called !== undefined) return this.#own.tools.call(definition.name, args, called);
-        return errorResult("The other node does not say for whom it calls. Update it.");
-      },
-    };
-  }
+/** For whom a node calls a tool of another node, and where that works. */
+interface SharedCaller {
+  readonly principal: Principal;
+  readonly name: string;
+  readonly client: string;
+  readonly folder?: string | undefined;
+}
+
+/** The context of a call that another node is to carry out: it says who calls. */
+function withCaller(context: ToolContext): ToolContext {
+  const { caller, project, folder = project?.folder } = context;
+  const { principal, name, client } = caller;
+  const told: SharedCaller = { principal, name, client, folder };
+  return contextFor(context, caller, folder, { ...context.meta, [CALLER]: told });
+}
+
+/**
+ * The context of a call that another node has sent, with whom it calls for. Undefined where it does not
+ * say so. Only nodes are served with it, and what they say is trusted.
+ */
+function calledBy(context: ToolContext, node: string): ToolContext | undefined {
+  const { [CALLER]: told, ...meta } = context.meta;
+  if (!isCaller(told)) return undefined;
+  const { principal, name, client, folder } = told;
+  const caller: Caller = {
+    door: context.caller.door,
+    name,
+    principal: { ...OWNER, ...principal },
+    client: `${node} ${client}`,
+  };
+  return contextFor(context, caller, folder, meta);
+}
+
+function isCaller(value: unknown): value is SharedCaller {
+  const { principal, name, client, folder } = (value ?? {}) as Partial<Record<string, unknown>>;
+  const { id } = (principal ?? {}) as Partial<Principal>;
+  const texts = [id, name, client, folder ?? ""];
+  return texts.every((text) => typeof text === "string");
+}
+
+/** The same context with another caller, folder and `_meta`, and without the project. */
+function contextFor(
+  context: ToolContext,
+  caller: Caller,
+  folder: string | undefined,
+  meta: ToolContext["meta"],
+): ToolContext {
+  const { session, span } = context;
+  return {
+    caller,
+    folder,
+    meta,
+    session,
+    span,
+    get signal() {
+      return context.signal;
+    },
+    get isTask() {
+      return context.isTask === true;
+    },
+    ...(context.roots === undefined ? {} : { roots: async () => context.roots?.() }),
+    ...(context.piece === undefined
+      ? {}
+      : { piece: async (data, contentType) => context.piece?.(data, contentType) }),
+    progress: (...given) => context.progress(...given),
+    log: (...given) => context.log(...given),
+    canAsk: (question) => context.canAsk(question),
+    ask: (question) => context.ask(question),
+    remoteTask: (taskId) => context.remoteTask?.(taskId),
+    pageDone: (id) => context.pageDone?.(id),
+  };
 }

@@ -4,7 +4,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { FleetStores } from "../../../test/support/fleet-stores.ts";
 import { until } from "../../../test/support/until.ts";
 import { NatsServer, noNats } from "../../../test/support/nats-server.ts";
-import type { FleetReader } from "./fleet-reader.ts";
+import type { FleetReader } from "./gateway-store.ts";
 
 const NEW = { id: "s1", cwd: "/a", agent: "x", notes: { owner: "token ann" } };
 

@@ -1,12 +1,22 @@
+import { untilAborted } from "../../base/abort.ts";
+import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import type { StoredEvent } from "../../session/event.ts";
 import type { Appended, HeldSession, SessionRecord, SessionStore } from "../../session/store.ts";
 import { HeldElsewhere } from "../../store/session/held-elsewhere.ts";
+import { type LoggedEvent, READ } from "../../store/session/session-pages.ts";
+import {
+  type ListRequest,
+  type Mark,
+  RECENT,
+  type ReadSession,
+  type SessionReading,
+} from "../../store/session/session-reader.ts";
 import type { Queued } from "../members/placer.ts";
-import { liveHolder, recordOf, type SessionEntry } from "../ownership/session-entry.ts";
-import { FleetReader } from "./fleet-reader.ts";
-import { readEvents } from "./read-events.ts";
+import type { Following } from "../ownership/journal.ts";
+import { type SessionEntry, liveHolder, recordOf } from "../ownership/session-entry.ts";
 import { FleetStore, type FleetStoreOptions } from "./fleet-store.ts";
+import { type EventPage, readEvents, readPages } from "./read-events.ts";
 import type { SessionMirror } from "./session-mirror.ts";
 import { type SessionStreams, openSessionStreams } from "./session-streams.ts";
 
@@ -118,4 +128,167 @@ export class GatewayStore extends FleetStore implements SessionStore, AsyncDispo
 function workersOnly(what: string): TrunklineError {
   const next = "A worker of its pool does";
   return new TrunklineError("unavailable", `A gateway of a fleet does not ${what}. ${next}.`);
+}
+
+/** Milliseconds until the last events of all sessions must be known. */
+const PATIENCE = 10_000;
+/** Milliseconds between two answers that something has changed: each makes NATS read events. */
+const PAUSE = 250;
+/** Sessions with new events that are remembered, beside those that are open. */
+const MOST_TOUCHED = 1_000;
+
+interface FleetReaderOptions {
+  readonly streams: Pick<SessionStreams, "find" | "last" | "journal" | "link">;
+  readonly mirror: SessionMirror;
+  readonly isAlive: (holder: string) => boolean;
+  /** Calls back when other processes may be alive than before. Returns how to stop that. */
+  readonly onMembers: (listener: () => void) => () => void;
+}
+
+/** Reads the sessions of a fleet, which its workers write. */
+export class FleetReader implements SessionReading {
+  readonly #options: FleetReaderOptions;
+  readonly #following: Following;
+  readonly #ends = new DisposableStack();
+  /** Numbers of the last events. */
+  readonly #lasts = new Map<string, number>();
+  /** Sessions that got events, with the change by which they did, the latest last. */
+  readonly #touched = new Map<string, number>();
+  #changes = 0;
+  #answered = -Infinity;
+
+  private constructor(options: FleetReaderOptions) {
+    this.#options = options;
+    const { mirror, onMembers, streams } = options;
+    this.#ends.defer(
+      mirror.onChange(({ id, now }) => {
+        this.#changes++;
+        if (now === undefined) this.#lasts.delete(id);
+      }),
+    );
+    this.#ends.defer(onMembers(() => this.#changes++));
+    this.#following = streams.journal.follow((id, last) => this.#heard(id, last));
+  }
+
+  static async open(options: FleetReaderOptions): Promise<FleetReader> {
+    const reader = new FleetReader(options);
+    const late = AbortSignal.timeout(PATIENCE);
+    try {
+      await untilAborted(reader.#following.known, late);
+    } catch {
+      reader[Symbol.dispose]();
+      const why = `NATS did not send the last events of the sessions within ${PATIENCE / 1000} seconds`;
+      throw new TrunklineError("unavailable", `${why}. Try again later.`);
+    }
+    return reader;
+  }
+
+  [Symbol.dispose](): void {
+    this.#ends.dispose();
+    background(this.#following[Symbol.asyncDispose](), "Ending the readers of session events");
+  }
+
+  async list(request: ListRequest): Promise<ReadSession[]> {
+    const { owner, after, limit, text, runsOnly = false } = request;
+    await this.#options.mirror.caughtUp();
+    const words = text?.toLowerCase();
+    const accepts = ({ record: { title = "", cwd, agent, notes } }: SessionEntry): boolean => {
+      if (runsOnly && notes.run === undefined) return false;
+      if (words === undefined) return true;
+      return [title, cwd, agent].some((each) => each.toLowerCase().includes(words));
+    };
+    const entries = this.#options.mirror.entries({ owner, after, limit, accepts });
+    return entries.map((entry) => this.#sessionOf(entry));
+  }
+
+  async held(): Promise<ReadSession[]> {
+    await this.#options.mirror.caughtUp();
+    return this.#held();
+  }
+
+  async find(id: string): Promise<ReadSession | undefined> {
+    const entry = await this.#options.streams.find(id);
+    if (entry === undefined || entry.deleted !== undefined) return undefined;
+    if (!this.#lasts.has(id)) {
+      const last = await this.#options.streams.last(id);
+      if (last !== undefined) this.#lasts.set(id, Math.max(last.last, this.#lasts.get(id) ?? 0));
+    }
+    return this.#sessionOf(entry);
+  }
+
+  async count(owner?: string): Promise<number> {
+    await this.#options.mirror.caughtUp();
+    return this.#options.mirror.count(owner);
+  }
+
+  async events(id: string, from: number, limit: number): Promise<LoggedEvent[]> {
+    const events: LoggedEvent[] = [];
+    let read = 0;
+    for await (const page of this.#pages(id, from - 1)) {
+      events.push(...page.events);
+      read += page.size;
+      if (events.length >= limit || read >= READ) break;
+    }
+    return events.slice(0, limit);
+  }
+
+  async eventsBefore(id: string, before: number, limit: number): Promise<LoggedEvent[]> {
+    const pages: EventPage[] = [];
+    let read = 0;
+    for await (const page of this.#pages(id, Math.max(0, before - 1 - limit), before - 1)) {
+      pages.push(page);
+      read += page.size;
+      // The last ones are wanted, and not more than fit.
+      while (read - (pages[0]?.size ?? 0) >= READ) read -= pages.shift()?.size ?? 0;
+    }
+    return pages.flatMap(({ events }) => events);
+  }
+
+  async mark(): Promise<Mark> {
+    return { version: this.#changes, page: this.#changes };
+  }
+
+  async changed(since: Mark): Promise<{ mark: Mark; sessions: ReadSession[] } | undefined> {
+    const now = performance.now();
+    if (since.version === this.#changes) return undefined;
+    if (since.version >= 0 && now - this.#answered < PAUSE) return undefined;
+    this.#answered = now;
+    const mark = await this.mark();
+    const { mirror } = this.#options;
+    const found = new Map(this.#held().map((session) => [session.id, session]));
+    for (const [id, change] of this.#touched) {
+      const entry = change <= since.page || found.has(id) ? undefined : mirror.get(id);
+      if (entry !== undefined) found.set(id, this.#sessionOf(entry));
+    }
+    for (const entry of mirror.entries({ limit: RECENT })) {
+      found.set(entry.record.id, this.#sessionOf(entry));
+    }
+    return { mark, sessions: [...found.values()] };
+  }
+
+  #held(): ReadSession[] {
+    return this.#options.mirror.held().map((entry) => this.#sessionOf(entry));
+  }
+
+  #heard(id: string, last: number): void {
+    this.#changes++;
+    this.#lasts.set(id, last);
+    this.#touched.delete(id);
+    this.#touched.set(id, this.#changes);
+    if (this.#touched.size <= MOST_TOUCHED) return;
+    const [oldest = id] = this.#touched.keys();
+    this.#touched.delete(oldest);
+  }
+
+  async *#pages(id: string, after: number, upTo?: number): AsyncGenerator<EventPage> {
+    const entry = await this.#options.streams.find(id);
+    if (entry !== undefined) yield* readPages(this.#options.streams, entry, after, upTo);
+  }
+
+  #sessionOf(entry: SessionEntry): ReadSession {
+    const { id, cwd, agent, title, created, updated, parent, notes } = entry.record;
+    const holder = liveHolder(entry, this.#options.isAlive);
+    const last = this.#lasts.get(id) ?? 0;
+    return { id, cwd, agent, title, created, updated, parent, notes, last, holder };
+  }
 }

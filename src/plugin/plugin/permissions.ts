@@ -8,40 +8,13 @@ import { readEndpoint } from "../../base/host-pattern.ts";
 import { isLoopback } from "../../base/private-address.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { homeOf } from "../../base/process/environment.ts";
+import type { PluginPermissions } from "../../config/schema/schema.gen.ts";
 
-/** What a person has approved for a plugin. Everything else is denied. */
-export interface PluginPermissions {
-  /** It runs with all rights of its user, outside a sandbox. The bus limits it all the same. */
-  readonly everything?: boolean;
-  /** Tools of others that it may call. */
-  readonly tools?: readonly string[];
-  /** Files and folders that it may read, and write, besides its own package. */
-  readonly read?: readonly string[];
-  readonly write?: readonly string[];
-  /** Whether the programs that it starts have all files of its user. */
-  readonly run?: boolean;
-  /** Hosts that it may reach, besides the bus: `HOST`, `*.HOST`, `HOST:PORT`. */
-  readonly hosts?: readonly string[];
-  /**
-   * Whose documents it uses: those of a plugin, mostly its own id, or `SHARED`. Entries of before have
-   * none: nobody was asked about them.
-   */
-  readonly namespace?: string;
-  /** Topics that it may publish to and subscribe to, besides its own. */
-  readonly publish?: readonly string[];
-  readonly subscribe?: readonly string[];
-  readonly provides?: ProvidedNames;
-}
+// As the configuration has them: `capability.ts` declares them.
+export type { PluginPermissions };
 
 /** What a plugin provides, by name; `*` for anything. */
-export interface ProvidedNames {
-  /** Any tools and prompts where these are left out. */
-  readonly tools?: readonly string[];
-  readonly prompts?: readonly string[];
-  readonly storage?: readonly string[];
-  readonly ai?: readonly string[];
-  readonly transport?: readonly string[];
-}
+export type ProvidedNames = NonNullable<PluginPermissions["provides"]>;
 
 /** The namespace of the documents that plugins had before each had a namespace. No id is like it. */
 export const SHARED = "/";

@@ -8,8 +8,16 @@ import type {
   PromptDefinition as BusPrompt,
   ToolDefinition as BusTool,
 } from "../../protocol/bus/plugin.gen.ts";
+import {
+  fromBusPrompt,
+  fromPromptGetResponse,
+  toPromptGetRequest,
+} from "../../protocol/bus/shape/prompt-shape.ts";
 import { fromToolResponse } from "../../protocol/bus/shape/tool-result.ts";
 import { fromBusTool, isIdempotent, toToolRequest } from "../../protocol/bus/shape/tool-shape.ts";
+import { Names } from "../../tool/offer/names.ts";
+import type { Offer } from "../../tool/offer/offer.ts";
+import { type Publication, Published } from "../../tool/offer/published.ts";
 import {
   type Arguments,
   type Prompt,
@@ -18,19 +26,10 @@ import {
   type ToolContext,
   type ToolResult,
 } from "../../tool/tool.ts";
-import { type CallContext, isNested, toolCallOf } from "../bus-context.ts";
-import type { AskedPlugin, Plugin } from "./plugin.ts";
-import { callInPieces } from "../serve/stream-handlers.ts";
-import {
-  fromBusPrompt,
-  fromPromptGetResponse,
-  toPromptGetRequest,
-} from "../../protocol/bus/shape/prompt-shape.ts";
-import { Names } from "../../tool/offer/names.ts";
-import type { Offer } from "../../tool/offer/offer.ts";
-import { Published, type Publication } from "../../tool/offer/published.ts";
 import { CALL, tracedHop } from "../../tool/traced-hop.ts";
-import { aiTool, type AiTool } from "../ai-tools.ts";
+import { type CallContext, PROVIDER, isNested, toolCallOf } from "../bus-context.ts";
+import { callInPieces } from "../serve/stream-handlers.ts";
+import type { AskedPlugin, Plugin } from "./plugin.ts";
 
 /** A tool of a plugin, under the name that it has here. */
 export function pluginTool(plugin: AskedPlugin, tool: BusTool, name: string): Tool {
@@ -207,4 +206,45 @@ function ownedBy<D extends { readonly name: string }, T>(
 
 function ownersOf(all: readonly Owned<unknown>[]): ReadonlyMap<string, string> {
   return new Map(all.map(({ name, owner }) => [name, owner]));
+}
+
+/** Orchestra's routing: providers whose API is that of another provider. */
+const ALIASES: Readonly<Record<string, string>> = {
+  grok: "openai",
+  perplexity: "openai",
+  deepseek: "openai",
+  qwen: "openai",
+  kimi: "openai",
+};
+/** Orchestra's routing: the provider of a call that names none. */
+const FALLBACK = "claude";
+
+/** A tool of one provider of AI. */
+interface AiTool {
+  readonly providers: readonly string[];
+  readonly tool: Tool;
+}
+
+/** One tool for all tools of that name of several AI providers: each call names the provider. */
+export function aiTool(name: string, all: readonly AiTool[]): Tool {
+  const byProvider = new Map<string, Tool>();
+  for (const { providers, tool } of all) {
+    for (const provider of providers) byProvider.set(provider, tool);
+  }
+  const first = all[0]?.tool;
+  if (first === undefined) throw new Error(`Nobody offers '${name}'`);
+  return {
+    definition: { ...first.definition, name },
+    ...(first.project === undefined ? {} : { project: first.project }),
+    call(args: Arguments, context: ToolContext): ToolResult | Promise<ToolResult> {
+      const wanted = context.meta[PROVIDER] ?? args.provider;
+      const named = typeof wanted === "string" ? wanted : "";
+      const tool =
+        byProvider.get(named) ??
+        byProvider.get(ALIASES[named] ?? "") ??
+        byProvider.get(FALLBACK) ??
+        first;
+      return tool.call(args, context);
+    },
+  };
 }

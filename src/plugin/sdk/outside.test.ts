@@ -8,7 +8,7 @@ import { BusClient } from "../../protocol/bus/connect.ts";
 import { definePlugin } from "./define-plugin.ts";
 import { DefinedPlugin } from "./defined-plugin.ts";
 import { Outside } from "./outside.ts";
-import { startServing } from "./running-plugin.ts";
+import { startServing } from "./serve/serve-program.ts";
 import { retainedBy } from "../../../test/support/retained-heap.ts";
 import { SampleOrchestrator } from "../../../test/samples/sample-orchestrator.ts";
 

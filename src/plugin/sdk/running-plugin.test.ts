@@ -12,7 +12,7 @@ import { connect, listen } from "../../wire/quic/transport.ts";
 import { definePlugin } from "./define-plugin.ts";
 import { DefinedPlugin } from "./defined-plugin.ts";
 import type { Plugin } from "./definition.ts";
-import { startServing } from "./running-plugin.ts";
+import { startServing } from "./serve/serve-program.ts";
 import { SampleOrchestrator } from "../../../test/samples/sample-orchestrator.ts";
 
 const about = { id: "tools.sample", version: "1.0.0" };

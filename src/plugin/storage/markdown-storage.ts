@@ -1,21 +1,34 @@
-import { join } from "node:path";
-import { fileWords, TrunklineError } from "../../base/errors.ts";
-import { TaskQueue } from "../../base/limit/task-queue.ts";
-import { formatMarkdown, parseMarkdown } from "./markdown-file.ts";
-import { MarkdownFolder, OWN, SIDECAR } from "./markdown-folder.ts";
-import { FileLock } from "../../store/file-lock.ts";
+import { type Stats, constants } from "node:fs";
 import {
-  checkExpected,
-  checkSize,
+  lstat,
+  mkdir,
+  open,
+  readdir,
+  realpath,
+  rename,
+  rm,
+  unlink,
+  writeFile,
+} from "node:fs/promises";
+import { basename, dirname, join, relative, sep } from "node:path";
+import { TrunklineError, fileWords } from "../../base/errors.ts";
+import { TaskQueue } from "../../base/limit/task-queue.ts";
+import { FileLock } from "../../store/file-lock.ts";
+import { MAX_FRONTMATTER, formatMarkdown, parseMarkdown } from "./markdown-file.ts";
+import {
   type Document,
+  MAX_CONTENT,
   MAX_ENTRIES,
   type Storage,
   type StorageEntry,
   type StoredDocument,
+  checkExpected,
+  checkSize,
+  storageFolder,
+  storagePath,
+  storagePattern,
   tooMany,
 } from "./storage.ts";
-import { storageFolder, storagePath } from "./storage.ts";
-import { storagePattern } from "./storage.ts";
 
 /** Error codes, of the system and of SQLite, for a folder that may be read but not written. */
 const NOT_WRITABLE: readonly unknown[] = ["EACCES", "EPERM", "EROFS", 3, 8, 14];
@@ -138,4 +151,223 @@ function nameOf(path: string): string {
   if (!isOwn && !name.endsWith(SIDECAR)) return name;
   const what = isOwn ? `'${OWN}' is the storage's own` : `'*${SIDECAR}' are the versions of others`;
   throw new TrunklineError("usage", `Cannot use the path '${path}': ${what}`);
+}
+
+/** Where Orchestra keeps documents in a workspace, and what it adds to the name of a version's file. */
+const PROJECTS = ".projects";
+const SIDECAR = ".version";
+/** A folder of our own among the documents, for the lock and for files that are being written. */
+const OWN = ".trunkline";
+const TEMPORARY = ".tmp";
+
+const MAX_FILE = MAX_CONTENT + MAX_FRONTMATTER + 16;
+const MAX_SIDECAR = 64;
+const NEW_FILE = 0o644;
+/** A named pipe would be waited for, a link followed. */
+const READ = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+
+interface MarkdownFile {
+  readonly bytes: Buffer;
+  /** That of a file that is there already. */
+  readonly mode?: number;
+}
+
+/** The files of a workspace's documents. Paths have been checked; a location is where one leads. */
+class MarkdownFolder {
+  readonly #workspace: string;
+  readonly #root: string;
+
+  constructor(workspace: string) {
+    this.#workspace = workspace;
+    this.#root = join(workspace, PROJECTS);
+  }
+
+  async exists(): Promise<boolean> {
+    return (await look(await this.locate("."))) !== undefined;
+  }
+
+  /**
+   * Where a path leads, folders that are links included: not out of the workspace. The last part is
+   * taken as it is.
+   */
+  async locate(path: string): Promise<string> {
+    const workspace = await realpath(this.#workspace);
+    const full = join(this.#root, path);
+    const missing: string[] = [];
+    for (let folder = dirname(full); ; folder = dirname(folder)) {
+      const real = await realpath(folder).catch((error: unknown) => {
+        if (!isMissing(error)) throw error;
+        return undefined;
+      });
+      if (real !== undefined) {
+        const way = relative(workspace, real);
+        if (way === ".." || way.startsWith(`..${sep}`)) throw escaping(folder);
+        return join(real, ...missing.toReversed(), basename(full));
+      }
+      // A link to nothing is missing for one who follows it, but would be followed by one who writes.
+      if ((await look(folder))?.isSymbolicLink() === true) throw escaping(folder);
+      missing.push(basename(folder));
+    }
+  }
+
+  /** The folder of our own, made if need be. */
+  async own(): Promise<string> {
+    const own = await this.locate(OWN);
+    if ((await mkdir(own, { recursive: true })) !== undefined) {
+      // Its files do not belong into a repository.
+      await writeFile(join(own, ".gitignore"), "*\n");
+    }
+    if ((await look(own))?.isDirectory() !== true) throw escaping(own);
+    return own;
+  }
+
+  read(location: string): Promise<MarkdownFile | undefined> {
+    return readBounded(location, MAX_FILE);
+  }
+
+  /** The number in the sidecar of a document; undefined where there is none. */
+  async version(location: string): Promise<number | undefined> {
+    const file = await readBounded(location + SIDECAR, MAX_SIDECAR);
+    if (file === undefined) return undefined;
+    const text = file.bytes.toString().trim();
+    if (/^\d{1,15}$/.test(text)) return Number(text);
+    const next = "Write the version there, or delete the file to start again";
+    const message = `Cannot read the version in '${location}${SIDECAR}': it is not a number. ${next}`;
+    throw new TrunklineError("config", message);
+  }
+
+  /**
+   * Puts a document and its version where they belong. Each is replaced whole, and on disk before the next
+   * step. The version is first: should we end between the two, the old document has a new version.
+   * Whoever had read it must read it again, and finds the same; one number is never used. The other
+   * way round, the new document would have the old version, and be overwritten by somebody who has
+   * only seen the old document.
+   */
+  async replace(location: string, file: MarkdownFile, version: number): Promise<void> {
+    const own = await this.own();
+    await sweep(own);
+    const folder = dirname(location);
+    await makeFolder(folder);
+    const [sidecar, document] = [temporary(own), temporary(own)];
+    try {
+      await Promise.all([
+        write(sidecar, { bytes: Buffer.from(String(version)) }),
+        write(document, file),
+      ]);
+      await rename(sidecar, location + SIDECAR);
+      await syncFolder(folder);
+      await rename(document, location);
+      await syncFolder(folder);
+    } catch (error) {
+      await Promise.all([sidecar, document].map((path) => rm(path, { force: true })));
+      throw error;
+    }
+  }
+
+  /**
+   * Removes a document, then its version. Should we end between the two, the next document of that
+   * name goes on counting where this one ended, and nobody takes it for the old one.
+   */
+  async remove(location: string): Promise<void> {
+    await unlink(location);
+    await syncFolder(dirname(location));
+    await rm(location + SIDECAR, { force: true });
+    await syncFolder(dirname(location));
+  }
+
+  /** All files of a folder, at any depth, or the one at that path. Links are not followed. */
+  async *files(path: string): AsyncIterable<{ path: string; location: string; stats: Stats }> {
+    const waiting = [{ path, location: dirname(await this.locate(`${path}/any`)) }];
+    for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+      const { path, location } = next;
+      const stats = await look(location);
+      if (stats?.isFile() === true) yield { path, location, stats };
+      if (stats?.isDirectory() !== true || path === OWN) continue;
+      for (const name of await namesIn(location)) {
+        waiting.push({
+          path: path === "" ? name : `${path}/${name}`,
+          location: join(location, name),
+        });
+      }
+    }
+  }
+}
+
+async function readBounded(location: string, limit: number): Promise<MarkdownFile | undefined> {
+  try {
+    await using file = await open(location, READ);
+    const stats = await file.stat();
+    if (!stats.isFile()) throw notAFile(location, stats.isDirectory() ? "a folder" : "no file");
+    if (stats.size > limit) {
+      const why = `it has ${stats.size} bytes, the limit is ${limit}`;
+      throw new TrunklineError("limit", `Cannot read '${location}': ${why}`);
+    }
+    return { bytes: await file.readFile(), mode: stats.mode & 0o777 };
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    if ((error as NodeJS.ErrnoException).code === "ELOOP") throw notAFile(location, "a link");
+    throw error;
+  }
+}
+
+async function look(location: string): Promise<Stats | undefined> {
+  return lstat(location).catch((error: unknown) => {
+    if (!isMissing(error)) throw error;
+    return undefined;
+  });
+}
+
+/** A folder that may not be read counts as empty. */
+async function namesIn(location: string): Promise<string[]> {
+  return readdir(location).catch((error: unknown) => {
+    const { code = "" } = error as NodeJS.ErrnoException;
+    if (!isMissing(error) && code !== "EACCES" && code !== "EPERM") throw error;
+    return [];
+  });
+}
+
+/** Removes temporary files of processes that were killed. Nobody writes while we have the lock. */
+async function sweep(own: string): Promise<void> {
+  const left = (await readdir(own)).filter((name) => name.endsWith(TEMPORARY));
+  await Promise.all(left.map((name) => rm(join(own, name), { force: true })));
+}
+
+function temporary(own: string): string {
+  return join(own, `${crypto.randomUUID()}${TEMPORARY}`);
+}
+
+async function write(path: string, { bytes, mode }: MarkdownFile): Promise<void> {
+  await using file = await open(path, "wx", NEW_FILE);
+  if (mode !== undefined) await file.chmod(mode);
+  await file.writeFile(bytes);
+  await file.sync();
+}
+
+async function makeFolder(folder: string): Promise<void> {
+  const first = await mkdir(folder, { recursive: true });
+  if (first === undefined) return;
+  for (let made = folder; made.length >= first.length; made = dirname(made)) {
+    await syncFolder(dirname(made));
+  }
+}
+
+/** Puts on disk which files are in a folder, and under which names. */
+async function syncFolder(folder: string): Promise<void> {
+  if (process.platform === "win32") return;
+  await using handle = await open(folder, "r");
+  await handle.sync();
+}
+
+function isMissing(error: unknown): boolean {
+  const { code = "" } = error as NodeJS.ErrnoException;
+  return code === "ENOENT" || code === "ENOTDIR";
+}
+
+function escaping(location: string): TrunklineError {
+  const message = `Cannot use '${location}': it is a link that leads out of the workspace`;
+  return new TrunklineError("untrusted", message);
+}
+
+function notAFile(location: string, what: string): TrunklineError {
+  return new TrunklineError("usage", `Cannot use '${location}' as a document: it is ${what}`);
 }

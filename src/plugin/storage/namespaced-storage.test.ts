@@ -13,7 +13,7 @@ import {
 } from "../../protocol/bus/plugin.gen.ts";
 import type { BusCall } from "../../protocol/bus/serve.ts";
 import { MarkdownStorage } from "./markdown-storage.ts";
-import { namespacedStorage } from "./namespaced-storage.ts";
+import { namespacedStorage } from "./route-storage.ts";
 import { serveStorage } from "./serve-storage.ts";
 import { SqliteStorage } from "./storage-sqlite.ts";
 

@@ -1,31 +1,30 @@
 import { isAbsolutePath } from "../../base/check.ts";
-import { visibleLine } from "../../base/text/visible.ts";
 import {
+  type Principal,
   limitRefusal,
   mayControl,
   mayUseFolder,
   mayUseRepository,
-  type Principal,
   scopeRefusal,
 } from "../../base/principal.ts";
+import { visibleLine } from "../../base/text/visible.ts";
 import { STANDARD } from "../../rpc/codes.ts";
 import type { Route } from "../../rpc/route.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
-import type { McpServer, TurnPart } from "../../session/agent.ts";
-import { choose, chooseOption } from "../../session/settings.ts";
-import { isForeignCursor, type ListedForeign } from "../../session/foreign/foreign-sessions.ts";
+import type { ClientServers, McpMessage, McpServer, TurnPart } from "../../session/agent.ts";
+import { type ListedForeign, isForeignCursor } from "../../session/foreign/foreign-sessions.ts";
 import { SessionError } from "../../session/session-error.ts";
-import { isLabels, type Labels, type SessionSetup } from "../../session/session-setup.ts";
+import { type Labels, type SessionSetup, isLabels } from "../../session/session-setup.ts";
 import type { Session } from "../../session/session.ts";
+import { choose, chooseOption } from "../../session/settings.ts";
 import type { SessionRecord } from "../../session/store.ts";
 import { readSubagentId } from "../../session/subagent.ts";
-import { workplaceOf, type Workplace, type WorktreeRequest } from "../../session/workplace.ts";
-import { ClientMcpServers } from "./client-servers.ts";
+import { type Workplace, type WorktreeRequest, workplaceOf } from "../../session/workplace.ts";
 import type { AcpConnection } from "./connection.ts";
 import type { AcpDoor, Handle } from "./door.ts";
-import { type JsonObject, METHODS, objectOf, ours, isObject } from "./methods.ts";
-import { providersOf } from "./serve-login.ts";
+import { type JsonObject, METHODS, isObject, objectOf, ours } from "./methods.ts";
 import type { ListSessionsParams, NewSessionParams, SessionParams } from "./schema.gen.ts";
+import { providersOf } from "./serve-login.ts";
 import { withoutBooleans } from "./update-forms.ts";
 
 /** Throws if a client only watches the session, or may only watch sessions at all. */
@@ -505,4 +504,59 @@ function pairs(value: unknown, at: string): { name: string; value: string }[] {
 
 function wrong(what: string): RpcError {
   return RpcError.of(STANDARD.invalidParams, what);
+}
+
+/** Where a server is now. */
+interface Home {
+  readonly name: string;
+  readonly client: AcpConnection;
+  /** The id that the client has given it. */
+  readonly serverId: string;
+}
+
+/** The binding of MCP to ACP: nobody has a server with that id. */
+const UNAVAILABLE = -33001;
+
+/**
+ * The MCP servers of one session that a client has itself (ACP `mcp/message`). Agents know them by ids of
+ * ours, since those of several clients may be the same.
+ */
+class ClientMcpServers implements ClientServers {
+  /** All servers of the session. */
+  readonly list: readonly McpServer[];
+  readonly #homes = new Map<string, Home>();
+
+  constructor(servers: readonly McpServer[], client: AcpConnection) {
+    this.list = servers.map((server) => {
+      const { type, name, serverId: theirs } = server;
+      if (type !== "acp") return server;
+      const serverId = crypto.randomUUID();
+      this.#homes.set(serverId, { name, client, serverId: String(theirs) });
+      return { ...server, serverId };
+    });
+  }
+
+  /** A client has opened the session again: its servers take the places of those that are gone. */
+  rebind(servers: readonly McpServer[], client: AcpConnection): void {
+    for (const [id, home] of this.#homes) {
+      const again = servers.find(({ type, name }) => type === "acp" && name === home.name);
+      if (again === undefined || !home.client.isGone) continue;
+      this.#homes.set(id, { ...home, client, serverId: String(again.serverId) });
+    }
+  }
+
+  async ask(
+    message: McpMessage,
+    signal: AbortSignal,
+    heard: (message: McpMessage) => void,
+  ): Promise<object> {
+    const { serverId: id } = message;
+    const { client, serverId, name = id } = this.#homes.get(id) ?? {};
+    if (client === undefined || serverId === undefined || client.isGone) {
+      throw new RpcError(UNAVAILABLE, `The client with the MCP server '${name}' is gone`);
+    }
+    return await client.askServer({ ...message, serverId }, signal, (said) =>
+      heard({ ...said, serverId: id }),
+    );
+  }
 }

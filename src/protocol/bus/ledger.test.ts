@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { type Begun, Ledger, OverLimit } from "./ledger.ts";
+import { type Begun, Ledger, OverLimit } from "./serve.ts";
 
 function exchange(givenUp: string[], name: string): Begun {
   return { giveUp: () => void givenUp.push(name) };

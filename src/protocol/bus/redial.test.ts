@@ -5,7 +5,7 @@ import { setImmediate as turn } from "node:timers/promises";
 import { until } from "../../../test/support/until.ts";
 import { ConnectionError } from "../../wire/quic/connection-error.ts";
 import type { Connection } from "../../wire/quic/connection.ts";
-import { MOST_AT_ONCE, Redial } from "./redial.ts";
+import { MOST_AT_ONCE, Redial } from "./connect.ts";
 
 /** A connection of which only the life matters. */
 class FakeConnection implements Connection {

@@ -7,8 +7,7 @@ import { covers } from "../../../test/support/requirement.ts";
 import { memoryConnection } from "../../plugin/sdk/test/memory-connection.ts";
 import type { Connection } from "../../wire/quic/connection.ts";
 import { bodyOf, decodeResponse, encodeRequest, type RequestInit } from "./codec.ts";
-import { Ledger, type LedgerLimits } from "./ledger.ts";
-import { type BusHandlers, serveExchange } from "./serve.ts";
+import { type BusHandlers, Ledger, type LedgerLimits, serveExchange } from "./serve.ts";
 import { until } from "../../../test/support/until.ts";
 
 const HEALTH = { case: "health", value: {} } as const;

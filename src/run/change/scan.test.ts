@@ -22,7 +22,7 @@ import {
   scanIndex,
   type ScanLimits,
 } from "./scan.ts";
-import { stageChanges } from "./stage.ts";
+import { stageChanges } from "../deliver.ts";
 
 const find = (text: string, before?: string): string | undefined =>
   findSecret(Buffer.from(text), before === undefined ? undefined : Buffer.from(before));

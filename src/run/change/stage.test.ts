@@ -17,7 +17,7 @@ import type { GitAnswer } from "../../git/git.ts";
 import { type ServerCall, ServerGit } from "../../git/server/server-git.ts";
 import { ServerRepository } from "../../../test/support/server-repository.ts";
 import type { ScanLimits } from "./scan.ts";
-import { stageChanges } from "./stage.ts";
+import { stageChanges } from "../deliver.ts";
 
 const LIMITS: ScanLimits = { maxFile: 1_000, maxTotal: 5_000, maxFiles: 20, denied: [] };
 

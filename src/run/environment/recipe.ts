@@ -3,30 +3,13 @@ import { hostText } from "../../base/address.ts";
 import { holdSecret } from "../../base/text/mask.ts";
 import { glob } from "../../base/text/glob.ts";
 import { parseRemoteUrl } from "../../base/remote-url.ts";
+import type { RepositorySetup, SetupSettings as Settings } from "../../config/schema/schema.gen.ts";
 import { readDevcontainer, type SetupStep, shell, short } from "./devcontainer.ts";
 
-/** The configuration of a repository's set-up. */
-export interface RepositorySetup {
-  /** A line for a shell; without it, the script or devcontainer of the repository. */
-  readonly command?: string;
-  readonly env?: Readonly<Record<string, string>>;
-  /** Names of secrets that set-up gets, and agents do not. */
-  readonly secrets?: readonly string[];
-  /** Files that the result depends on, instead of the usual lock files. */
-  readonly keys?: readonly string[];
-  /** Patterns, as in .gitignore, of files that are kept and never committed, like those that git ignores. */
-  readonly keep?: readonly string[];
-  readonly allowHosts?: readonly string[];
-  /** Milliseconds. */
-  readonly timeout?: number;
-}
+// As the configuration has it: `capability.ts` declares it.
+export type { RepositorySetup };
 
-export interface SetupSettings {
-  /** By `HOST/PATH` or `HOST:PORT/PATH` of repositories; `*` matches any text. The first match applies. */
-  readonly repositories: Readonly<Record<string, RepositorySetup>>;
-  /** Which files of a repository may define its set-up. */
-  readonly from: readonly ("script" | "devcontainer")[];
-}
+export type SetupSettings = Required<Pick<Settings, "repositories" | "from">>;
 
 /** The commands that set a repository up, with their options. */
 export interface Recipe extends Required<Omit<RepositorySetup, "command" | "keys">> {

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import { SecretSearch } from "./build-layer.ts";
+import { SecretSearch } from "./environments.ts";
 
 const VALUE = 'npm "token"/of+mine?';
 const search = new SecretSearch({ NPM_TOKEN: VALUE });

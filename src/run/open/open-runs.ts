@@ -1,52 +1,61 @@
+import { readFileSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { availableParallelism } from "node:os";
-import { join, dirname } from "node:path";
-import { TrunklineError } from "../../base/errors.ts";
-import type { Principal } from "../../base/principal.ts";
-import type { Run } from "../run.ts";
-import { RunAgent } from "../run-agent.ts";
-import { isPlan } from "../run-plan.ts";
-import { Semaphore } from "../../base/limit/semaphore.ts";
-import { Runs } from "../runs.ts";
-import { type InnerAgent, Spares } from "../spares.ts";
-import { DENIED_NAMES } from "../change/scan.ts";
-import type { CarriedCheckpoints } from "../workspace/carried.ts";
-import { canReflink, CopyDriver } from "../workspace/copy.ts";
-import type { WorkspaceDriver } from "../workspace/driver.ts";
-import { canOverlay, OverlayDriver } from "../workspace/overlay.ts";
-import { RunUsers } from "../workspace/run-users.ts";
-import { probeSandbox, type SandboxParts } from "../../sandbox/probe.ts";
-import type { Agent } from "../../session/agent.ts";
-import type { SessionSetup } from "../../session/session-setup.ts";
-import { openData } from "../../config/data-folder.ts";
-import type { AppContext } from "../../config/app-context.ts";
-import { openKeys } from "../../identity/open/open-secret-store.ts";
-import { removeSandbox, openConfinedAgent } from "./confined-agent.ts";
-import { identifyFor, type Identified } from "./identify.ts";
-import { runSetup } from "./run-setup.ts";
+import { dirname, join } from "node:path";
 import { ExternalAgent, type ExternalAgentOptions } from "../../agent/external-agent.ts";
+import { type OpenKeys, storedKey } from "../../agent/models/models.ts";
+import { hostText } from "../../base/address.ts";
+import { currentSession } from "../../base/background.ts";
+import { TrunklineError } from "../../base/errors.ts";
+import { Semaphore } from "../../base/limit/semaphore.ts";
+import type { Principal } from "../../base/principal.ts";
+import { OwnedChild } from "../../base/process/child-process.ts";
+import { usualVariables } from "../../base/process/environment.ts";
 import { selfCommand } from "../../base/process/self-command.ts";
-import { BUILT_IN } from "../../config/config.ts";
-import { modelServices } from "./model-services.ts";
+import { parseRemoteUrl } from "../../base/remote-url.ts";
+import type { AppContext } from "../../config/app-context.ts";
+import { BUILT_IN, type Config } from "../../config/config.ts";
+import { openData } from "../../config/data-folder.ts";
+import { parseFile } from "../../config/file/parse-file.ts";
+import { ForgeHttp, type ForgeHttpOptions } from "../../forge/forge-http.ts";
 import {
-  apiOf,
   type Forge,
   type ForgeKind,
+  type RepositoryAddress,
+  apiOf,
   forgeKind,
   newRequestPage,
-  type RepositoryAddress,
   webHost,
 } from "../../forge/forge.ts";
-import { ForgeHttp, type ForgeHttpOptions } from "../../forge/forge-http.ts";
 import { Gitea } from "../../forge/gitea.ts";
 import { GitHub } from "../../forge/github.ts";
 import { GitLab } from "../../forge/gitlab.ts";
 import { propose } from "../../forge/propose.ts";
-import { hostText } from "../../base/address.ts";
-import { parseRemoteUrl } from "../../base/remote-url.ts";
 import { type Identity, splitHost } from "../../identity/identity.ts";
+import { openKeys } from "../../identity/open/open-secret-store.ts";
+import { EgressProxy } from "../../sandbox/egress-proxy.ts";
+import { type SandboxParts, probeSandbox } from "../../sandbox/probe.ts";
+import { openSandbox } from "../../sandbox/sandbox.ts";
+import type { Agent } from "../../session/agent.ts";
+import type { SessionSetup } from "../../session/session-setup.ts";
+import { DENIED_NAMES } from "../change/scan.ts";
+import type { RunSetup } from "../environment/environments.ts";
+import type { OpenSetupPlace, SetupPlace } from "../environment/run-steps.ts";
 import type { Proposal, ProposalResult, Propose } from "../pull-request.ts";
-import { pinAddresses, refuseRepository, type RemotePolicy } from "../remote-ref.ts";
+import { type RemotePolicy, pinAddresses, refuseRepository } from "../remote-ref.ts";
+import { RunAgent } from "../run-agent.ts";
+import { isPlan } from "../run-plan.ts";
+import type { Run } from "../run.ts";
+import { Runs } from "../runs.ts";
+import { type InnerAgent, Spares } from "../spares.ts";
+import type { CarriedCheckpoints } from "../workspace/carried.ts";
+import { CopyDriver, canReflink } from "../workspace/copy.ts";
+import type { WorkspaceDriver } from "../workspace/driver.ts";
+import { OverlayDriver, canOverlay } from "../workspace/overlay.ts";
+import { RunUsers } from "../workspace/run-users.ts";
+import { LIMITS, SAFE, openConfinedAgent, removeSandbox } from "./confined-agent.ts";
+import { type Identified, identifyFor } from "./identify.ts";
+import { modelServices } from "./model-services.ts";
 
 /** Milliseconds that `session/new` waits for a workspace: clients give up after 60 s. */
 const ANSWER_WITHIN = 20_000;
@@ -308,4 +317,104 @@ function forgeAt(
     timeout: TIME_OF_A_CALL,
   };
   return new Kind(new ForgeHttp(options), address.owner, address.repository);
+}
+
+interface RunSetupOptions {
+  readonly parts: SandboxParts | undefined;
+  readonly env?: NodeJS.ProcessEnv;
+  readonly open: OpenKeys;
+}
+
+/** The configured set-up of repositories. Secrets come from the environment of the server, or are stored. */
+export function runSetup(
+  { setup, egress }: Config["remote"],
+  { parts, env = process.env, open }: RunSetupOptions,
+): RunSetup {
+  return {
+    settings: setup,
+    mostLayers: setup.layers,
+    openPlace: setupPlaces(parts, egress.allowHosts),
+    maxLayer: setup.maxLayer,
+    findSecret: async (name) => env[name] || storedKey(name, open),
+    parse: (path, text) => parseFile(path, text).value,
+    machine: thisMachine(),
+  };
+}
+
+/** Compiled programs may not run on another system, or on another release of it. */
+function thisMachine(): string {
+  let release = "";
+  try {
+    release = readFileSync("/etc/os-release", "utf8");
+  } catch {
+    // Not every system has this file.
+  }
+  return `${process.platform} ${process.arch} ${release}`;
+}
+
+/**
+ * Runs a command in a shell that redirects stderr to stdout, so that both stay in order. The repository
+ * may choose the variables. They are set here, inside the sandbox, not for the programs that create it:
+ * those would load the library of an `LD_PRELOAD` outside of the sandbox.
+ */
+function shellFor(env: Readonly<Record<string, string>>, command: readonly string[]) {
+  const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`);
+  const args = ["-c", 'exec env -- "$@" 2>&1', "sh", ...variables, ...command];
+  return { command: "/bin/sh", args };
+}
+
+/**
+ * Opens places for set-up: sandboxes like those of agents, because set-up runs code of the repository.
+ * Only the allowed hosts differ. `allowHosts` are those of agents.
+ */
+export function setupPlaces(
+  parts: SandboxParts | undefined,
+  allowHosts: readonly string[],
+): OpenSetupPlace {
+  return async (options) => {
+    const { name, workspace, folder, owner, home, objects, refused } = options;
+    const own = { ...usualVariables(), ...options.secrets };
+    if (parts === undefined) return unconfined(workspace.tree, own, options.env);
+    const egress = new EgressProxy({
+      allowHosts: [...allowHosts, ...options.allowHosts],
+      setting: "`allowHosts` of `remote.setup.repositories` or `remote.egress.allowHosts`",
+      refused: (_, why) => refused(why),
+    });
+    const sandbox = await openSandbox({
+      name,
+      // It is removed with the workspace, even if we are killed.
+      data: join(workspace.folder, "sandbox"),
+      parts,
+      write: [workspace.tree],
+      also: [{ path: workspace.tree, at: folder }],
+      home,
+      read: [objects],
+      limits: LIMITS,
+      egress,
+      user: owner,
+    });
+    return {
+      start: (command) => {
+        const env = { ...own, ...SAFE };
+        const program = { ...shellFor(options.env, command), env, cwd: folder };
+        return OwnedChild.start({ ...sandbox.wrap(program), serves: currentSession() });
+      },
+      [Symbol.asyncDispose]: async () => {
+        egress[Symbol.dispose]();
+        await sandbox[Symbol.asyncDispose]();
+      },
+    };
+  };
+}
+
+function unconfined(
+  cwd: string,
+  env: NodeJS.ProcessEnv,
+  more: Readonly<Record<string, string>>,
+): SetupPlace {
+  return {
+    start: (command) =>
+      OwnedChild.start({ ...shellFor(more, command), env, cwd, serves: currentSession() }),
+    [Symbol.asyncDispose]: async () => {},
+  };
 }

@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 
 import type { SecretStore } from "../../store/secret/secret-store.ts";
 import { defaultConfig } from "../../config/config.ts";
-import { runSetup } from "./run-setup.ts";
+import { runSetup } from "./open-runs.ts";
 
 const { remote } = defaultConfig("/data");
 

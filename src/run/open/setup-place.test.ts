@@ -7,7 +7,7 @@ import { describe, it } from "node:test";
 
 import type { Workspace } from "../workspace/workspace.ts";
 import { probeSandbox } from "../../sandbox/probe.ts";
-import { setupPlaces } from "./run-setup.ts";
+import { setupPlaces } from "./open-runs.ts";
 
 using probed = mkdtempDisposableSync(join(tmpdir(), "trunkline-probe-"));
 const { parts, findings } = await probeSandbox(probed.path);

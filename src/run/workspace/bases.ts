@@ -2,8 +2,7 @@ import { existsSync } from "node:fs";
 import { mkdir, readdir, rename, rm, stat, utimes } from "node:fs/promises";
 import { join } from "node:path";
 
-import type { CachedRepository } from "../repository-cache.ts";
-import { removeUnfinished, unfinishedName } from "../unfinished.ts";
+import { type CachedRepository, removeUnfinished, unfinishedName } from "../repository-cache.ts";
 
 export interface BasesOptions {
   readonly folder: string;

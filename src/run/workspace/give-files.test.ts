@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { SampleFolder } from "../../../test/samples/sample-folder.ts";
-import { giveFiles } from "./give-files.ts";
+import { giveFiles } from "./hibernate.ts";
 
 const OWNER = { uid: 61_234, gid: 61_234 };
 const skip = process.getuid?.() !== 0 && "Only root can give files to others.";

@@ -13,9 +13,9 @@ import type { Base, Bases } from "./bases.ts";
 import { isWorkspace, layWorkspace } from "./carried.ts";
 import { removeTree } from "./copy.ts";
 import type { FileOwner, WorkspaceDriver } from "./driver.ts";
-import { giveFiles } from "./give-files.ts";
 import {
   type Hibernation,
+  giveFiles,
   keepFiles,
   readTreeFrom,
   removeIndexes,

@@ -1,32 +1,32 @@
+import { createHmac } from "node:crypto";
+import { homedir } from "node:os";
+import { setTimeout as delay } from "node:timers/promises";
+import { background } from "../../base/background.ts";
+import { TrunklineError } from "../../base/errors.ts";
 import { Lazy } from "../../base/lazy.ts";
+import { Backoff } from "../../base/limit/backoff.ts";
 import type { Log } from "../../base/log.ts";
+import { type PostResult, post } from "../../base/post.ts";
+import { usualVariables } from "../../base/process/environment.ts";
+import { runProgram } from "../../git/run-program.ts";
 import type { NoticeListener, SessionNotice } from "../../session/notice.ts";
-import { Devices } from "../../store/access/devices.ts";
 import { OwnerToken } from "../../store/access/access-token.ts";
+import { Devices } from "../../store/access/devices.ts";
 import { runningGateways } from "../../store/access/running-gateways.ts";
 import {
   type Delivery,
+  type DeliveryQueue,
   NotifyStore,
+  type Outcome,
   type PushDevice,
   type Receiver,
 } from "../../store/notify/notify-store.ts";
-import { Dispatcher, type Sending } from "./dispatcher.ts";
-import type { NotifyEntry, How, Reason } from "./entries.ts";
-import { contentOf, type Message, messageOf, type NoticeContent } from "./message.ts";
+import type { How, NotifyEntry, Reason } from "./entries.ts";
+import { type Message, type NoticeContent, contentOf, messageOf } from "./message.ts";
 import { type NotifySecrets, webhookKey } from "./notify-secrets.ts";
-import { createHmac } from "node:crypto";
-import { post } from "../../base/post.ts";
-import { type SendResult, sentBy } from "./send/sent.ts";
-import { homedir } from "node:os";
-import { usualVariables } from "../../base/process/environment.ts";
-import { TrunklineError } from "../../base/errors.ts";
-import { runProgram } from "../../git/run-program.ts";
-import { encryptPush, LARGEST_PUSH } from "./push/encrypt-push.ts";
+import { LARGEST_PUSH, encryptPush } from "./push/encrypt-push.ts";
 import { readEndpoint } from "./push/push-hosts.ts";
 import type { VapidKey } from "./push/vapid.ts";
-import { setTimeout as delay } from "node:timers/promises";
-import { background } from "../../base/background.ts";
-import { Backoff } from "../../base/limit/backoff.ts";
 
 export interface NotifierOptions {
   readonly data: string;
@@ -35,8 +35,10 @@ export interface NotifierOptions {
   /** The address of the gateway, where none is running. */
   readonly publicUrl?: string | undefined;
   readonly log: Log;
-  readonly firstWait?: number;
-  readonly lookEvery?: number;
+  /** Milliseconds before the second attempt; each further one waits twice as long. */
+  readonly firstWait?: number | undefined;
+  /** Milliseconds between two looks for deliveries that other processes have left in the queue. */
+  readonly lookEvery?: number | undefined;
 }
 
 /**
@@ -108,7 +110,7 @@ export class Notifier implements NoticeListener, AsyncDisposable {
     (await this.#store.opened())?.[Symbol.dispose]();
   }
 
-  async #send(delivery: Delivery, signal: AbortSignal): Promise<Sending> {
+  async #send(delivery: Delivery, signal: AbortSignal): Promise<SendResult> {
     const { data, entries, log, secrets, publicUrl } = this.#options;
     const { notice, device: deviceId } = delivery;
     const content = notice.content as NoticeContent;
@@ -139,7 +141,7 @@ export class Notifier implements NoticeListener, AsyncDisposable {
     entry: NotifyEntry,
     deviceId: string | undefined,
     signal: AbortSignal,
-  ): Promise<Sending> {
+  ): Promise<SendResult> {
     const { devices } = await this.#store.get();
     const device = (await devices.list()).find(({ id }) => id === deviceId);
     if (device === undefined) return { state: "failed", result: "the device was removed" };
@@ -309,12 +311,6 @@ export async function sendPush(
   return { state: "failed", result };
 }
 
-export interface StoreRetriesOptions {
-  readonly log: Log;
-  /** Milliseconds before the second attempt; each further one waits twice as long. */
-  readonly firstWait?: number | undefined;
-}
-
 const FIRST_WAIT = 1_000;
 const LIMITS = { longestWait: 60_000, mostFailures: Infinity, rest: 60_000 };
 /** Changes that wait in memory while the store fails. */
@@ -331,7 +327,7 @@ export class StoreRetries implements AsyncDisposable {
   #last: Promise<void> = Promise.resolve();
   #waiting = 0;
 
-  constructor({ log, firstWait = FIRST_WAIT }: StoreRetriesOptions) {
+  constructor({ log, firstWait = FIRST_WAIT }: Pick<NotifierOptions, "log" | "firstWait">) {
     this.#log = log;
     this.#backoff = new Backoff({ ...LIMITS, firstWait });
   }
@@ -367,5 +363,180 @@ export class StoreRetries implements AsyncDisposable {
       const wait = this.#backoff.failed();
       await delay(wait, undefined, { signal, ref: false }).catch(() => {});
     }
+  }
+}
+
+/** The result of an attempt to send. "retry" is attempted again later, or failed after the last attempt. */
+interface SendResult {
+  readonly state: "delivered" | "failed" | "withdrawn" | "retry";
+  /** In words, for people. */
+  readonly result: string;
+  /** Milliseconds that the receiver asks to wait. */
+  readonly after?: number | undefined;
+}
+
+/** Statuses of a server that may accept the same request later: RFC 9110, section 15. */
+const LATER: ReadonlySet<number> = new Set([408, 425, 429]);
+
+/** Whether a status means success, failure or another attempt. */
+export function sentBy({ status, retryAfter }: PostResult): SendResult {
+  if (status >= 200 && status < 300) {
+    return { state: "delivered", result: `accepted with status ${status}` };
+  }
+  const isLater = status >= 500 || LATER.has(status);
+  if (isLater) return { state: "retry", result: `status ${status}`, after: retryAfter };
+  const why = status >= 300 && status < 400 ? ": redirects are not followed" : "";
+  return { state: "failed", result: `refused with status ${status}${why}` };
+}
+
+interface DispatcherOptions extends Pick<NotifierOptions, "log" | "firstWait" | "lookEvery"> {
+  /** The queue. Throws while it cannot be opened. */
+  readonly queue: () => Promise<DeliveryQueue>;
+  /** Keys of the entries whose notifications this process sends. */
+  readonly entries: readonly string[];
+  /** Sends one. Throws if that fails for a reason that may go away. */
+  readonly send: (delivery: Delivery, signal: AbortSignal) => Promise<SendResult>;
+}
+
+const FIRST_RESEND_WAIT = 5_000;
+const LONGEST_WAIT = 60 * 60_000;
+const MOST_ATTEMPTS = 12;
+const LOOK_EVERY = 5_000;
+/** Notifications that are sent at once. */
+const AT_ONCE = 8;
+/** Milliseconds that sending may take when the program stops. Later ones stay in the queue. */
+const STOP_GRACE = 1_000;
+
+/** Sends the notifications of the queue, and tries failed ones again. */
+class Dispatcher implements AsyncDisposable {
+  readonly #options: DispatcherOptions;
+  readonly #sending = new Set<Promise<void>>();
+  readonly #stop = new AbortController();
+  /** Results of attempts that could not be stored yet. No other process takes these deliveries while this one runs. */
+  readonly #unstored = new Map<Delivery, Outcome>();
+  #timer: NodeJS.Timeout | undefined;
+  #look: Promise<void> | undefined;
+  #isAskedAgain = false;
+  #isOver = false;
+
+  constructor(options: DispatcherOptions) {
+    this.#options = options;
+  }
+
+  /** Looks for deliveries that are due. */
+  wake(): void {
+    if (this.#isOver) return;
+    this.#isAskedAgain = true;
+    this.#look ??= this.#lookAll().finally(() => {
+      this.#look = undefined;
+      if (this.#isAskedAgain) this.wake();
+    });
+    background(this.#look, "Sending notifications");
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isOver = true;
+    clearTimeout(this.#timer);
+    await this.#look?.catch(() => {});
+    const stopped = new TrunklineError("closed", "Trunkline was stopped");
+    const late = setTimeout(() => this.#stop.abort(stopped), STOP_GRACE);
+    await Promise.all(this.#sending);
+    clearTimeout(late);
+    try {
+      await this.#storeOutcomes();
+    } catch (error) {
+      // The next process that reads the queue sends them again.
+      this.#options.log.error("notify.not-recorded", { error });
+    }
+  }
+
+  async #lookAll(): Promise<void> {
+    const { log } = this.#options;
+    clearTimeout(this.#timer);
+    let due: number | undefined;
+    try {
+      while (this.#isAskedAgain && !this.#isOver) {
+        this.#isAskedAgain = false;
+        await this.#storeOutcomes();
+        due = await this.#start();
+      }
+    } catch (error) {
+      this.#isAskedAgain = false;
+      // The next look tries it again.
+      log.warn("notify.queue", { error });
+    }
+    if (this.#isOver) return;
+    const { lookEvery = LOOK_EVERY } = this.#options;
+    const wait = due === undefined ? lookEvery : Math.min(lookEvery, due - Date.now());
+    this.#timer = setTimeout(() => this.wake(), Math.max(10, wait)).unref();
+  }
+
+  /** Starts the deliveries that are due. Returns when the next one is. */
+  async #start(): Promise<number | undefined> {
+    const { entries } = this.#options;
+    const queue = await this.#options.queue();
+    const room = AT_ONCE - this.#sending.size;
+    // The end of a sending wakes us again.
+    if (room <= 0) return undefined;
+    for (const delivery of await queue.take(entries, room)) {
+      const sending = this.#send(delivery).finally(() => {
+        this.#sending.delete(sending);
+        this.wake();
+      });
+      this.#sending.add(sending);
+    }
+    return await queue.nextDue(entries);
+  }
+
+  async #send(delivery: Delivery): Promise<void> {
+    const { queue, send, log } = this.#options;
+    const { signal } = this.#stop;
+    let sent: SendResult;
+    try {
+      sent = await send(delivery, signal);
+    } catch (error) {
+      sent = { state: "retry", result: (error as Error).message };
+    }
+    try {
+      const isStopped = signal.aborted && sent.state === "retry";
+      if (isStopped) return await (await queue()).release(delivery);
+      const outcome = this.#outcomeOf(delivery, sent);
+      const { receiver } = delivery;
+      const { state, result } = outcome;
+      if (state === "delivered") log.debug("notify.delivered", { receiver, result });
+      else log.warn("notify.not-delivered", { receiver, state, result });
+      this.#unstored.set(delivery, outcome);
+      await this.#storeOutcomes();
+    } catch (error) {
+      // The next look tries it again.
+      log.error("notify.not-recorded", { error });
+    }
+    return undefined;
+  }
+
+  /** Stores the results of attempts. If that throws, they are kept for the next time. */
+  async #storeOutcomes(): Promise<void> {
+    if (this.#unstored.size === 0) return;
+    const queue = await this.#options.queue();
+    for (const [delivery, outcome] of this.#unstored) {
+      // Two calls may overlap: each outcome is recorded by one of them.
+      this.#unstored.delete(delivery);
+      try {
+        await queue.tried(delivery, outcome);
+      } catch (error) {
+        this.#unstored.set(delivery, outcome);
+        throw error;
+      }
+    }
+  }
+
+  #outcomeOf({ attempts }: Delivery, { state, result, after }: SendResult): Outcome {
+    if (state !== "retry") return { state, result };
+    if (attempts + 1 >= MOST_ATTEMPTS) {
+      return { state: "failed", result: `given up after ${attempts + 1} attempts: ${result}` };
+    }
+    const { firstWait = FIRST_RESEND_WAIT } = this.#options;
+    const wait = Math.min(LONGEST_WAIT, Math.max(after ?? 0, firstWait * 2 ** attempts));
+    return { state: "pending", result, due: Date.now() + wait };
   }
 }

@@ -1,22 +1,23 @@
+import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
+import { mask, maskText } from "../../base/text/mask.ts";
+import type { Span, SpanAttributes, SpanEnd, TraceCarrier } from "../../base/trace.ts";
 import { VERSION } from "../../base/version.ts";
 import type { OtlpSettings } from "../../config/schema/schema.gen.ts";
-import { OtlpExporter, type ExporterOptions } from "./otlp-exporter.ts";
+import { META, TRACE_HEADER } from "../../protocol/mcp/meta.ts";
+import type { TurnObserver } from "../../session/turn/turns.ts";
+import type { CallObserver, ObservedCall } from "../../tool/call-observer.ts";
+import type { ToolContext } from "../../tool/tool.ts";
+import { BOUNDS, type Series, WorkMetrics } from "../http/metrics.ts";
 import type { Observer } from "./observers.ts";
-import { errorOf, OperationMetrics } from "./operation-metrics.ts";
+import { type ExporterOptions, OtlpExporter } from "./otlp-exporter.ts";
 import {
+  type DurationSeries,
   type DurationSnapshot,
   type EndedSpan,
   exportRequest,
   metricsRequest,
 } from "./otlp-json.ts";
-import { Tracer } from "./tracer.ts";
-import { mask } from "../../base/text/mask.ts";
-import type { SpanAttributes } from "../../base/trace.ts";
-import { META, TRACE_HEADER } from "../../protocol/mcp/meta.ts";
-import type { TurnObserver } from "../../session/turn/turns.ts";
-import type { ToolContext } from "../../tool/tool.ts";
-import type { CallObserver, ObservedCall } from "../../tool/call-observer.ts";
 
 export interface TelemetryOptions {
   readonly settings: OtlpSettings;
@@ -226,4 +227,214 @@ function callerAttributes({ caller, session, meta }: ToolContext): SpanAttribute
 
 function text(value: unknown): string {
   return JSON.stringify(mask(value)) ?? "";
+}
+
+interface TracerOptions {
+  /** The share of traces that begin here which are recorded, from 0 to 1. */
+  readonly sample: number;
+  readonly add: (span: EndedSpan) => void;
+}
+
+/** What a span begins with. */
+interface SpanStart {
+  readonly name: string;
+  readonly attributes: SpanAttributes;
+  /** Where the caller says which span it belongs to. */
+  readonly meta: Readonly<Record<string, unknown>>;
+  /** The `traceparent` header of the HTTP request that brought it: a link, and not the parent. */
+  readonly header?: unknown;
+}
+
+type Parent = Pick<RemoteParent, "traceId" | "traceState" | "baggage"> & {
+  readonly spanId: string | undefined;
+};
+
+/** The longest attribute, in characters: callers can send any text. */
+const LONGEST = 4_096;
+
+/** Makes the spans of this process. */
+export class Tracer {
+  readonly #options: TracerOptions;
+
+  constructor(options: TracerOptions) {
+    this.#options = options;
+  }
+
+  /** Begins work for a caller. Undefined where it is not recorded: its caller decides, else chance. */
+  begin({ name, attributes, meta, header }: SpanStart): Span | undefined {
+    const { sample, add } = this.#options;
+    const parent = readParent(meta);
+    if (!(parent?.isSampled ?? Math.random() < sample)) return undefined;
+    const link = readTraceParent(header);
+    const isLinked = link !== undefined && link.spanId !== parent?.spanId;
+    const links = isLinked ? [{ traceId: link.traceId, spanId: link.spanId }] : [];
+    const none = { spanId: undefined, traceState: undefined, baggage: undefined };
+    const from: Parent = parent ?? { ...none, traceId: randomHex(16) };
+    return new RecordedSpan({ name, kind: "server", parent: from, attributes, links }, add);
+  }
+}
+
+interface BegunSpan extends Pick<EndedSpan, "name" | "kind" | "attributes" | "links"> {
+  readonly parent: Parent;
+}
+
+class RecordedSpan implements Span {
+  readonly carrier: TraceCarrier;
+  readonly #begun: BegunSpan;
+  readonly #spanId = randomHex(8);
+  readonly #start = performance.timeOrigin + performance.now();
+  readonly #add: (span: EndedSpan) => void;
+  #isOver = false;
+
+  constructor(begun: BegunSpan, add: (span: EndedSpan) => void) {
+    this.#begun = begun;
+    this.#add = add;
+    const { traceId, traceState, baggage } = begun.parent;
+    this.carrier = {
+      traceparent: writeTraceParent(traceId, this.#spanId),
+      ...(traceState === undefined ? {} : { tracestate: traceState }),
+      ...(baggage === undefined ? {} : { baggage }),
+    };
+  }
+
+  hop(name: string, attributes: SpanAttributes): Span {
+    const parent = { ...this.#begun.parent, spanId: this.#spanId };
+    return new RecordedSpan({ name, kind: "client", parent, attributes, links: [] }, this.#add);
+  }
+
+  end({ error, says, attributes }: SpanEnd = {}): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    const { name, kind, parent, links } = this.#begun;
+    const all = { ...this.#begun.attributes, ...attributes };
+    if (error !== undefined) all["error.type"] = error;
+    const { traceId, spanId: parentSpanId, traceState } = parent;
+    this.#add({
+      ...{ traceId, spanId: this.#spanId, parentSpanId, traceState, kind, links },
+      name: safe(name),
+      start: this.#start,
+      end: performance.timeOrigin + performance.now(),
+      attributes: Object.fromEntries(Object.entries(all).map(([key, value]) => [key, safe(value)])),
+      failure: error === undefined ? undefined : safe(says ?? error),
+    });
+  }
+}
+
+/**
+ * A value that may leave the machine: secrets are masked, and its length is limited. Half a code point is
+ * replaced, since a collector would refuse the whole batch for it.
+ */
+function safe<T>(value: T): T | string {
+  return typeof value === "string" ? maskText(value).slice(0, LONGEST).toWellFormed() : value;
+}
+
+function randomHex(bytes: number): string {
+  return randomBytes(bytes).toString("hex");
+}
+
+/** The span that work belongs to, as another program names it. */
+interface RemoteSpan {
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly isSampled: boolean;
+}
+
+/** The parent of a span, with what travels along. */
+interface RemoteParent extends RemoteSpan {
+  readonly traceState: string | undefined;
+  readonly baggage: string | undefined;
+}
+
+/** W3C Trace Context § traceparent: a version above 00 may have further fields. */
+const TRACE_PARENT = /^(?!ff)([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
+const ZERO = /^0+$/;
+
+/** W3C Trace Context § tracestate Limits, and W3C Baggage § Limits. */
+const MAX_STATE = 512;
+const MAX_BAGGAGE = 8_192;
+/** Both are header values elsewhere. */
+const PRINTABLE = /^[\x20-\x7e]*$/;
+
+/** Reads a `traceparent`. Undefined where it is not one: then the trace begins here. */
+export function readTraceParent(text: unknown): RemoteSpan | undefined {
+  if (typeof text !== "string" || text.length > MAX_STATE) return undefined;
+  const [, version, traceId = "", spanId = "", flags = "", more] = TRACE_PARENT.exec(text) ?? [];
+  if (version === undefined || (version === "00" && more !== undefined)) return undefined;
+  if (ZERO.test(traceId) || ZERO.test(spanId)) return undefined;
+  return { traceId, spanId, isSampled: (Number.parseInt(flags, 16) & 1) === 1 };
+}
+
+/** The parent that a caller names in `_meta`. */
+export function readParent(meta: Readonly<Record<string, unknown>>): RemoteParent | undefined {
+  const span = readTraceParent(meta.traceparent);
+  if (span === undefined) return undefined;
+  return {
+    ...span,
+    traceState: headerValue(meta.tracestate, MAX_STATE),
+    baggage: headerValue(meta.baggage, MAX_BAGGAGE),
+  };
+}
+
+function writeTraceParent(traceId: string, spanId: string): string {
+  return `00-${traceId}-${spanId}-01`;
+}
+
+function headerValue(value: unknown, longest: number): string | undefined {
+  if (typeof value !== "string" || value === "" || value.length > longest) return undefined;
+  return PRINTABLE.test(value) ? value : undefined;
+}
+
+/** How long operations take, with the names of OpenTelemetry's conventions for MCP. */
+export class OperationMetrics extends WorkMetrics {
+  readonly #start = Date.now();
+
+  /** As it is now; undefined as long as nothing was observed. */
+  snapshot(): DurationSnapshot | undefined {
+    const operations = [
+      ...this.requestTimes.series.flatMap((each) => {
+        const [door, method = "", outcome] = each.values;
+        // Calls have more to say.
+        if (door !== "mcp" || method === "tools/call") return [];
+        const named = method === "unknown" ? "_OTHER" : method;
+        const error = outcome === "ok" ? undefined : outcome;
+        return seriesOf(each, { "mcp.method.name": named, "error.type": error });
+      }),
+      ...this.callTimes.series.flatMap((each) => {
+        const [tool, server, plugin, outcome, door] = each.values;
+        if (door !== "mcp") return [];
+        const known = tool === "unknown" ? {} : { "gen_ai.tool.name": tool };
+        return seriesOf(each, {
+          "mcp.method.name": "tools/call",
+          "gen_ai.operation.name": "execute_tool",
+          ...known,
+          "error.type": errorOf(outcome),
+          "trunkline.server": server || undefined,
+          "trunkline.plugin": plugin || undefined,
+        });
+      }),
+    ];
+    const turns = this.turnTimes.series.flatMap((each) => {
+      const [agent, outcome] = each.values;
+      return seriesOf(each, { "gen_ai.agent.name": agent, "trunkline.stop_reason": outcome });
+    });
+    const all = [
+      ["mcp.server.operation.duration", "Requests of MCP clients.", operations],
+      ["trunkline.turn.duration", "Turns of sessions, by the agent that worked.", turns],
+    ] as const;
+    const metrics = all.flatMap(([name, description, series]) => {
+      return series.length === 0 ? [] : [{ name, description, series }];
+    });
+    if (metrics.length === 0) return undefined;
+    return { start: this.#start, time: Date.now(), bounds: BOUNDS, metrics };
+  }
+}
+
+function seriesOf({ counts, sum }: Series, attributes: SpanAttributes): DurationSeries {
+  return { attributes, counts: [...counts], sum };
+}
+
+/** One of a few names, so that errors can be grouped. */
+function errorOf(outcome: string | undefined): string | undefined {
+  if (outcome === "ok") return undefined;
+  return outcome === "error" ? "tool_error" : outcome;
 }

@@ -6,8 +6,7 @@ import { SampleContext, sampleTool } from "../../../test/samples/sample-context.
 import type { EndedRequest } from "../../rpc/peer-options.ts";
 import type { CallEnd } from "../../tool/call-observer.ts";
 import { textResult } from "../../tool/tool.ts";
-import { openMetrics } from "./open-telemetry.ts";
-import { OperationMetrics } from "./operation-metrics.ts";
+import { OperationMetrics, openMetrics } from "./open-telemetry.ts";
 
 const READ: EndedRequest = { method: "resources/read", params: {}, state: {}, milliseconds: 30 };
 

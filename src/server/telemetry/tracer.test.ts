@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import type { EndedSpan } from "./otlp-json.ts";
-import { Tracer } from "./tracer.ts";
+import { Tracer } from "./open-telemetry.ts";
 
 const TRACE = "0af7651916cd43dd8448eb211c80319c";
 const SPAN = "b7ad6b7169203331";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { resolveChannelLimits } from "../../../wire/channel.ts";
-import { HttpConnection } from "./http-connection.ts";
+import { HttpConnection } from "./acp-http.ts";
 
 /** A connection whose reader wants a pause after each message, until it is told to read on. */
 class Slow {

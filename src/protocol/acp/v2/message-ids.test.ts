@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { MessageIds } from "./message-ids.ts";
+import { MessageIds } from "./codec.ts";
 
 type Said = readonly [kind: string, messageId?: string];
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { optionsInV2, toolCallInV2, updateInV2 } from "./update.ts";
+import { optionsInV2, toolCallInV2, updateInV2 } from "./codec.ts";
 
 describe("updateInV2()", () => {
   it("uses one kind of update for a tool call, from its beginning to its end", () => {

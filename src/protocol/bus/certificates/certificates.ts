@@ -1,18 +1,17 @@
+import type { KeyObject, X509Certificate } from "node:crypto";
+import { isIP } from "node:net";
 import { TrunklineError } from "../../../base/errors.ts";
 import {
   CertificateFiles,
+  type FilePair,
+  SETTLE,
+  Unusable,
   checkPair,
   parseCertificates,
   parseKey,
-  Unusable,
   settled,
-  type FilePair,
-  SETTLE,
 } from "./certificate-files.ts";
-import { type KeyType, newKey, issueLeaf, type Signer, issueAuthority } from "./issue.ts";
-import { dayOf, RENEW_AUTHORITY, RENEW_LEAF, Renewal } from "./renewal.ts";
-import type { X509Certificate, KeyObject } from "node:crypto";
-import { isIP } from "node:net";
+import { type KeyType, type Signer, issueAuthority, issueLeaf, newKey } from "./issue.ts";
 
 /** The organizational unit that marks the certificate of a plugin. */
 export const PLUGIN_UNIT = "plugin";
@@ -268,4 +267,39 @@ function noAuthority(folder: string): TrunklineError {
   const next =
     "The orchestrator makes it when it starts: start it, or name its folder with --certs-dir";
   return new TrunklineError("config", `${why}. ${next}.`);
+}
+
+const DAY = 24 * 60 * 60_000;
+/** A certificate is renewed when it expires within this time. */
+const RENEW_LEAF = 30 * DAY;
+/** Earlier, so that programs have enough time to read the new one. */
+const RENEW_AUTHORITY = 90 * DAY;
+
+/** Decides when certificates are renewed, and reports those that cannot be. */
+class Renewal {
+  readonly now: () => number;
+  readonly #warn: (message: string) => void;
+
+  constructor(now: () => number, warn: (message: string) => void) {
+    this.now = now;
+    this.#warn = warn;
+  }
+
+  isDue({ validToDate }: X509Certificate, before: number): boolean {
+    return validToDate.getTime() - this.now() <= before;
+  }
+
+  /** Warns that a certificate cannot be renewed. Throws if it has expired. */
+  giveUp(path: string, certificate: X509Certificate, need: string, why: string): void {
+    if (!this.isDue(certificate, 0)) {
+      this.#warn(`'${path}' should be renewed, since it ${need}, but cannot be: ${why}`);
+      return;
+    }
+    const message = `'${path}' expired on ${dayOf(certificate)} and cannot be renewed: ${why}`;
+    throw new TrunklineError("config", message);
+  }
+}
+
+function dayOf({ validToDate }: X509Certificate): string {
+  return validToDate.toISOString().slice(0, 10);
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { SessionIdentities } from "./session-identities.ts";
+import { SessionIdentities } from "./session-rows.ts";
 
 const place = (cwd: string) => ({ agent: "a", cwd });
 

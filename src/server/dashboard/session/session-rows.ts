@@ -1,18 +1,20 @@
-import { maskText, maskWords } from "../../../base/text/mask.ts";
-import { mayUseAgent, mayUseAll, mayUseFolder, type Principal } from "../../../base/principal.ts";
+import { basename, join } from "node:path";
+import { atMost } from "../../../base/abort.ts";
 import { TrunklineError } from "../../../base/errors.ts";
+import { readRegularFile } from "../../../base/file/read-regular-file.ts";
+import { type Principal, mayUseAgent, mayUseAll, mayUseFolder } from "../../../base/principal.ts";
+import { maskText, maskWords } from "../../../base/text/mask.ts";
+import { findRepository } from "../../../review/repository.ts";
 import type { OpenQuestion } from "../../../session/client/questions.ts";
 import { workingFolder } from "../../../session/workplace.ts";
 import type { ReadSession, SessionReading } from "../../../store/session/session-reader.ts";
 import type { Page } from "../api.ts";
 import type { Ask, SessionRow } from "../session-api.ts";
-import { placeOf } from "./places.ts";
-import { type IdentityOf, SessionIdentities } from "./session-identities.ts";
 import {
-  mayAsk,
   type PendingRequest,
   type SessionDigest,
   SessionDigests,
+  mayAsk,
 } from "./session-digest.ts";
 
 export interface SessionRowsOptions {
@@ -188,4 +190,90 @@ export function maySeeSession(
   const owner = onlyOwner(principal);
   if (owner !== undefined && (notes.owner ?? "") !== owner) return false;
   return mayUseAgent(principal, agent) && (notes.run !== undefined || mayUseFolder(principal, cwd));
+}
+
+const LARGEST_HEAD = 4_096;
+
+/** Reads the repository and the branch of a folder from its files. */
+function placeOf(folder: string): ReturnType<typeof runPlace> {
+  try {
+    const found = findRepository(folder);
+    if (found === undefined) return {};
+    const repository = basename(found.root);
+    const head = readRegularFile(join(found.worktreeGitDir, "HEAD"), { most: LARGEST_HEAD });
+    const [, branch] = /^ref: refs\/heads\/(.+)$/m.exec(head?.toString("utf8") ?? "") ?? [];
+    return { repository, ...(branch === undefined ? {} : { branch }) };
+  } catch {
+    // A folder that cannot be read has no repository to show.
+    return {};
+  }
+}
+
+/** The name of the identity that an agent acts as in a folder. */
+type IdentityOf = (agent: string, cwd: string) => Promise<string | undefined>;
+
+type Place = Pick<ReadSession, "agent" | "cwd">;
+
+interface KnownIdentity {
+  readonly name: string | undefined;
+  /** When it was looked up; undefined while that is still to be done. */
+  readonly at: number | undefined;
+}
+
+/** Milliseconds for which a name is cached, and for which a request waits for a new one. */
+const FRESH = 30_000;
+const PATIENCE = 300;
+const MOST = 1_000;
+
+/**
+ * The identities that the agents of sessions act as. Finding one starts several git processes, so folders
+ * are looked up one after the other, and requests wait only a moment for them.
+ */
+export class SessionIdentities {
+  readonly #identityOf: IdentityOf;
+  readonly #known = new Map<string, KnownIdentity>();
+  #work: Promise<void> = Promise.resolve();
+
+  constructor(identityOf: IdentityOf) {
+    this.#identityOf = identityOf;
+  }
+
+  /** As far as it is known. */
+  of(place: Place): string | undefined {
+    return this.#known.get(keyOf(place))?.name;
+  }
+
+  /** Looks up what is not known of these places. Resolves when that is done, or takes long. */
+  async look(places: readonly Place[]): Promise<void> {
+    const old = places.filter((place) => !this.#isFresh(place));
+    if (old.length === 0) return;
+    for (const place of old) this.#begin(place);
+    await atMost(PATIENCE, this.#work);
+  }
+
+  #isFresh(place: Place): boolean {
+    const known = this.#known.get(keyOf(place));
+    return known !== undefined && (known.at === undefined || performance.now() - known.at < FRESH);
+  }
+
+  #begin(place: Place): void {
+    const key = keyOf(place);
+    if (this.#isFresh(place)) return;
+    // The former name is shown until the new one is known.
+    this.#known.set(key, { name: this.of(place), at: undefined });
+    this.#work = this.#work.then(async () => {
+      // Where it cannot be found, such as in a folder that was removed, there is none to show.
+      const name = await this.#identityOf(place.agent, place.cwd).catch(() => undefined);
+      this.#known.delete(key);
+      this.#known.set(key, { name, at: performance.now() });
+      for (const oldest of this.#known.keys()) {
+        if (this.#known.size <= MOST) break;
+        this.#known.delete(oldest);
+      }
+    });
+  }
+}
+
+function keyOf({ agent, cwd }: Place): string {
+  return `${agent}\n${cwd}`;
 }

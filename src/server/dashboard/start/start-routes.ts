@@ -1,10 +1,11 @@
+import { existsSync, statSync } from "node:fs";
+import { opendir } from "node:fs/promises";
 import { homedir } from "node:os";
-import { basename, dirname, isAbsolute, resolve } from "node:path";
+import { basename, dirname, isAbsolute, join, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-
+import { KnownAgents } from "../../../agent/known-agents.ts";
 import { requireModel } from "../../../agent/open/offered-agents.ts";
 import { FileNames } from "../../../agent/prompt/file-names.ts";
-import { KnownAgents } from "../../../agent/known-agents.ts";
 import {
   type ApiCall,
   type ApiHandler,
@@ -14,7 +15,8 @@ import {
 } from "../../../base/capability/api-route.ts";
 import { TrunklineError } from "../../../base/errors.ts";
 import { isFolder, isInside, realPath } from "../../../base/file/path.ts";
-import { mayControl, mayUseAgent, type Principal } from "../../../base/principal.ts";
+import { leadsInside } from "../../../base/file/read-regular-file.ts";
+import { type Principal, mayControl, mayUseAgent } from "../../../base/principal.ts";
 import { parseRemoteUrl } from "../../../base/remote-url.ts";
 import type { AppContext } from "../../../config/app-context.ts";
 import { BUILT_IN } from "../../../config/config.ts";
@@ -27,14 +29,13 @@ import type { ReadSession } from "../../../store/session/session-reader.ts";
 import type { AgentChoice, Begun, FolderPage } from "../session-api.ts";
 import { LOOK_AGAIN, PATIENCE } from "../session/session-actions.ts";
 import type { SessionClients } from "../session/session-clients.ts";
-import type { SessionRows } from "../session/session-rows.ts";
 import {
   LARGEST_PROMPT,
+  type SessionRoutes,
   readPrompt,
   readSetting,
-  type SessionRoutes,
 } from "../session/session-routes.ts";
-import { listFolder } from "./list-folder.ts";
+import type { SessionRows } from "../session/session-rows.ts";
 
 export interface StartRoutesOptions {
   readonly app: AppContext;
@@ -209,4 +210,53 @@ function refuseWatcher(principal: Principal): void {
 
 function agentIn({ agent }: ApiCall["body"]): string | undefined {
   return typeof agent === "string" && agent !== "" ? agent : undefined;
+}
+
+/** Entries of a folder that are looked at, and folders that are listed. */
+const MOST_ENTRIES = 20_000;
+const MOST_FOLDERS = 500;
+
+/**
+ * Lists the folders in a folder, without hidden ones and links: those could lead anywhere. Throws if the
+ * folder is not in one of `inside`, where that is given.
+ */
+export async function listFolder(
+  path: string,
+  inside: readonly string[] | undefined,
+): Promise<Pick<FolderPage, "path" | "folders" | "isCut">> {
+  const real = realPath(path);
+  const opened = statSync(real, { throwIfNoEntry: false });
+  if (opened === undefined) throw unlisted(path, "there is no such folder");
+  if (!opened.isDirectory()) throw unlisted(path, "it is not a folder");
+  const names: string[] = [];
+  let seen = 0;
+  try {
+    for await (const entry of await opendir(real)) {
+      if (seen++ === MOST_ENTRIES) break;
+      if (entry.isDirectory() && !entry.name.startsWith(".")) names.push(entry.name);
+    }
+  } catch (error) {
+    const { code = "it cannot be read" } = error as NodeJS.ErrnoException;
+    throw unlisted(path, code === "EACCES" ? "you may not read it" : code);
+  }
+  // Programs may replace a folder by a link at any moment, so it is compared after it was read.
+  if (inside !== undefined && !leadsInside(real, opened, inside)) {
+    throw unlisted(path, "it is not in a folder that this token may use");
+  }
+  const folders = names
+    .toSorted()
+    .slice(0, MOST_FOLDERS)
+    // Only those: to compare 20,000 names as people do would keep others waiting.
+    .toSorted((a, b) => a.localeCompare(b))
+    .map((name) => ({ name, path: join(real, name), isRepository: isRepository(real, name) }));
+  const isCut = seen > MOST_ENTRIES || names.length > folders.length;
+  return { path: real, folders, isCut };
+}
+
+function isRepository(folder: string, name: string): boolean {
+  return existsSync(join(folder, name, ".git"));
+}
+
+function unlisted(path: string, why: string): TrunklineError {
+  return new TrunklineError("not-found", `Cannot list '${path.slice(0, 200)}': ${why}.`);
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { sentBy } from "./sent.ts";
+import { sentBy } from "../notifier.ts";
 
 describe("sentBy()", () => {
   it("tells what was accepted, what may be later, and what never will be", () => {

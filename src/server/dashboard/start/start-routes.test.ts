@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import { listFolder } from "./list-folder.ts";
+import { listFolder } from "./start-routes.ts";
 
 const sample = () => mkdtempDisposableSync(join(tmpdir(), "trunkline-folders-"));
 
