@@ -9,7 +9,7 @@ import { type OpenedTools, openTools } from "../../app/tool/open-tools.ts";
 import type { Seen } from "../../store/approval/approvals-file.ts";
 import type { Offer } from "../../tool/offer/offer.ts";
 import { INSTRUCTIONS_NAME } from "../../tool/offer/server-instructions.ts";
-import { serverOf } from "../../tool/profile/own-server.ts";
+import { serverOf } from "../../tool/profile/rank-tools.ts";
 import type { Profile } from "../../tool/profile/profile.ts";
 import { type Cost, costOf, costOfTool, sumOf } from "../../tool/profile/tool-cost.ts";
 import {

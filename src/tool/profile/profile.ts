@@ -19,8 +19,8 @@ import {
   type ToolResult,
 } from "../tool.ts";
 import { skeleton } from "../offer/skeleton.ts";
-import { OWN_SERVER, serverOf } from "./own-server.ts";
-import { rankTools } from "./rank-tools.ts";
+import { OWN_SERVER } from "./own-server.ts";
+import { rankTools, serverOf } from "./rank-tools.ts";
 
 /** Names that are offered, and names that are not; a name that both fit is not. */
 interface Patterns {

@@ -1,7 +1,18 @@
-import type { Tool } from "../tool.ts";
-import { serverOf } from "./own-server.ts";
+import { OWN_SERVER } from "./own-server.ts";
 import { synonymsOf } from "./synonyms.ts";
 import { wordsOf, wordsOfQuery } from "./words.ts";
+
+/** What the ranking sees of a tool. */
+interface RankedTool {
+  readonly definition: {
+    readonly name: string;
+    readonly title?: string;
+    readonly description?: string;
+    readonly inputSchema: object;
+  };
+  readonly source?: { readonly server: string };
+  readonly bringer?: string;
+}
 
 /** How the ranking weighs things. Set by the queries in `bench/tool-search/queries-tuning.txt`. */
 const RANKING = {
@@ -32,7 +43,7 @@ interface Posting {
 
 /** Some tools, prepared for searching. */
 interface ToolIndex {
-  readonly tools: readonly Tool[];
+  readonly tools: readonly RankedTool[];
   readonly postings: ReadonlyMap<string, readonly Posting[]>;
   /** By tool: the length of its texts, the words of its name, and of its server's. */
   readonly lengths: readonly number[];
@@ -45,7 +56,7 @@ interface ToolIndex {
 let last: ToolIndex | undefined;
 
 /** The tools that fit a query, the best first: BM25 with weighted fields and synonyms. */
-export function rankTools(query: string, tools: readonly Tool[]): Tool[] {
+export function rankTools<T extends RankedTool>(query: string, tools: readonly T[]): T[] {
   const index = (last = isOf(last, tools) ? last : makeIndex(tools));
   const words = [...new Set(wordsOfQuery(query))];
   const scores = new Float64Array(tools.length);
@@ -121,12 +132,12 @@ function rarity({ postings, tools }: ToolIndex, word: string): number {
   return Math.log(1 + (tools.length - found + 0.5) / (found + 0.5));
 }
 
-function isOf(index: ToolIndex | undefined, tools: readonly Tool[]): index is ToolIndex {
+function isOf(index: ToolIndex | undefined, tools: readonly RankedTool[]): index is ToolIndex {
   if (index?.tools.length !== tools.length) return false;
   return index.tools.every((tool, at) => tool === tools[at]);
 }
 
-function makeIndex(tools: readonly Tool[]): ToolIndex {
+function makeIndex(tools: readonly RankedTool[]): ToolIndex {
   const postings = new Map<string, Posting[]>();
   const lengths: number[] = [];
   const servers = tools.map((tool) => wordsOf(serverOf(tool)));
@@ -149,7 +160,7 @@ function makeIndex(tools: readonly Tool[]): ToolIndex {
 }
 
 /** How much each word counts in a tool. */
-function weightsOf(tool: Tool, name: readonly string[]): Map<string, number> {
+function weightsOf(tool: RankedTool, name: readonly string[]): Map<string, number> {
   const weights = new Map<string, number>();
   const add = (text: unknown, weight: number): void => {
     if (typeof text !== "string") return;
@@ -176,3 +187,8 @@ function weightsOf(tool: Tool, name: readonly string[]): Map<string, number> {
 
 /** Characters of one text that are indexed. */
 const LONGEST_TEXT = 2_000;
+
+/** The server that a tool is of, or the plugin that brings it. */
+export function serverOf({ source, bringer = OWN_SERVER }: RankedTool): string {
+  return source?.server ?? bringer;
+}
