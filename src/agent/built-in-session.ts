@@ -42,19 +42,18 @@ import { applyPatch } from "./tools/edit-tools.ts";
 import { askPerson, submitPlan } from "./tools/person-tools.ts";
 import { CallCancelled, ToolRunner } from "./tools/tool-runner.ts";
 import { RETRY, type RetryLimits } from "./turn/ask-model.ts";
-import { Conversation, compactConversation, writtenBy } from "./turn/compact.ts";
+import { compactConversation, Conversation, TurnUsage, writtenBy } from "./turn/compact.ts";
 import { historyMessages } from "./turn/history-messages.ts";
 import {
   FolderInstructions,
-  promptText,
-  typedText,
   gitState,
   instructionsFor,
   modeText,
   projectInstructions,
+  promptText,
+  typedText,
 } from "./turn/instructions.ts";
 import { TurnRun } from "./turn/run-turn.ts";
-import { TurnUsage } from "./turn/turn-usage.ts";
 import { Speaker } from "./turn/speaker.ts";
 import type { WebRules } from "./web/web-fetch.ts";
 

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import { findLiveWriter } from "./live-writer.ts";
+import { findLiveWriter } from "./external-foreign.ts";
 
 const SESSION = "0197a1b2-c3d4";
 

@@ -7,8 +7,7 @@ import { describe, it } from "node:test";
 import { HostileRepository } from "../../test/samples/sample-hostile-repository.ts";
 import { SampleRepository } from "../../test/samples/sample-repository.ts";
 import { TrunklineError } from "../base/errors.ts";
-import { gitCommand } from "./git-commands.ts";
-import { Git, gitEnvironment, hardenedCall } from "./git.ts";
+import { Git, gitCommand, gitEnvironment, hardenedCall } from "./git.ts";
 
 function failsWith(code: string, says: RegExp): (error: unknown) => boolean {
   return (error) => {

@@ -1,22 +1,22 @@
 import type { Thread, ThreadState } from "../store/review/review-thread.ts";
 import {
   type Arguments,
+  type Project,
   textResult,
   type ToolContext,
   type ToolResult,
-  type Project,
 } from "../tool/tool.ts";
 import { commitId } from "./anchor/anchor.ts";
 import type { ReviewCommands } from "./review-commands.ts";
 import { findRepository, type FoundRepository } from "./repository.ts";
 import { NO_MESSAGES } from "./tool-definitions.ts";
-import { UNRESOLVED, type ReplyView, type ThreadView } from "./thread-view.ts";
+import { type ReplyView, type ThreadView, UNRESOLVED } from "./thread-view.ts";
 import { TrunklineError } from "../base/errors.ts";
 import { visibleLine } from "../base/text/visible.ts";
 import { onAbort } from "../base/abort.ts";
 import { watchReviews } from "./inbox/watch-reviews.ts";
 import { afterSending, beforeSending } from "../base/event-loop.ts";
-import type { Delivery, DeliveryRequest } from "../store/review/reviews-delivery.ts";
+import type { Delivery, DeliveryRequest } from "../store/review/reviews.ts";
 import { messagesText } from "./message-text.ts";
 
 export interface ReviewSettings {

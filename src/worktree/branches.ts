@@ -1,9 +1,11 @@
 import { existsSync } from "node:fs";
-import { readdir } from "node:fs/promises";
+import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { readRegularFile } from "../base/file/read-regular-file.ts";
-import { Git } from "../git/git.ts";
+import { authorVariables, Git } from "../git/git.ts";
 import type { Workplace } from "../session/workplace.ts";
+import { TrunklineError } from "../base/errors.ts";
+import { copyIndex } from "../git/copy-index.ts";
 
 /** Bytes. The file holds only a name. */
 const LONGEST_NAME = 64 * 1024;
@@ -113,4 +115,131 @@ export async function stateOf(place: Workplace, env: NodeJS.ProcessEnv): Promise
     uncommitted: changed.length,
     isMissing: false,
   };
+}
+
+/** The files of a work tree, as a commit. */
+interface SavedFiles {
+  /** The commit that is checked out; empty before the first commit of a branch. */
+  readonly head: string;
+  /** A commit with all files as they are now; equal to `head` where nothing is uncommitted. */
+  readonly commit: string;
+}
+
+/**
+ * Stores the files of a work tree as a commit, beside its own index, without a hook. No ref names the
+ * commit yet. Files that git ignores are not in it.
+ */
+export async function commitFiles(git: Git, message: string): Promise<SavedFiles> {
+  const ask = async (what: string): Promise<string> =>
+    await git.text(["rev-parse", "--verify", "--quiet", what], { accepts: [0, 1, 128] });
+  const head = await ask("HEAD^{commit}");
+  const gitDir = await git.text(["rev-parse", "--absolute-git-dir"]);
+  const index = join(gitDir, `index-${process.pid}`);
+  const env = { GIT_INDEX_FILE: index };
+  try {
+    const own = join(gitDir, "index");
+    if (existsSync(own)) await copyIndex(own, index);
+    await git.run(["add", "--all"], { mode: "files", env });
+    const tree = await git.text(["write-tree"], { mode: "files", env });
+    if (tree === (await ask("HEAD^{tree}"))) return { head, commit: head };
+    const commit = await commitTree(git, tree, head === "" ? [] : [head], message);
+    return { head, commit };
+  } finally {
+    await rm(index, { force: true });
+    await rm(`${index}.lock`, { force: true });
+  }
+}
+
+async function commitTree(
+  git: Git,
+  tree: string,
+  parents: readonly string[],
+  message: string,
+): Promise<string> {
+  const args = ["commit-tree", tree, ...parents.flatMap((each) => ["-p", each]), "-m", message];
+  const { code } = await git.run(["var", "GIT_COMMITTER_IDENT"], { accepts: [0, 128] });
+  return await git.text(args, { mode: "files", env: code === 0 ? {} : authorVariables() });
+}
+
+/** Repositories inside a work tree whose commits would be lost with it: submodules, and clones. */
+export async function nestedRepositories(git: Git, commit: string): Promise<string[]> {
+  const entries = await git.list(["ls-tree", "-r", "-z", "--full-tree", commit]);
+  return entries
+    .filter((entry) => entry.startsWith("160000 "))
+    .map((entry) => entry.slice(entry.indexOf("\t") + 1))
+    .filter((path) => existsSync(join(git.folder, path, ".git")));
+}
+
+export interface Removed {
+  /** The branch that holds the work; undefined if the branch it started from has everything. */
+  readonly kept: string | undefined;
+}
+
+/** Milliseconds. */
+const REMOVE = 10 * 60_000;
+
+/**
+ * Removes a work tree. First everything in it becomes reachable from a branch. A branch that was made
+ * for the session, and has nothing that the branch it started from does not have, is deleted. Each step
+ * can be repeated, so an interrupted removal is completed by the next.
+ */
+export async function removeWorktree(
+  { env }: { readonly env: NodeJS.ProcessEnv },
+  place: Workplace,
+): Promise<Removed> {
+  const { tree, repository } = place;
+  if (!existsSync(repository)) {
+    if (!existsSync(tree)) return { kept: undefined };
+    // Without its repository a work tree has no history, and its files may be the only copy.
+    const why = `its repository '${repository}' is gone. Move what you need, and delete the folder`;
+    throw new TrunklineError("conflict", `Cannot remove the work tree '${tree}': ${why}.`);
+  }
+  const git = new Git(repository, { env, timeout: REMOVE });
+  const saved = existsSync(join(tree, ".git")) ? await saveAll(git.in(tree), place) : undefined;
+  // Fails where git does not know the work tree: its creation was interrupted.
+  const remove = ["worktree", "remove", "--force", "--force", tree];
+  await git.run(remove, { mode: "files", accepts: [0, 128, 255] });
+  await rm(tree, { recursive: true, force: true });
+  const left = await deleteUnlessNeeded(git, place);
+  return { kept: saved ?? left };
+}
+
+/** Puts uncommitted work on a branch. Returns its name if that is not the session's branch. */
+async function saveAll(git: Git, { tree, branch }: Workplace): Promise<string | undefined> {
+  if (!(await isCheckedOut(git))) return undefined;
+  const { head, commit } = await commitFiles(git, `Uncommitted work of ${branch}`);
+  const nested = await nestedRepositories(git, commit);
+  if (nested.length > 0) {
+    const why = `it contains other repositories (${nested.join(", ")}), whose commits would be lost`;
+    const next = "Push or move them, delete those folders, and try again";
+    throw new TrunklineError("conflict", `Cannot remove '${tree}': ${why}. ${next}.`);
+  }
+  if (await isReachable(git, commit)) return undefined;
+  if (head !== "" && (await currentBranch(git)) === branch) {
+    await git.run(["update-ref", `${HEADS}${branch}`, commit, head], { mode: "files" });
+    return undefined;
+  }
+  return await saveAs(git, `${branch}-saved`, commit);
+}
+
+/** Whether git has written the files. Before that, all of them would count as deleted. */
+async function isCheckedOut(git: Git): Promise<boolean> {
+  const gitDir = await git.text(["rev-parse", "--absolute-git-dir"], { accepts: [0, 128] });
+  return gitDir !== "" && existsSync(join(gitDir, "index"));
+}
+
+/** Returns the session's branch, unless it is deleted. */
+async function deleteUnlessNeeded(git: Git, place: Workplace): Promise<string | undefined> {
+  const { branch, isOwnBranch, base } = place;
+  if (!(await hasBranch(git, branch))) return undefined;
+  if (!isOwnBranch || (await worktreesOf(git)).some((one) => one.branch === branch)) return branch;
+  const ref = `${HEADS}${branch}`;
+  const tip = await git.text(["rev-parse", ref]);
+  const from = base.branch === undefined ? [] : [`${HEADS}${base.branch}`];
+  for (const target of [base.revision, ...from]) {
+    if (!(await isAncestor(git, tip, target))) continue;
+    await git.run(["update-ref", "-d", ref, tip], { mode: "files" });
+    return undefined;
+  }
+  return branch;
 }

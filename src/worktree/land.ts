@@ -5,14 +5,15 @@ import { type CommitProgram, landPrograms } from "../git/commit-programs.ts";
 import { Git } from "../git/git.ts";
 import type { Workplace } from "../session/workplace.ts";
 import {
+  commitFiles,
   currentBranch,
   hasBranch,
   HEADS,
   isAncestor,
   isBeingRebased,
+  nestedRepositories,
   worktreesOf,
 } from "./branches.ts";
-import { commitFiles, nestedRepositories } from "./remove.ts";
 
 export interface LandOptions {
   /** "merge": into a branch. "squash": as one commit on a branch. "branch": as another branch. */

@@ -2,7 +2,7 @@ import { constants, existsSync, lstatSync } from "node:fs";
 import { cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join, relative } from "node:path";
 import { TrunklineError } from "../base/errors.ts";
-import { landPrograms, type CommitProgram } from "../git/commit-programs.ts";
+import { type CommitProgram, landPrograms } from "../git/commit-programs.ts";
 import { readRegularFile } from "../base/file/read-regular-file.ts";
 import type { Repository } from "../git/git-folder.ts";
 import { Git } from "../git/git.ts";
@@ -10,8 +10,7 @@ import { findRepository, listSubmodules } from "../git/repository.ts";
 import type { Workplace, Workplaces, WorktreeRequest } from "../session/workplace.ts";
 import { FileLock } from "../store/file-lock.ts";
 import { replaceFile } from "../store/replace-file.ts";
-import { hasBranch, HEADS, worktreesOf } from "./branches.ts";
-import { type Removed, removeWorktree } from "./remove.ts";
+import { hasBranch, HEADS, type Removed, removeWorktree, worktreesOf } from "./branches.ts";
 
 /** What is stored beside a work tree, so that it can be put away when its session is gone. */
 interface WorktreeRecord extends Workplace {

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { describe, it } from "node:test";
 
-import { SocketName } from "../../src/store/socket-name.ts";
+import { SocketName } from "../../src/session/open/process-socket.ts";
 import { McpWindow, WindowPlace } from "../support/mcp-window.ts";
 import { Program } from "../support/program.ts";
 import { noOtherUser, runAsOtherUser } from "../support/other-user.ts";

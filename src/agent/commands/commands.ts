@@ -1,11 +1,9 @@
 import { suggest } from "../../base/text/suggest.ts";
-import type { ToolRunner } from "../tools/tool-runner.ts";
-import { background } from "./background.ts";
+import { fencedBlock, type ToolRunner } from "../tools/tool-runner.ts";
 import { commit, diff, redo, undo } from "./diff.ts";
 import { fixComments, review } from "./review.ts";
 import { help, offlineText } from "./help.ts";
 import { format, init, test } from "./project-commands.ts";
-import { memory, remember } from "./memory.ts";
 import { goOn, pause } from "./pause.ts";
 import { rewrite, search } from "./search.ts";
 import {
@@ -17,6 +15,77 @@ import {
   type parseCommand,
   type SlashCommand,
 } from "./session-commands.ts";
+import { TrunklineError } from "../../base/errors.ts";
+import { listText } from "../background/background-tools.ts";
+import { maskWhole } from "../../base/text/mask.ts";
+import { PROJECT_NOTES } from "../memory/memory.ts";
+import { bounded } from "../tools/agent-tool.ts";
+
+const background: SlashCommand = {
+  name: "background",
+  description: "List the commands that run in the background, or stop one",
+  hint: "[stop ID]",
+  run: async (input, { background: commands, speaker }) => {
+    const [verb = "", id = ""] = input.split(/\s+/);
+    if (verb === "") return speaker.text(`\`\`\`\n${listText(commands)}\n\`\`\`\n`);
+    if (verb !== "stop" || id === "") {
+      return speaker.text("Write `/background` to list them, `/background stop ID` to stop one.\n");
+    }
+    try {
+      const command = commands.find(id);
+      await command.stop();
+      await speaker.text(`Stopped \`${command.line}\`.\n`);
+    } catch (error) {
+      if (!(error instanceof TrunklineError)) throw error;
+      await speaker.text(`${error.message}\n`);
+    }
+  },
+};
+
+const MOST_SHOWN = 20_000;
+const ALL = /^--all(?:\s+|$)/;
+
+const remember: SlashCommand = {
+  name: "remember",
+  description: "Note something for later sessions in this project, or in all of them",
+  hint: "[--all] TEXT",
+  run: async (input, context) => {
+    const { memory: notes, speaker } = context;
+    const scope = ALL.test(input) ? "all" : "project";
+    const note = input.replace(ALL, "");
+    if (note === "") {
+      await speaker.text("Say what to remember: `/remember TEXT`, or `/remember --all TEXT`.\n");
+      return;
+    }
+    const answer = await context.perform({
+      title: `Remember: ${note}`,
+      kind: "edit",
+      need: "write",
+      call: (work) => notes.add(note, scope, work),
+    });
+    await speaker.text(`${answer.text}\n`);
+  },
+};
+
+const memory: SlashCommand = {
+  name: "memory",
+  description: "Show what is remembered, and where",
+  run: async (_, { memory: notes, files, speaker }) => {
+    const places = [
+      ["In this project", PROJECT_NOTES, "project"],
+      ["In all projects", notes.file, "all"],
+    ] as const;
+    for (const [where, path, scope] of places) {
+      if (path === undefined) continue;
+      const text = await notes.notes(scope, files);
+      const shown =
+        text === undefined
+          ? "nothing yet\n"
+          : `\n\n${fencedBlock(bounded(maskWhole(text), MOST_SHOWN))}`;
+      await speaker.text(`${where} (\`${path}\`): ${shown}\n`);
+    }
+  },
+};
 
 const COMMANDS: readonly SlashCommand[] = [
   help,

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { AgentRig } from "../../../test/agent/agent-rig.ts";
-import { checkerFor, errorsIn } from "./project-checker.ts";
+import { checkerFor, errorsIn } from "./diagnostics.ts";
 
 /** What programs print, and what is read of it. */
 const PRINTED: Readonly<Record<string, readonly [output: string, errors: readonly string[]]>> = {

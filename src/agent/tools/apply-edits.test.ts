@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { applyEdits, type Edit } from "./apply-edits.ts";
+import { applyEdits, type Edit } from "./edit-tools.ts";
 
 const edited = (text: string, edits: readonly Edit[], name = "f"): string => {
   return applyEdits(text, edits, name).text;

@@ -6,7 +6,7 @@ import { describe, it } from "node:test";
 import { call, read } from "../../../test/agent/call-tools.ts";
 import type { ScriptedCall } from "../../../test/agent/fake-llm.ts";
 import { ALLOW } from "../../../test/agent/sample-turn.ts";
-import { applyHunks, parsePatch } from "./parse-patch.ts";
+import { applyHunks, parsePatch } from "./edit-tools.ts";
 
 const patch = (...lines: string[]): ScriptedCall => {
   const input = ["*** Begin Patch", ...lines, "*** End Patch"].join("\n");

@@ -9,9 +9,8 @@ import {
   type ToolAnswer,
   type ToolWork,
 } from "./agent-tool.ts";
-import { applyEdits, type Edit, unfit } from "./apply-edits.ts";
-import { applyHunks, parsePatch, type PatchedFile } from "./parse-patch.ts";
 import { changeLocation, fenced, shownDiff, wholeDiff } from "./tool-runner.ts";
+import { findLines, nearestLines } from "./match-text.ts";
 
 const PATH = { type: "string", description: "From the workspace's folder, or absolute." };
 const EDIT = {
@@ -260,4 +259,263 @@ function changeText({ target, old, text, notes = [] }: FileChange): string {
   const verb = old === undefined ? "Created" : "Changed";
   const how = notes.map((note) => ` (It was found although ${note}.)`).join("");
   return `${verb} ${target.name} (${counted(lines, "line")} now).${how}`;
+}
+
+/** Member names that models know from other agents. */
+export interface Edit {
+  readonly old_string: string;
+  readonly new_string: string;
+  readonly replace_all?: boolean;
+}
+
+/** A text after edits, and what was tolerated to make them. */
+interface EditedText {
+  readonly text: string;
+  readonly notes: readonly string[];
+}
+
+/** Applies replacements in order. Throws if one cannot be applied, and says what to do. */
+export function applyEdits(text: string, edits: readonly Edit[], name: string): EditedText {
+  let changed = text;
+  const notes: string[] = [];
+  for (const [index, edit] of edits.entries()) {
+    const which = edits.length > 1 ? `Edit ${index + 1} of ${edits.length} in` : "The edit of";
+    const done = applyEdit(changed, edit, `${which} '${name}'`);
+    changed = done.text;
+    notes.push(...done.notes);
+  }
+  return { text: changed, notes };
+}
+
+function applyEdit(text: string, edit: Edit, what: string): EditedText {
+  const fitted = withLineEnds(text, edit);
+  const { old_string: old, new_string: replacement } = fitted;
+  const first = text.indexOf(old);
+  if (first < 0) return applyTolerantly(text, edit, what);
+  if (edit.replace_all === true) {
+    return { text: text.replaceAll(old, () => replacement), notes: [] };
+  }
+  const second = text.indexOf(old, first + 1);
+  if (second >= 0) throw ambiguous(what, [lineAt(text, first), lineAt(text, second)]);
+  const after = text.slice(0, first) + replacement + text.slice(first + old.length);
+  return { text: after, notes: [] };
+}
+
+/** Finds whole lines that differ only in blanks or typography, if there is one such place. */
+function applyTolerantly(text: string, edit: Edit, what: string): EditedText {
+  const lines = linesOf(text);
+  const wanted = linesOf(edit.old_string);
+  const endsLine = wanted.length > 1 && wanted.at(-1) === "";
+  const given = endsLine ? wanted.slice(0, -1) : wanted;
+  const isBlank = given.every((line) => line.trim() === "");
+  const found = isBlank || edit.replace_all === true ? [] : findLines(lines, given);
+  const [match, other] = found;
+  if (match === undefined) throw notThere(what, lines, given, edit.new_string);
+  if (other !== undefined) throw ambiguous(what, [match.from + 1, other.from + 1]);
+  const start = offsetOf(text, match.from);
+  const next = offsetOf(text, match.to);
+  const end = endsLine || match.to === lines.length ? next : next - lineEnd(text).length;
+  const fresh = match.fit(linesOf(edit.new_string)).join(lineEnd(text));
+  const notes = match.differs === undefined ? [] : [match.differs];
+  return { text: text.slice(0, start) + fresh + text.slice(end), notes };
+}
+
+/** Where a line begins; the end of the text after the last. */
+function offsetOf(text: string, line: number): number {
+  let offset = 0;
+  for (let at = 0; at < line; at++) {
+    const end = text.indexOf("\n", offset);
+    if (end < 0) return text.length;
+    offset = end + 1;
+  }
+  return offset;
+}
+
+function linesOf(text: string): string[] {
+  return text.split("\n").map(withoutReturn);
+}
+
+function lineEnd(text: string): string {
+  return text.includes("\r\n") ? "\r\n" : "\n";
+}
+
+function withoutReturn(line: string): string {
+  return line.endsWith("\r") ? line.slice(0, -1) : line;
+}
+
+/** Models write LF, so an edit of a CRLF file is converted. */
+function withLineEnds(text: string, edit: Edit): Edit {
+  if (text.includes(edit.old_string) || !text.includes("\r\n")) return edit;
+  const crlf = (part: string): string => part.replaceAll(/\r?\n/g, "\r\n");
+  return { ...edit, old_string: crlf(edit.old_string), new_string: crlf(edit.new_string) };
+}
+
+function notThere(
+  what: string,
+  lines: readonly string[],
+  given: readonly string[],
+  fresh: string,
+): TrunklineError {
+  const isDone = fresh.trim() !== "" && findLines(lines, linesOf(fresh.trimEnd())).length === 1;
+  const done = isDone ? " The new text is there already: perhaps nothing is left to do." : "";
+  return unfit(`${what} does not fit: the text is not there.${done}${nearest(lines, given)}`);
+}
+
+/** What is there instead, for the model. */
+function nearest(lines: readonly string[], given: readonly string[]): string {
+  const near = nearestLines(lines, given);
+  return near === "" ? " Read the file again" : ` The nearest text, with line numbers:\n${near}`;
+}
+
+function ambiguous(what: string, lines: readonly number[]): TrunklineError {
+  const where = `first in lines ${lines.join(" and ")}`;
+  const next = "Give more of the text around it, or set replace_all";
+  return unfit(`${what} does not fit: the text is there more than once, ${where}. ${next}`);
+}
+
+function lineAt(text: string, offset: number): number {
+  return text.slice(0, offset).split("\n").length;
+}
+
+function unfit(says: string): TrunklineError {
+  return new TrunklineError("conflict", says);
+}
+
+/** A part of a file that a patch changes. */
+interface Hunk {
+  /** A line after which the part is, such as the head of a function. */
+  readonly after: string | undefined;
+  readonly old: string[];
+  readonly fresh: string[];
+  /** Of each new line: the index of the old one that it is, if it is unchanged. */
+  readonly kept: (number | undefined)[];
+  isAtEnd: boolean;
+}
+
+type PatchedFile =
+  | { readonly kind: "add"; readonly path: string; readonly text: string }
+  | { readonly kind: "delete"; readonly path: string }
+  | {
+      readonly kind: "update";
+      readonly path: string;
+      readonly moveTo: string | undefined;
+      readonly hunks: readonly Hunk[];
+    };
+
+const HEAD = /^\*\*\* (Add|Delete|Update) File: (.+)$/;
+
+/** Reads a patch in the format of codex's `apply_patch`. Throws if it is not one, and says why. */
+export function parsePatch(input: string): PatchedFile[] {
+  const lines = linesOf(input.trim());
+  // Some models wrap it in a here-document, as for a shell.
+  const from = lines.indexOf("*** Begin Patch");
+  const to = lines.lastIndexOf("*** End Patch");
+  if (from < 0 || to < from) {
+    throw misread("it has to begin with '*** Begin Patch' and to end with '*** End Patch'");
+  }
+  const body = lines.slice(from + 1, to);
+  const files: PatchedFile[] = [];
+  for (let at = 0; at < body.length;) {
+    const [, kind, name = ""] = HEAD.exec(body[at] ?? "") ?? [];
+    if (kind === undefined) {
+      if (body[at]?.trim() === "" && at++ >= 0) continue;
+      throw misread(`'${body[at]?.slice(0, 100)}' is no line of a file's change`);
+    }
+    const next = body.findIndex((line, index) => index > at && HEAD.test(line));
+    const part = body.slice(at + 1, next < 0 ? body.length : next);
+    files.push(fileOf(kind, name.trim(), part));
+    at = next < 0 ? body.length : next;
+  }
+  if (files.length === 0) throw misread("it names no file");
+  return files;
+}
+
+function fileOf(kind: string, path: string, part: readonly string[]): PatchedFile {
+  if (kind === "Delete") return { kind: "delete", path };
+  if (kind === "Add") {
+    const wrong = part.find((line) => !line.startsWith("+") && line.trim() !== "");
+    if (wrong !== undefined) throw misread(`each line of the new file '${path}' begins with '+'`);
+    const lines = part.filter((line) => line.startsWith("+")).map((line) => `${line.slice(1)}\n`);
+    return { kind: "add", path, text: lines.join("") };
+  }
+  const moveTo = /^\*\*\* Move to: (.+)$/.exec(part[0] ?? "")?.[1]?.trim();
+  return { kind: "update", path, moveTo, hunks: hunksOf(part.slice(moveTo === undefined ? 0 : 1)) };
+}
+
+function hunksOf(lines: readonly string[]): Hunk[] {
+  const hunks: Hunk[] = [];
+  for (const line of lines) {
+    const [, after] = /^@@ ?(.*)$/.exec(line) ?? [];
+    let hunk = hunks.at(-1);
+    if (after !== undefined || hunk === undefined) {
+      hunk = { after: after?.trim() || undefined, old: [], fresh: [], kept: [], isAtEnd: false };
+      hunks.push(hunk);
+      if (after !== undefined) continue;
+    }
+    const text = line.slice(1);
+    if (line === "*** End of File") hunk.isAtEnd = true;
+    else if (line.startsWith("+")) {
+      hunk.fresh.push(text);
+      hunk.kept.push(undefined);
+    } else if (line.startsWith("-")) hunk.old.push(text);
+    else if (line.startsWith(" ") || line === "") {
+      hunk.kept.push(hunk.old.push(text) - 1);
+      hunk.fresh.push(text);
+    } else throw misread(`'${line.slice(0, 100)}' begins with none of ' ', '+', '-' and '@@'`);
+  }
+  return hunks.filter(({ old, fresh }) => old.length + fresh.length > 0);
+}
+
+/** A text after the hunks of a patch. Throws if one does not fit, or fits in several places. */
+export function applyHunks(text: string, hunks: readonly Hunk[], name: string): EditedText {
+  const lines = linesOf(text);
+  const endsLine = lines.at(-1) === "";
+  if (endsLine) lines.pop();
+  const notes = new Set<string>();
+  let next = 0;
+  for (const [index, { after, old, fresh, kept, isAtEnd }] of hunks.entries()) {
+    const what = `Part ${index + 1} of ${hunks.length} for '${name}'`;
+    if (after !== undefined) {
+      const at = findLines(lines, [after], next)[0] ?? looseLine(lines, after, next);
+      if (at === undefined)
+        throw unfit(`${what}: no line is '${after}'.${nearest(lines, [after])}`);
+      // The line itself may be the first of the hunk.
+      next = old[0]?.trim() === after ? at.from : at.to;
+    }
+    if (old.length === 0) {
+      const end = isAtEnd || after === undefined ? lines.length : next;
+      lines.splice(end, 0, ...fresh);
+      next = end + fresh.length;
+      continue;
+    }
+    const found = findLines(lines, old, next);
+    const [first, second] = isAtEnd ? found.toReversed() : found;
+    if (first === undefined) throw unfit(`${what} does not fit.${nearest(lines, old)}`);
+    if (second !== undefined && after === undefined && !isAtEnd) {
+      const where = `in lines ${first.from + 1} and ${second.from + 1}`;
+      throw unfit(`${what} fits ${where}. Add lines around it, or '@@ ' and a line before it`);
+    }
+    if (first.differs !== undefined) notes.add(first.differs);
+    const there = lines.slice(first.from, first.to);
+    const made = first.fit(fresh).map((line, at) => there[kept[at] ?? -1] ?? line);
+    lines.splice(first.from, old.length, ...made);
+    next = first.from + fresh.length;
+  }
+  const joined = lines.join(lineEnd(text));
+  const ends = (endsLine || text === "") && lines.length > 0 ? lineEnd(text) : "";
+  return { text: joined + ends, notes: [...notes] };
+}
+
+/** Models give the head of a function without its indentation. */
+function looseLine(
+  lines: readonly string[],
+  wanted: string,
+  start: number,
+): { from: number; to: number } | undefined {
+  const from = lines.findIndex((line, at) => at >= start && line.trim() === wanted);
+  return from < 0 ? undefined : { from, to: from + 1 };
+}
+
+function misread(why: string): TrunklineError {
+  return new TrunklineError("usage", `Cannot read the patch: ${why}`);
 }

@@ -1,7 +1,6 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { commitPrograms, type CommitPrograms } from "../../git/commit-programs.ts";
-import type { GitMode } from "../../git/git-commands.ts";
-import { Git } from "../../git/git.ts";
+import { Git, type GitMode } from "../../git/git.ts";
 import { workspaceGit } from "../files/workspace-git.ts";
 import { type AgentTool, bounded, inputOf, textContent, type ToolWork } from "./agent-tool.ts";
 import { fenced } from "./tool-runner.ts";

@@ -1,7 +1,8 @@
 import { join } from "node:path";
 
-import { type Hit, searchText } from "../files/search-text.ts";
+import { type Hit, searchText, walk } from "../files/search-text.ts";
 import { type AgentTool, inputOf } from "./agent-tool.ts";
+import { TrunklineError } from "../../base/errors.ts";
 
 const MOST = 200;
 
@@ -58,3 +59,49 @@ export function hitsText(hits: readonly Hit[], all: number): string {
   const rest = all > hits.length ? `\n(${all - hits.length} more; search for less.)` : "";
   return lines.join("\n") + rest;
 }
+
+const MOST_NAMES = 1_000;
+const DEEPEST = 20;
+
+interface ListInput {
+  readonly path?: string;
+  readonly depth?: number;
+  readonly pattern?: string;
+}
+
+export const listFiles: AgentTool = {
+  name: "list_files",
+  description:
+    "Lists a folder of the workspace, or the files in it whose names fit a pattern such as " +
+    "`**/*.ts`. Does not look into .git and node_modules.",
+  inputSchema: inputOf(
+    {
+      path: { type: "string", description: "The folder; default the workspace's." },
+      depth: { type: "integer", minimum: 1, maximum: DEEPEST, description: "Default 2." },
+      pattern: { type: "string", description: "Glob; with it, the depth is unlimited." },
+    },
+    [],
+  ),
+  example: { path: "src", pattern: "**/*.test.ts" },
+  kind: "search",
+  need: "nothing",
+  title: ({ path, pattern }) => `List ${(pattern ?? path ?? ".") as string}`,
+  async call(args, { files, signal }) {
+    const { path = ".", pattern, depth = pattern === undefined ? 2 : DEEPEST } = args as ListInput;
+    const target = await files.workspace.find(path);
+    const { names, isCut } = await walk(target.real, {
+      depth,
+      most: MOST_NAMES,
+      pattern,
+      signal,
+    }).catch((error: unknown) => {
+      signal.throwIfAborted();
+      const why = (error as NodeJS.ErrnoException).code ?? (error as Error).message;
+      throw new TrunklineError("not-found", `Cannot list '${target.name}': ${why}`);
+    });
+    const rest = isCut ? `\n(Cut at ${names.length}; list a smaller part.)` : "";
+    const isOwn = await files.workspace.own();
+    const shown = names.filter((name) => !isOwn(join(target.real, name)));
+    return { text: shown.length === 0 ? "(Nothing.)" : shown.join("\n") + rest };
+  },
+};

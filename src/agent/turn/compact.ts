@@ -1,17 +1,15 @@
 import type { LanguageModel, ModelMessage, ToolResultPart, UserContent } from "ai";
 
 import type { Log } from "../../base/log.ts";
-import type { Turn } from "../../session/agent.ts";
+import type { StopReason, Turn, TurnEnd } from "../../session/agent.ts";
 import { BoundedText } from "../files/read-bounded.ts";
 import type { ModelEntry } from "../models/models.ts";
 import type { ModelCost } from "../models/provider.ts";
-import type { ToolAnswer } from "../tools/agent-tool.ts";
+import type { AgentTool, ToolAnswer } from "../tools/agent-tool.ts";
 import type { ToolCall } from "../tools/tool-runner.ts";
 import { type TokenUsage, usageOf } from "./ask-model.ts";
 import { summaryMessage } from "./history-messages.ts";
 import type { Speaker } from "./speaker.ts";
-import { SystemPrompt } from "./system-prompt.ts";
-import type { TurnUsage } from "./turn-usage.ts";
 import { SUMMARY } from "../../session/turn/replay.ts";
 
 /** A rough estimate that rather counts too many tokens. */
@@ -314,4 +312,101 @@ export function withoutImages(
 /** Images are the only files in conversations. */
 function isImage(part: unknown): boolean {
   return typeof part === "object" && part !== null && "type" in part && part.type === "file";
+}
+
+/** What one turn has used of models: by its answers, by subagents, by summaries and other texts. */
+export class TurnUsage {
+  readonly #conversation: Conversation;
+  readonly #speaker: Speaker;
+  readonly #used = {
+    inputTokens: 0,
+    outputTokens: 0,
+    cachedReadTokens: 0,
+    cachedWriteTokens: 0,
+    thoughtTokens: 0,
+  };
+
+  /** The conversation is that of the session, also for what subagents use. */
+  constructor(conversation: Conversation, speaker: Speaker) {
+    this.#conversation = conversation;
+    this.#speaker = speaker;
+  }
+
+  /** Counts a request to a model, and tells the client and the budget. */
+  async spent(
+    { cost: price, contextWindow }: Pick<ModelEntry, "cost" | "contextWindow">,
+    usage: TokenUsage | undefined,
+  ): Promise<void> {
+    if (usage !== undefined) {
+      if (price !== undefined) this.#conversation.spent(usage, price);
+      this.#used.inputTokens += usage.inputTokens;
+      this.#used.outputTokens += usage.outputTokens;
+      this.#used.cachedReadTokens += usage.cachedReadTokens;
+      this.#used.cachedWriteTokens += usage.cachedWriteTokens;
+      this.#used.thoughtTokens += usage.thoughtTokens;
+    }
+    const { size, cost } = this.#conversation;
+    await this.#speaker.usage({ used: size, size: contextWindow, turnTokens: this.#total, cost });
+  }
+
+  /** The end of the turn, with what it has used. */
+  end(stopReason: StopReason): TurnEnd {
+    if (this.#total === 0) return { stopReason };
+    return { stopReason, usage: { ...this.#used, totalTokens: this.#total } };
+  }
+
+  get #total(): number {
+    return this.#used.inputTokens + this.#used.outputTokens;
+  }
+}
+
+/** What a model is told beside the conversation, by subject. An empty text says nothing. */
+export type PromptParts = Readonly<Record<string, string>>;
+
+/**
+ * The beginning of every request of one conversation: tools and system prompt. Providers cache requests
+ * by their beginning, so it stays as it was. What changes later is told in a message, and tools are only
+ * added at the end: one that a mode does not allow is refused when it is called.
+ */
+class SystemPrompt {
+  #system: string | undefined;
+  #told: PromptParts = {};
+  readonly #offered = new Set<string>();
+
+  /** The system prompt, and what has changed since the model was last told; undefined if nothing has. */
+  tell(parts: PromptParts): { readonly system: string; readonly note: string | undefined } {
+    const told = this.#told;
+    this.#told = parts;
+    if (this.#system === undefined) {
+      this.#system = Object.values(parts)
+        .filter((text) => text !== "")
+        .join("\n\n");
+      return { system: this.#system, note: undefined };
+    }
+    const notes = Object.entries(parts).flatMap(([name, text]) => {
+      return text === told[name] ? [] : [changeOf(name, told[name] ?? "", text)];
+    });
+    const note = notes.length === 0 ? undefined : `(${notes.join("\n\n")})`;
+    return { system: this.#system, note };
+  }
+
+  /**
+   * The tools of a request: those of earlier ones, in their order, and then the new ones. Only one that
+   * is gone, or that the person who prompts now may not call, is left out.
+   */
+  tools(offered: readonly AgentTool[], all: ReadonlyMap<string, AgentTool>): readonly AgentTool[] {
+    for (const { name } of offered) this.#offered.add(name);
+    return [...this.#offered].flatMap((name) => all.get(name) ?? []);
+  }
+
+  /** The conversation begins anew, and with it the cache. */
+  reset(): void {
+    this.#system = undefined;
+  }
+}
+
+function changeOf(name: string, before: string, now: string): string {
+  if (now === "") return `What you were told about this does not hold any more: ${name}.`;
+  if (before !== "" && now.startsWith(before)) return now.slice(before.length).trim();
+  return before === "" ? now.trim() : `This has changed (${name}):\n${now.trim()}`;
 }

@@ -4,7 +4,7 @@ import type { Log } from "../../base/log.ts";
 import type { StopReason, Turn, TurnEnd } from "../../session/agent.ts";
 import type { ModelEntry, ThinkingLevel } from "../models/models.ts";
 import type { ToolAnswer } from "../tools/agent-tool.ts";
-import type { ToolRunner, ToolCall } from "../tools/tool-runner.ts";
+import type { ToolCall, ToolRunner } from "../tools/tool-runner.ts";
 import {
   askWithRetry,
   type ModelAnswer,
@@ -14,11 +14,15 @@ import {
   type TokenUsage,
   withValidKey,
 } from "./ask-model.ts";
-import { compactConversation, type Conversation, withoutImages } from "./compact.ts";
+import {
+  compactConversation,
+  type Conversation,
+  type PromptParts,
+  type TurnUsage,
+  withoutImages,
+} from "./compact.ts";
 import { promptMessage } from "./instructions.ts";
 import type { Speaker } from "./speaker.ts";
-import type { PromptParts } from "./system-prompt.ts";
-import type { TurnUsage } from "./turn-usage.ts";
 import { untilContinued } from "./until-continued.ts";
 
 export interface TurnOptions {

@@ -11,7 +11,7 @@ import { call } from "../../../test/agent/call-tools.ts";
 import { FakeLlm } from "../../../test/agent/fake-llm.ts";
 import { ALLOW, REJECT, type SampleTurnOptions } from "../../../test/agent/sample-turn.ts";
 import type { PermissionSubject } from "../../session/permission/permission.ts";
-import { fetchPage, type FetchOptions } from "./fetch-page.ts";
+import { type FetchOptions, fetchPage } from "./web-fetch.ts";
 
 /** A web server on this machine that stands for hosts of the internet: `one.test`, `two.test`. */
 async function serve(answer: RequestListener) {

@@ -1,9 +1,18 @@
+import type { IncomingMessage, RequestOptions } from "node:http";
+import type { Readable } from "node:stream";
+import { createBrotliDecompress, createUnzip } from "node:zlib";
 import { hostFits } from "../../base/host-pattern.ts";
 import { type AgentTool, inputOf, textContent, type ToolAnswer } from "../tools/agent-tool.ts";
 import { fenced } from "../tools/tool-runner.ts";
 import { WEB } from "../tools/tool-groups.ts";
-import { type FetchOptions, type FetchedPage, fetchPage } from "./fetch-page.ts";
 import { htmlToMarkdown } from "./html-to-markdown.ts";
+import { TrunklineError } from "../../base/errors.ts";
+import {
+  clientFor,
+  publicLookup,
+  type PublicLookupOptions,
+  refusePrivate,
+} from "../../base/public-lookup.ts";
 
 /** From where pages may be fetched. */
 export interface WebRules extends Pick<FetchOptions, "forbids" | "resolve"> {
@@ -86,4 +95,160 @@ async function readable({
   if (!isHtml) return { title: "", text };
   const { title, markdown } = htmlToMarkdown(text, url);
   return { title, text: markdown };
+}
+
+export interface FetchOptions extends Partial<Pick<PublicLookupOptions, "forbids" | "resolve">> {
+  /** Waits for consent to ask a server, before its name is resolved. Called again for a redirect. */
+  readonly allow: (url: URL) => Promise<void>;
+  readonly signal: AbortSignal;
+  /** Milliseconds for each request. */
+  readonly timeout?: number;
+  /** Bytes of a body, after it was decompressed. The rest is not read. */
+  readonly most?: number;
+}
+
+interface FetchedPage {
+  readonly url: URL;
+  readonly status: number;
+  /** The type of the body in lower case, without parameters. */
+  readonly type: string;
+  readonly text: string;
+  readonly isCut: boolean;
+}
+
+const TIMEOUT = 30_000;
+const MOST_BYTES = 2 * 1024 * 1024;
+const MOST_REDIRECTS = 5;
+const LONGEST_URL = 4_000;
+
+/** Gets a page, and follows redirects. Throws "usage" or "unavailable" with words for the model. */
+export async function fetchPage(address: string, options: FetchOptions): Promise<FetchedPage> {
+  let url = readUrl(address);
+  for (let hops = 0; hops <= MOST_REDIRECTS; hops++) {
+    refusePrivate(url, refusal(url, options));
+    await options.allow(url);
+    const answer = await get(url, options);
+    const { statusCode: status = 0, headers } = answer.message;
+    const isRedirect = status >= 300 && status < 400 && headers.location !== undefined;
+    if (!isRedirect) return await bodyOf(url, answer, options);
+    answer.message.destroy();
+    url = readUrl(headers.location ?? "", url);
+  }
+  throw new TrunklineError(
+    "unavailable",
+    `${address} redirects more than ${MOST_REDIRECTS} times.`,
+  );
+}
+
+function readUrl(address: string, base?: URL): URL {
+  const url = URL.parse(address, base);
+  const shown = address.slice(0, 200);
+  if (url === null || !/^https?:$/.test(url.protocol) || url.href.length > LONGEST_URL) {
+    const says = `Cannot fetch '${shown}': give a URL that begins with https:// or http://`;
+    throw new TrunklineError("usage", `${says}, of at most ${LONGEST_URL} characters.`);
+  }
+  if (url.username !== "" || url.password !== "") {
+    throw new TrunklineError("usage", `Cannot fetch from '${url.host}': leave out the password.`);
+  }
+  // A fragment is not sent, and the dot of a full name would be another host to permissions.
+  url.hash = "";
+  url.hostname = url.hostname.replace(/\.$/, "");
+  return url;
+}
+
+function refusal(url: URL, { forbids, resolve }: FetchOptions): PublicLookupOptions {
+  const refuse = (address: string): Error => {
+    const what = "an address of this machine or of a private network";
+    const next = "A command can reach a server of the project: `run_command` with curl";
+    const says = `Cannot fetch from '${url.host}': ${address} is ${what}. ${next}.`;
+    return new TrunklineError("untrusted", says);
+  };
+  return { refuse, forbids, resolve };
+}
+
+interface Answer {
+  readonly message: IncomingMessage;
+  readonly limit: AbortSignal;
+}
+
+async function get(url: URL, options: FetchOptions): Promise<Answer> {
+  const { signal, timeout = TIMEOUT } = options;
+  const limit = AbortSignal.timeout(timeout);
+  const request: RequestOptions = {
+    headers: {
+      "user-agent": "trunkline",
+      accept: "text/markdown, text/html;q=0.9, text/*;q=0.8, application/json;q=0.8, */*;q=0.1",
+      "accept-encoding": "gzip, deflate, br",
+    },
+    // In a remote run, the proxy of its sandbox is the only way out, and decides about addresses.
+    ...(process.env.NODE_USE_ENV_PROXY === "1" ? {} : { agent: false }),
+    signal: AbortSignal.any([limit, signal]),
+    lookup: publicLookup(refusal(url, options)),
+  };
+  try {
+    const { request: begin } = clientFor(url);
+    const message = await new Promise<IncomingMessage>((resolve, reject) => {
+      begin(url, request, resolve).on("error", reject).end();
+    });
+    return { message, limit };
+  } catch (error) {
+    throw unavailable(url, error, limit, signal);
+  }
+}
+
+async function bodyOf(
+  url: URL,
+  { message, limit }: Answer,
+  { signal, most = MOST_BYTES }: FetchOptions,
+): Promise<FetchedPage> {
+  const { statusCode: status = 0, headers } = message;
+  const [type = "", ...parameters] = (headers["content-type"] ?? "text/plain").split(";");
+  const charset = parameters.map((each) => /charset="?([\w-]+)/i.exec(each)?.[1]).find(Boolean);
+  const chunks: Buffer[] = [];
+  let size = 0;
+  try {
+    for await (const chunk of await decompressed(message)) {
+      chunks.push(chunk as Buffer);
+      if ((size += (chunk as Buffer).length) > most) break;
+    }
+  } catch (error) {
+    throw unavailable(url, error, limit, signal);
+  } finally {
+    message.destroy();
+  }
+  const bytes = Buffer.concat(chunks).subarray(0, most);
+  const text = decode(bytes, charset);
+  return { url, status, type: type.trim().toLowerCase(), text, isCut: size > most };
+}
+
+async function decompressed(message: IncomingMessage): Promise<Readable> {
+  const encoding = (message.headers["content-encoding"] ?? "identity").trim().toLowerCase();
+  if (encoding === "identity" || encoding === "") return message;
+  if (!["gzip", "x-gzip", "deflate", "br"].includes(encoding)) {
+    throw new Error(`it is compressed with '${encoding.slice(0, 50)}'`);
+  }
+  const decoder = encoding === "br" ? createBrotliDecompress() : createUnzip();
+  message.on("error", (error) => decoder.destroy(error));
+  return message.pipe(decoder);
+}
+
+/** The text in the charset of the header, else of the page, else in UTF-8. */
+function decode(bytes: Buffer, charset: string | undefined): string {
+  const named =
+    charset ?? /<meta[^>]{1,200}charset="?([\w-]+)/i.exec(bytes.toString("latin1", 0, 2_048))?.[1];
+  try {
+    return new TextDecoder(named ?? "utf-8").decode(bytes);
+  } catch {
+    return new TextDecoder().decode(bytes);
+  }
+}
+
+function unavailable(url: URL, error: unknown, limit: AbortSignal, signal: AbortSignal): Error {
+  if (signal.aborted) return signal.reason as Error;
+  if (error instanceof TrunklineError) return error;
+  const { message, code } = error as NodeJS.ErrnoException;
+  const why = limit.aborted ? "it did not answer in time" : message || String(code);
+  return new TrunklineError("unavailable", `Cannot fetch from '${url.host}': ${why}.`, {
+    cause: error,
+  });
 }

@@ -18,6 +18,7 @@ import type { Channel } from "../../wire/channel.ts";
 import { firstLine } from "../shell/layout.ts";
 import type { PickerItem } from "./picker.ts";
 import { type Json, wordsOf } from "../transcript/tool-content.ts";
+import { TrunklineError } from "../../base/errors.ts";
 
 export interface ChatListener extends Omit<AttachOptions, "update"> {
   readonly update: (sessionId: string, update: Json) => void;
@@ -92,4 +93,15 @@ export class ChatClient implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#peer.close();
   }
+}
+
+/** Resolves when the turn ends; rejects if the connection is lost. */
+export async function withLoss(
+  session: Pick<Attached, "ended">,
+  turn: Promise<Ended>,
+): Promise<Ended> {
+  const lost = session.ended.then((): never => {
+    throw new TrunklineError("closed", "The connection was closed. The session is stored.");
+  });
+  return Promise.race([turn, lost]);
 }

@@ -2,7 +2,7 @@ import { background } from "../../base/background.ts";
 import { atMost } from "../../base/abort.ts";
 import type { Wanted } from "../../protocol/acp/attach.ts";
 import { control, firstLine } from "../shell/layout.ts";
-import type { ChatClient, ChatSession } from "./chat-client.ts";
+import { type ChatClient, type ChatSession, withLoss } from "./chat-client.ts";
 import { type Completion, Completions } from "./completion.ts";
 import { LineEditor } from "./line-editor.ts";
 import type { LiveScreen } from "./live-screen.ts";
@@ -15,7 +15,6 @@ import { type Line, line, span } from "../transcript/styled-line.ts";
 import type { Key } from "./terminal-input.ts";
 import { type Json, textOf, wordsOf } from "../transcript/tool-content.ts";
 import { TranscriptView } from "./transcript-view.ts";
-import { withLoss } from "./with-loss.ts";
 
 /** Lines of an earlier conversation that are shown. */
 const REPLAYED = 100;

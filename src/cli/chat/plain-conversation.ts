@@ -8,7 +8,7 @@ import { ConversationText } from "../transcript/conversation-text.ts";
 import { askingWith, Questions } from "../session/questions.ts";
 import { type ChatInvocation, openChat } from "./open-chat.ts";
 import type { Status } from "./status-line.ts";
-import { withLoss } from "./with-loss.ts";
+import { withLoss } from "./chat-client.ts";
 
 /** Lines of an earlier conversation that are shown. */
 const REPLAYED = 100;

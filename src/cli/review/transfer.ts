@@ -1,24 +1,20 @@
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
-import { followReviews, type Happening } from "../../review/inbox/follow-reviews.ts";
+import { followReviews, type Happening } from "../../review/inbox/watch-reviews.ts";
+import { exportReviews, type Imported, importReviews } from "../../review/transfer/transfer.ts";
 import {
-  exportReviews,
-  importReviews,
-  type Imported,
-} from "../../review/transfer/import-export.ts";
-import {
-  referenceOfPage,
   parseReference,
-  type RemoteReference,
+  referenceOfPage,
   referenceText,
+  type RemoteReference,
 } from "../../review/transfer/remote-reference.ts";
 import { untilSignal } from "../../base/process/long-running.ts";
 import { readGivenFile } from "../shell/ask.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
-import { visibleLine, visible } from "../../base/text/visible.ts";
+import { visible, visibleLine } from "../../base/text/visible.ts";
 import { counted } from "../../base/text/counted.ts";
 import { firstLine, print } from "../shell/layout.ts";
-import { openCommands, type RepoValues, folderOf } from "./open-reviews.ts";
+import { folderOf, openCommands, type RepoValues } from "./open-reviews.ts";
 import { repositoryAddresses } from "../../git/repository-addresses.ts";
 import type { ReviewCommands } from "../../review/review-commands.ts";
 import { exportRemote } from "../../review/transfer/export-remote.ts";

@@ -1,5 +1,5 @@
 import { type Command, flag, text } from "../shell/command.ts";
-import { BUS, NODE_NAME, POOL } from "../worker/fleet-options.ts";
+import { BUS, NODE_NAME, POOL } from "../worker/worker-command.ts";
 
 export const serve: Command = {
   name: "serve",

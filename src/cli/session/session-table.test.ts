@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { sessionTable } from "./session-table.ts";
+import { sessionTable } from "./session.ts";
 
 describe("sessionTable()", () => {
   const SESSION = {

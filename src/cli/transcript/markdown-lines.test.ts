@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { colorCode } from "./code-colors.ts";
-import { markdownLines, MarkdownStream } from "./markdown-lines.ts";
+import { colorCode, markdownLines, MarkdownStream } from "./markdown-lines.ts";
 import type { Line } from "./styled-line.ts";
 
 const plain = (lines: readonly Line[]): string[] =>

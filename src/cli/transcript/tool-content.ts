@@ -1,6 +1,6 @@
 import { diffLines } from "../../base/text/diff-lines.ts";
 import { counted } from "../../base/text/counted.ts";
-import { diffLine } from "./code-colors.ts";
+import { diffLine } from "./markdown-lines.ts";
 import { type Line, linesOf, span } from "./styled-line.ts";
 
 /** Unchanged lines that are shown around a change. */

@@ -1,5 +1,17 @@
 import { arg, type Command, commandsIn, flag, text } from "../shell/command.ts";
-import { BUS, NODE_NAME, POOL } from "./fleet-options.ts";
+
+/** Options of the commands that connect to NATS. */
+export const BUS = text(
+  "URL",
+  "NATS server where gateways and workers meet, such as nats://bus.example:4222",
+);
+
+export const POOL = text("POOL", "Pool of workers, instead of the configured one (default)");
+
+export const NODE_NAME = text(
+  "NAME",
+  "Name of this node; by default the machine's, with four characters added",
+);
 
 export const worker: Command = {
   name: "worker",

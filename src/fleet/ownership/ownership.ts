@@ -1,5 +1,5 @@
 import { TrunklineError } from "../../base/errors.ts";
-import { HeldElsewhere } from "../../store/session/held-elsewhere.ts";
+import { HeldElsewhere } from "../../store/session/session-log.ts";
 import type { EventMessage, Journal } from "./journal.ts";
 import {
   ATTEMPTS,

@@ -5,9 +5,8 @@ import { describe, it } from "node:test";
 import { noNats } from "../../../test/support/nats-server.ts";
 import { Fleet, type FleetNode } from "../../../test/support/shared-fleet.ts";
 import { until } from "../../../test/support/until.ts";
-import { copiesOf } from "../../store/audit/audit-copies.ts";
+import { copiesOf, wholeAuditBackwards } from "../../store/audit/whole-audit.ts";
 import { type AuditVerdict, verifyAudit } from "../../store/audit/verify-audit.ts";
-import { wholeAuditBackwards } from "../../store/audit/whole-audit.ts";
 
 describe("The shared audit", { skip: noNats }, () => {
   it("has the calls of all nodes at each of them, and their seals match", async () => {

@@ -1,7 +1,7 @@
 import { hash } from "node:crypto";
 import { type FileHandle, open } from "node:fs/promises";
 import { join } from "node:path";
-import { addToCopy } from "../../store/audit/audit-copies.ts";
+import { addToCopy } from "../../store/audit/whole-audit.ts";
 import { auditFiles } from "../../store/audit/audit-reader.ts";
 import { SharedBase } from "./shared-base.ts";
 import { type Published, SharedStore, type SharedStoreOptions } from "./shared-store.ts";

@@ -3,7 +3,7 @@ import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import type { StoredEvent } from "../../session/event.ts";
 import type { Appended, HeldSession, SessionRecord, SessionStore } from "../../session/store.ts";
-import { HeldElsewhere } from "../../store/session/held-elsewhere.ts";
+import { HeldElsewhere } from "../../store/session/session-log.ts";
 import { type LoggedEvent, READ } from "../../store/session/session-pages.ts";
 import {
   type ListRequest,
@@ -18,7 +18,7 @@ import { type SessionEntry, liveHolder, recordOf } from "../ownership/session-en
 import { FleetStore, type FleetStoreOptions } from "./fleet-store.ts";
 import { type EventPage, readEvents, readPages } from "./read-events.ts";
 import type { SessionMirror } from "./session-mirror.ts";
-import { type SessionStreams, openSessionStreams } from "./session-streams.ts";
+import { openSessionStreams, type SessionStreams } from "./session-streams.ts";
 
 export interface GatewayStoreOptions extends FleetStoreOptions {
   /**

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { type IdentitySettings, resolveIdentity } from "../identity.ts";
-import { matchIdentity, type Target } from "./match.ts";
+import { matchIdentity, type Target } from "./detect.ts";
 
 function match(settings: Partial<IdentitySettings>, url: string, more: Partial<Target> = {}) {
   const identity = resolveIdentity("x", { provider: "github", ...settings }, { HOME: "/h" });

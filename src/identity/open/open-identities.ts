@@ -2,7 +2,6 @@ import { existsSync } from "node:fs";
 
 import type { ActsAs, AgentIdentity } from "../../agent/command-environment.ts";
 import type { Log } from "../../base/log.ts";
-import { Together } from "../../base/together.ts";
 import type { Config, ConfigInput } from "../../config/config.ts";
 import { editConfigFile } from "../../config/file/edit-file.ts";
 import type { Reloading } from "../../config/follow-config.ts";
@@ -151,4 +150,36 @@ function forgeTokens({ log }: ConfiguredApp): ForgeTokens {
     known.set(name, { own, at: performance.now() });
     return own;
   };
+}
+
+/**
+ * Shares one run of some work among the callers of a key. A call that comes while the work runs waits for
+ * the next run: something may have changed since the present one began.
+ */
+export class Together<T> {
+  readonly #running = new Map<string, Promise<T>>();
+  readonly #next = new Map<string, Promise<T>>();
+
+  ask(key: string, work: () => Promise<T>): Promise<T> {
+    const running = this.#running.get(key);
+    if (running === undefined) return this.#begin(key, work);
+    const waiting = this.#next.get(key);
+    if (waiting !== undefined) return waiting;
+    const next = running
+      .catch(() => {})
+      .then(() => {
+        this.#next.delete(key);
+        return this.#begin(key, work);
+      });
+    this.#next.set(key, next);
+    return next;
+  }
+
+  #begin(key: string, work: () => Promise<T>): Promise<T> {
+    const running = work().finally(() => {
+      if (this.#running.get(key) === running) this.#running.delete(key);
+    });
+    this.#running.set(key, running);
+    return running;
+  }
 }

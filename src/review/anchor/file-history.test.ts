@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { SampleRepository } from "../../../test/samples/sample-review-repository.ts";
-import { FileHistory } from "./file-history.ts";
+import { FileHistory } from "./locator.ts";
 
 async function textsSince(
   sample: SampleRepository,

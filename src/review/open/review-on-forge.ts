@@ -9,10 +9,13 @@ import { inert } from "../../forge/propose.ts";
 import { apiOf, graphqlOf } from "../../forge/forge.ts";
 import { parseRemoteUrl } from "../../base/remote-url.ts";
 import { hostFit } from "../../identity/identity.ts";
-import { gitHubStates, readGitHubComments } from "../transfer/github-review.ts";
-import { readGitLabDiscussions } from "../transfer/gitlab-review.ts";
-import { type RemoteReference, referenceText } from "../transfer/remote-reference.ts";
-import type { RemoteReview } from "../transfer/remote-thread.ts";
+import {
+  gitHubStates,
+  readGitHubComments,
+  readGitLabDiscussions,
+  type RemoteReview,
+} from "../transfer/remote-thread.ts";
+import { referenceText, type RemoteReference } from "../transfer/remote-reference.ts";
 import type { AppContext } from "../../config/app-context.ts";
 import { currentIdentities } from "../../identity/open/open-identities.ts";
 import { identifyFor } from "../../run/open/identify.ts";

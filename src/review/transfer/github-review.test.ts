@@ -7,7 +7,7 @@ import {
   readGitHubComments,
   readGitHubThreads,
   reviewThreadsIn,
-} from "./github-review.ts";
+} from "./remote-thread.ts";
 
 describe("readGitHubComments()", () => {
   it("takes the current lines first, then the original ones, and quotes the end of the hunk", () => {

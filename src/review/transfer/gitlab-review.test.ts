@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { gitLabNote } from "../../../test/samples/sample-forge-reviews.ts";
-import { isGitLabDiscussions, readGitLabDiscussions } from "./gitlab-review.ts";
+import { isGitLabDiscussions, readGitLabDiscussions } from "./remote-thread.ts";
 
 const discussion = (...notes: object[]): object => ({ id: "ab", individual_note: false, notes });
 

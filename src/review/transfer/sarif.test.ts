@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { type Finding, isSarif, readSarif, toSarif } from "./sarif.ts";
+import { type Finding, isSarif, readSarif, toSarif } from "./transfer.ts";
 import { sampleLines, SampleRepository } from "../../../test/samples/sample-review-repository.ts";
 
 function plain(finding: Finding): object {

@@ -1,3 +1,5 @@
+import { createHash } from "node:crypto";
+import { pathToFileURL } from "node:url";
 import { TrunklineError } from "../../base/errors.ts";
 import type {
   Anchor,
@@ -10,6 +12,22 @@ import type { Reviews } from "../../store/review/reviews.ts";
 import type { NewThread, PastEvent, ThreadFilter } from "../../store/review/reviews-rows.ts";
 import { blobId } from "../anchor/file-text.ts";
 import { isText, THREAD_FIELDS, wrongField } from "../../store/review/thread-document.ts";
+import type { ThreadView } from "../thread-view.ts";
+import { visibleLine } from "../../base/text/visible.ts";
+import { VERSION } from "../../base/version.ts";
+import type { ReviewCommands } from "../review-commands.ts";
+import { ThreadMaker } from "../add-comment.ts";
+import { recognised } from "../moved.ts";
+import {
+  isGitHubComments,
+  isGitLabDiscussions,
+  readGitHubComments,
+  readGitHubThreads,
+  readGitLabDiscussions,
+  type RemoteThreads,
+  reviewThreadsIn,
+} from "./remote-thread.ts";
+import { importRemote } from "./import-remote.ts";
 
 /** The export format: threads with their replies and texts. */
 interface Transfer {
@@ -116,4 +134,280 @@ const FIELDS = {
 
 function problem(why: string): TrunklineError {
   return new TrunklineError("config", `Cannot import the threads: ${why}.`);
+}
+
+/** SARIF 2.1.0: what analysers report and code hosts show. */
+const SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json";
+const ROOT = "SRCROOT";
+
+/** The fingerprint that holds the thread's id, to recognise it in an import. */
+const THREAD = "trunklineThread/v1";
+
+const LEVELS: Readonly<Record<string, string>> = {
+  must: "error",
+  should: "warning",
+  nit: "note",
+  question: "note",
+};
+
+export function toSarif(threads: readonly ThreadView[], root: string, version: string): string {
+  const rules = Object.entries(LEVELS).map(([severity, level]) => ({
+    id: `review/${severity}`,
+    shortDescription: { text: `A reviewer's comment: ${severity}` },
+    defaultConfiguration: { level },
+  }));
+  const log = {
+    $schema: SCHEMA,
+    version: "2.1.0",
+    runs: [
+      {
+        tool: { driver: { name: "Trunkline", version, rules } },
+        originalUriBaseIds: { [ROOT]: { uri: pathToFileURL(`${root}/`).href } },
+        results: threads.map(resultOf),
+      },
+    ],
+  };
+  return `${JSON.stringify(log, null, 2)}\n`;
+}
+
+function resultOf(thread: ThreadView): object {
+  const { id, severity, comment, file, line, end, quote, state, suggestion } = thread;
+  const artifactLocation = {
+    uri: file.split("/").map(encodeURIComponent).join("/"),
+    uriBaseId: ROOT,
+  };
+  const region = line === undefined ? undefined : { startLine: line, endLine: end ?? line };
+  const snippet = quote === undefined ? {} : { snippet: { text: quote.join("\n") } };
+  return {
+    ruleId: `review/${severity}`,
+    level: LEVELS[severity],
+    message: { text: comment },
+    locations: [
+      {
+        physicalLocation: {
+          artifactLocation,
+          ...(region === undefined ? {} : { region: { ...region, ...snippet } }),
+        },
+      },
+    ],
+    partialFingerprints: { [THREAD]: id },
+    properties: { state, confidence: thread.confidence, by: thread.by, at: thread.at },
+    ...(state === "resolved" ? { suppressions: [{ kind: "external", status: "accepted" }] } : {}),
+    ...(suggestion === undefined || region === undefined
+      ? {}
+      : { fixes: [fixOf(suggestion, artifactLocation, region)] }),
+  };
+}
+
+/** Whole lines: up to the first column of the next line (SARIF 2.1.0 § 3.30). */
+function fixOf(
+  lines: readonly string[],
+  artifactLocation: object,
+  { startLine, endLine }: { startLine: number; endLine: number },
+): object {
+  const text = lines.map((line) => `${line}\n`).join("");
+  const deletedRegion = { startLine, startColumn: 1, endLine: endLine + 1, endColumn: 1 };
+  return {
+    description: { text: "The reviewer's suggestion" },
+    artifactChanges: [
+      { artifactLocation, replacements: [{ deletedRegion, insertedContent: { text } }] },
+    ],
+  };
+}
+
+/** One result of an analyser. */
+export interface Finding {
+  /** The id of the thread, if Trunkline wrote the file. */
+  readonly id?: string;
+  readonly file: string;
+  readonly line?: number;
+  readonly end?: number;
+  readonly comment: string;
+  readonly severity: Severity;
+  /** The analyser. */
+  readonly by: string;
+  /** The same for the same finding. */
+  readonly fingerprint: string;
+}
+
+export function isSarif(value: object): boolean {
+  return Array.isArray((value as { runs?: unknown }).runs);
+}
+
+/** The level of each rule, by its id. */
+type Levels = ReadonlyMap<string | undefined, string | undefined>;
+
+type Loose = { readonly [key: string]: Loose | undefined } & { readonly [index: number]: Loose };
+
+/** The results in a SARIF file that are about a file. */
+export function readSarif(value: object): Finding[] {
+  const { version = "2.1.0", runs } = value as { version?: unknown; runs: Loose[] };
+  if (!String(version).startsWith("2.1")) {
+    const what = `Cannot import SARIF ${String(version)}`;
+    throw new TrunklineError("config", `${what}: only 2.1.0 is supported.`);
+  }
+  return runs.flatMap((run) => {
+    const driver = run?.["tool"]?.["driver"];
+    const by = text(driver?.["name"]) ?? "SARIF";
+    const levels = new Map(
+      list(driver?.["rules"]).map((rule) => [
+        text(rule["id"]),
+        text(rule["defaultConfiguration"]?.["level"]),
+      ]),
+    );
+    return list(run?.["results"]).flatMap((result) => findingOf(result, levels, by) ?? []);
+  });
+}
+
+function findingOf(result: Loose, levels: Levels, by: string): Finding | undefined {
+  const physical = list(result["locations"])[0]?.["physicalLocation"];
+  const file = pathOf(text(physical?.["artifactLocation"]?.["uri"]));
+  const said = text(result["message"]?.["text"]) ?? text(result["message"]?.["markdown"]);
+  if (file === undefined || said === undefined || said.trim() === "") return undefined;
+  if (list(result["suppressions"]).length > 0) return undefined;
+  const rule = text(result["ruleId"]) ?? text(result["rule"]?.["id"]);
+  const line = lineOf(physical?.["region"]?.["startLine"]);
+  const end = lineOf(physical?.["region"]?.["endLine"]) ?? line;
+  const comment = rule === undefined || rule.startsWith("review/") ? said : `${said} (${rule})`;
+  const id = text(result["partialFingerprints"]?.[THREAD]);
+  const whole = [by, rule ?? "", file, line ?? "", said].join("|");
+  return {
+    ...(id !== undefined && THREAD_ID.test(id) ? { id } : {}),
+    file,
+    ...(line === undefined || end === undefined ? {} : { line, end: Math.max(line, end) }),
+    comment,
+    severity: severityOf(result, levels, rule),
+    by,
+    fingerprint: createHash("sha256").update(whole).digest("hex"),
+  };
+}
+
+function severityOf(result: Loose, levels: Levels, rule: string | undefined): Severity {
+  const level = text(result["level"]) ?? levels.get(rule);
+  const own = /^review\/(must|should|nit|question)$/.exec(rule ?? "")?.[1];
+  if (own !== undefined) return own as Severity;
+  if (level === "error") return "must";
+  return level === "note" || level === "none" ? "nit" : "should";
+}
+
+function pathOf(uri: string | undefined): string | undefined {
+  if (uri === undefined || uri === "") return undefined;
+  try {
+    return decodeURIComponent(uri.startsWith("file://") ? new URL(uri).pathname : uri);
+  } catch {
+    return uri;
+  }
+}
+
+function lineOf(value: unknown): number | undefined {
+  return Number.isSafeInteger(value) && (value as number) >= 1 ? (value as number) : undefined;
+}
+
+function text(value: unknown): string | undefined {
+  return typeof value === "string" ? value : undefined;
+}
+
+function list(value: unknown): Loose[] {
+  if (!Array.isArray(value)) return [];
+  return value.filter((each): each is Loose => typeof each === "object" && each !== null);
+}
+
+export async function exportReviews(
+  commands: ReviewCommands,
+  format: "json" | "sarif",
+): Promise<string> {
+  const { gitDir, root } = commands.here;
+  if (format === "json") return exportThreads(commands.reviews, { gitDir });
+  return toSarif(await commands.list({ gitDir }), root, VERSION);
+}
+
+export interface Imported {
+  readonly added: number;
+  /** Threads that existed already. */
+  readonly known: number;
+  /** New replies to those. */
+  readonly replies?: number;
+  /** Why some findings were not imported. */
+  readonly refused: readonly string[];
+  /** Comments of a pull request that are on no file. */
+  readonly general?: number;
+}
+
+/**
+ * Imports threads that another Trunkline exported, an analyser's SARIF, or what an API of GitHub or
+ * GitLab answered.
+ */
+export async function importReviews(commands: ReviewCommands, text: string): Promise<Imported> {
+  const value = parsed(text);
+  if (isTransfer(value)) {
+    const repository = await recognised(commands.reviews, commands.here);
+    const { threads, refused } = readTransfer(value, repository);
+    return outcomeOf(commands, await commands.reviews.addAll(threads), refused);
+  }
+  const remote = readRemote(value);
+  if (remote !== undefined) {
+    const source = isGitLabDiscussions(value) ? "gitlab" : "github";
+    return importRemote(commands, remote, source);
+  }
+  if (!isSarif(value)) {
+    const why =
+      "it is neither what `trunkline review export` writes, nor SARIF, nor review comments of " +
+      "GitHub or discussions of GitLab";
+    throw new TrunklineError("config", `Cannot import the file: ${why}.`);
+  }
+  const { reviews, here, folder } = commands;
+  const maker = new ThreadMaker(reviews, here, folder);
+  const threads: NewThread[] = [];
+  const refused: string[] = [];
+  for (const finding of readSarif(value)) {
+    try {
+      threads.push(await maker.make({ ...finding, source: "sarif" }));
+    } catch (error) {
+      if (!(error instanceof TrunklineError)) throw error;
+      refused.push(error.message);
+    }
+  }
+  return outcomeOf(commands, await reviews.addAll(threads), refused);
+}
+
+/** What the API of a forge answered; undefined if it is something else. */
+function readRemote(value: object): RemoteThreads | undefined {
+  if (isGitHubComments(value)) return readGitHubComments(value);
+  if (isGitLabDiscussions(value)) return readGitLabDiscussions(value);
+  const nodes = reviewThreadsIn(value);
+  return nodes === undefined ? undefined : readGitHubThreads(nodes);
+}
+
+interface Added {
+  readonly id: string;
+  readonly isNew: boolean;
+}
+
+/** A thread is in one repository: that of another clone on this machine is not imported a second time. */
+async function outcomeOf(
+  { reviews, here }: ReviewCommands,
+  all: readonly Added[],
+  refused: readonly string[],
+): Promise<Imported> {
+  const old = await Promise.all(all.filter(({ isNew }) => !isNew).map(({ id }) => reviews.get(id)));
+  const elsewhere = old.filter(({ repository }) => repository.gitDir !== here.gitDir);
+  const why = elsewhere.map(
+    ({ id, repository }) => `Thread ${id} is in ${repository.root} already.`,
+  );
+  return {
+    added: all.length - old.length,
+    known: old.length - elsewhere.length,
+    refused: [...refused, ...why],
+  };
+}
+
+function parsed(text: string): object {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === "object" && value !== null) return value;
+  } catch (error) {
+    const why = `it is not JSON (${visibleLine((error as Error).message)})`;
+    throw new TrunklineError("config", `Cannot import the file: ${why}.`, { cause: error });
+  }
+  throw new TrunklineError("config", "Cannot import the file: it is not a JSON object.");
 }

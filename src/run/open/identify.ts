@@ -4,7 +4,7 @@ import { authorOf, hostFit, type Identity } from "../../identity/identity.ts";
 import { hostText } from "../../base/address.ts";
 import { webHost } from "../../forge/forge.ts";
 import { parseRemoteUrl } from "../../base/remote-url.ts";
-import { matchIdentity } from "../../identity/detect/match.ts";
+import { matchIdentity } from "../../identity/detect/detect.ts";
 import { type Author, NOBODY } from "../../git/git.ts";
 import type { AppContext } from "../../config/app-context.ts";
 import { currentIdentities } from "../../identity/open/open-identities.ts";

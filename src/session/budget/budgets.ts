@@ -1,8 +1,7 @@
 import { type Amount, type Amounts, type Budget, NOTHING_USED } from "../../base/limit/budget.ts";
 import type { Log } from "../../base/log.ts";
 import { OWNER, type Principal } from "../../base/principal.ts";
-import type { Allowance } from "./turn-budget.ts";
-import { TurnMeter } from "./turn-meter.ts";
+import { type Allowance, TurnMeter } from "./turn-meter.ts";
 
 /** What one turn has used. */
 export interface TurnUsage extends Amounts {

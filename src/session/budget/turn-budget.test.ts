@@ -9,7 +9,7 @@ import {
   spentBy,
   stopReasonFor,
   warningsFor,
-} from "./turn-budget.ts";
+} from "./turn-meter.ts";
 
 const RESETS = "2026-03-02T00:00:00.000Z";
 

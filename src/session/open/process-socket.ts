@@ -1,15 +1,14 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { once } from "node:events";
-import { rmSync } from "node:fs";
+import { closeSync, openSync, rmSync } from "node:fs";
 import { chmod, mkdir, rename } from "node:fs/promises";
 import { connect, createServer, type Server, type Socket } from "node:net";
-import { dirname } from "node:path";
+import { basename, dirname } from "node:path";
 
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { peerUid } from "../../base/process/peer-uid.ts";
 import { OwnerToken } from "../../store/access/access-token.ts";
-import { SocketName } from "../../store/socket-name.ts";
 import type { ChannelLimits } from "../../wire/channel.ts";
 import {
   greet,
@@ -196,4 +195,30 @@ async function mustBeOwn(socket: Socket): Promise<void> {
   if (uid === undefined || uid === 0 || uid === process.getuid?.()) return;
   const who = uid === -1 ? "the connection is over" : `it belongs to user ${uid}`;
   throw new TrunklineError("untrusted", `The process at the other end is not ours: ${who}.`);
+}
+
+/** The most bytes of a Unix socket's path. Systems allow 104 or 108, with a zero at the end. */
+const LONGEST_NAME = 103;
+
+/**
+ * A path for a socket that the system accepts. A path that is too long is shortened through an open
+ * descriptor of its folder, which works on Linux only.
+ */
+export class SocketName implements Disposable {
+  readonly path: string;
+  #folder: number | undefined;
+
+  constructor(path: string) {
+    if (Buffer.byteLength(path) <= LONGEST_NAME || process.platform !== "linux") {
+      this.path = path;
+      return;
+    }
+    this.#folder = openSync(dirname(path), "r");
+    this.path = `/proc/self/fd/${this.#folder}/${basename(path)}`;
+  }
+
+  [Symbol.dispose](): void {
+    if (this.#folder !== undefined) closeSync(this.#folder);
+    this.#folder = undefined;
+  }
 }

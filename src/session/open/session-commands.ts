@@ -10,12 +10,11 @@ import type { SessionEvent } from "../event.ts";
 import { subjectOf } from "../permission/permission.ts";
 import { workplaceOf } from "../workplace.ts";
 import { AuditLog } from "../../store/audit/audit-log.ts";
-import { SessionLog } from "../../store/session/session-log.ts";
-import type { SessionRecord } from "../../store/session/session-record.ts";
+import { SessionLog, type SessionRecord } from "../../store/session/session-log.ts";
 import { SessionRules } from "../../store/session/session-rules.ts";
 import { SessionUsage } from "../../store/session/session-usage.ts";
 import { type Landed, type LandOptions, landWorktree } from "../../worktree/land.ts";
-import { type WorktreeState, stateOf } from "../../worktree/branches.ts";
+import { stateOf, type WorktreeState } from "../../worktree/branches.ts";
 import type { SessionWorktrees } from "./session-worktrees.ts";
 
 /** One event of a session, as a person or a program reads it. */

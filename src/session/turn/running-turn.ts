@@ -1,8 +1,7 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { OWNER, type Principal } from "../../base/principal.ts";
 import type { Span } from "../../base/trace.ts";
-import { type Spent, stopReasonFor } from "../budget/turn-budget.ts";
-import type { TurnMeter } from "../budget/turn-meter.ts";
+import { type Spent, stopReasonFor, type TurnMeter } from "../budget/turn-meter.ts";
 import type {
   ContentBlock,
   Meta,

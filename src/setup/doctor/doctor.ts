@@ -30,8 +30,8 @@ import {
   checkModels,
   checkNotifications,
   checkServers,
+  checkSetups,
 } from "./settings-checks.ts";
-import { checkSetups } from "./setup-checks.ts";
 import {
   canBeUsed,
   checkDataFolder,

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { SampleHome } from "../../../test/samples/sample-home.ts";
-import { checkSetups } from "./setup-checks.ts";
+import { checkSetups } from "./settings-checks.ts";
 
 describe("checkSetups()", () => {
   it("says nothing where no program is set up", async () => {

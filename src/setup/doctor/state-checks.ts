@@ -29,7 +29,7 @@ import { Devices } from "../../store/access/devices.ts";
 import { leftGateways, runningGateways } from "../../store/access/running-gateways.ts";
 import { ApprovalsFile } from "../../store/approval/approvals-file.ts";
 import { AUDIT_FILE } from "../../store/audit/audit-names.ts";
-import { repairAudit } from "../../store/audit/repair-audit.ts";
+import { repairAudit } from "../../store/audit/verify-audit.ts";
 import { checkDatabases } from "../../store/check-databases.ts";
 import { DOCUMENT_MIGRATIONS } from "../../store/documents.ts";
 import { Holder, HOLDERS } from "../../store/holder.ts";
@@ -43,10 +43,10 @@ import {
   type Allowance,
   byCommand,
   byFix,
+  type CheckResult,
   fail,
   type Fix,
   FIX_COMMAND,
-  type CheckResult,
   ok,
   warn,
 } from "./check.ts";

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import { addToCopy, auditedNodes, copiesOf } from "./audit-copies.ts";
+import { addToCopy, auditedNodes, copiesOf } from "./whole-audit.ts";
 
 const FILE = "20261116T120000000Z-0123abcd";
 const LINES = Array.from({ length: 9 }, (_, n) => `{"line":${n}}\n`);

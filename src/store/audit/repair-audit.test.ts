@@ -7,8 +7,7 @@ import { SampleFolder } from "../../../test/samples/sample-folder.ts";
 import { AuditLog } from "./audit-log.ts";
 import { AUDIT_FILE } from "./audit-names.ts";
 import { auditBackwards } from "./audit-reader.ts";
-import { repairAudit } from "./repair-audit.ts";
-import { verifyAudit } from "./verify-audit.ts";
+import { repairAudit, verifyAudit } from "./verify-audit.ts";
 
 function record(data: string, ...numbers: readonly number[]): void {
   using log = new AuditLog(data);

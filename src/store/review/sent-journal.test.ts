@@ -5,7 +5,7 @@ import { describe, it } from "node:test";
 
 import { DiskFaults } from "../../../test/support/disk-faults.ts";
 import { SampleFolder } from "../../../test/samples/sample-folder.ts";
-import { SentJournal } from "./sent-journal.ts";
+import { SentJournal } from "./reviews.ts";
 
 const journalOf = (folder: SampleFolder, id: string): SentJournal =>
   new SentJournal(folder.path, { id });

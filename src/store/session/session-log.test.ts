@@ -8,8 +8,7 @@ import { DiskFaults } from "../../../test/support/disk-faults.ts";
 import { HoldingProcess } from "../../../test/support/holding-process.ts";
 import { SampleFolder } from "../../../test/samples/sample-folder.ts";
 import { until } from "../../../test/support/until.ts";
-import { SessionLog } from "./session-log.ts";
-import type { HeldSession } from "./session-record.ts";
+import { type HeldSession, SessionLog } from "./session-log.ts";
 
 const NEW = { id: "s1", cwd: "/a", agent: "x", notes: { a: 1 } };
 

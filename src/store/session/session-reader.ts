@@ -4,8 +4,7 @@ import { join } from "node:path";
 
 import { Database, type Row } from "../database.ts";
 import { Holder, HOLDERS } from "../holder.ts";
-import { SESSION_MIGRATIONS } from "./session-log.ts";
-import { fieldsOf, type SessionFields } from "./session-record.ts";
+import { fieldsOf, SESSION_MIGRATIONS, type SessionFields } from "./session-log.ts";
 import { type LoggedEvent, PAGE_SIZE, readPages, readPagesBefore } from "./session-pages.ts";
 
 /** A session as readers see it, without its events. */

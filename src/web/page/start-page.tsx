@@ -1,15 +1,31 @@
 import type { JSX } from "preact";
+import { signal } from "@preact/signals";
 
-import type { OverviewStep } from "../../server/dashboard/api.ts";
+import type {
+  AddedAgent,
+  DeliveryRow,
+  OfferedAgent,
+  OfferedAgents,
+  OverviewStep,
+} from "../../server/dashboard/api.ts";
 import { linkTo } from "../client/router.ts";
 import { hasScope, overview, sessions } from "../client/state.ts";
 import { plural } from "../text/format.ts";
 import { NewSessionButton } from "../start/start-dialog.tsx";
-import { Deliveries } from "../view/deliveries.tsx";
-import { OfferedAgentList } from "../view/offered-agents.tsx";
-import { Ago, Badge, Command, PageHead } from "../view/parts.tsx";
-import { PushSwitch } from "../view/push-switch.tsx";
+import {
+  act,
+  Ago,
+  Badge,
+  Button,
+  Command,
+  PageHead,
+  type Tone,
+  useLoaded,
+} from "../view/parts.tsx";
 import { StateBadge } from "../view/session-facts.tsx";
+import { pushBrowser, pushState, switchPushOff, switchPushOn } from "../client/push.ts";
+import { get, post } from "../client/request.ts";
+import { type Column, DataTable } from "../view/data-table.tsx";
 
 const STEPS: Readonly<
   Record<OverviewStep["id"], { readonly title: string; readonly why: string }>
@@ -140,5 +156,129 @@ function Commands({ step }: { readonly step: OverviewStep }): JSX.Element {
         </li>
       ))}
     </ul>
+  );
+}
+
+/** Switches push messages to this browser on and off. */
+function PushSwitch(): JSX.Element {
+  const browser = pushBrowser();
+  const [state, , reload] = useLoaded(() => pushState(browser), []);
+  const isOn = state === "on";
+  return (
+    <section aria-label="Notifications">
+      <h2>Notifications in this browser {isOn ? <Badge tone="good">on</Badge> : null}</h2>
+      {browser === undefined ? (
+        <p>This browser has no push messages here. They need a page with https.</p>
+      ) : (
+        <>
+          <p>When an agent needs you, this device shows it, with buttons that answer.</p>
+          <Button
+            onClick={() =>
+              act(async () => {
+                await (isOn ? switchPushOff(browser) : switchPushOn(browser));
+                reload();
+              })
+            }
+          >
+            {isOn ? "Switch off" : "Switch on"}
+          </Button>
+        </>
+      )}
+    </section>
+  );
+}
+
+/** What was done last, since the agent is not offered any more then. */
+const done = signal("");
+
+/** Agents that are installed, where new sessions would have no language model. */
+function OfferedAgentList(): JSX.Element | null {
+  const [found, , reload] = useLoaded(() => get<OfferedAgents>("/agents"), []);
+  const agents = found?.agents ?? [];
+  if (agents.length === 0 && done.value === "") return null;
+  const add = async ({ name, runs }: OfferedAgent): Promise<void> => {
+    const { file, notes } = await post<AddedAgent>("/agents/add", { name, runs });
+    const next = "New sessions begin with it, those of this server once it is started again.";
+    done.value = [`${name} was added to ${file}. ${next}`, ...notes].join(" ");
+    reload();
+  };
+  return (
+    <section aria-label="Agents on this machine">
+      <h2>Agents on this machine</h2>
+      {agents.length === 0 ? null : (
+        <p>No language model is set up. One of these can work in your sessions instead:</p>
+      )}
+      <ul class="command-list">
+        {agents.map((agent) => (
+          <li key={agent.name}>
+            <span class="note">
+              {agent.name} is installed ({agent.path}). It runs:
+            </span>
+            {found?.mayAdd === true ? (
+              <div class="command">
+                <code>{agent.runs}</code>
+                <Button onClick={() => act(() => add(agent))}>Add {agent.name}</Button>
+              </div>
+            ) : (
+              <>
+                <code>{agent.runs}</code>
+                <Command run={agent.command} />
+              </>
+            )}
+          </li>
+        ))}
+      </ul>
+      <p role="status">{done.value}</p>
+    </section>
+  );
+}
+
+const TONES: Readonly<Record<DeliveryRow["state"], Tone>> = {
+  pending: "wait",
+  delivered: "good",
+  failed: "bad",
+  withdrawn: "plain",
+};
+
+const COLUMNS: readonly Column<DeliveryRow>[] = [
+  {
+    name: "Reason",
+    isLead: true,
+    width: "minmax(7rem, 1fr)",
+    cell: ({ reason, session }) =>
+      session === undefined ? reason : <a href={linkTo("sessions", session)}>{reason}</a>,
+  },
+  { name: "Receiver", width: "minmax(8rem, 2fr)", cell: ({ receiver }) => receiver },
+  {
+    name: "State",
+    width: "minmax(8rem, 2fr)",
+    cell: ({ state, result }) => (
+      <>
+        <Badge tone={TONES[state]}>{state}</Badge>
+        <span class="sub">{result ?? ""}</span>
+      </>
+    ),
+  },
+  { name: "Attempts", width: "5rem", isNumber: true, cell: ({ attempts }) => attempts },
+  { name: "Sent", width: "5rem", cell: ({ time }) => <Ago at={time} /> },
+];
+
+/** The last notifications and what became of them; nothing before the first. */
+function Deliveries(): JSX.Element | null {
+  const [found] = useLoaded(
+    () => get<{ deliveries: readonly DeliveryRow[] }>("/notifications"),
+    [],
+  );
+  if (found === undefined || found.deliveries.length === 0) return null;
+  return (
+    <section aria-label="Last notifications">
+      <h2>Last notifications</h2>
+      <DataTable
+        label="Last notifications"
+        rows={found.deliveries}
+        columns={COLUMNS}
+        keyOf={({ id }) => id}
+      />
+    </section>
   );
 }

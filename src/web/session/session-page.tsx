@@ -1,19 +1,30 @@
-import type { JSX } from "preact";
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { Component, type JSX } from "preact";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
-import type { PlanEntry, SessionRow } from "../../server/dashboard/session-api.ts";
+import type {
+  Ask,
+  PlanEntry,
+  SessionRow,
+  UndoneTurn,
+  UndoPreview,
+} from "../../server/dashboard/session-api.ts";
 import { addShortcuts } from "../client/keyboard.ts";
 import { go, linkTo, route } from "../client/router.ts";
 import { mayDo, sessions } from "../client/state.ts";
-import { Button, Empty } from "../view/parts.tsx";
+import { act, Ago, Button, Empty, problem, Unloaded, useDraft, useLoaded } from "../view/parts.tsx";
 import { SessionFacts, StateBadge } from "../view/session-facts.tsx";
-import { Asks } from "./ask-card.tsx";
 import { ChangesView } from "./changes-view.tsx";
-import { ConversationView } from "./conversation-view.tsx";
-import { OpenSession } from "./open-session.ts";
-import { PromptBox } from "./prompt-box.tsx";
+import { OpenSession, type SettingChoice, settingChoices } from "./open-session.ts";
 import { TrafficView } from "./traffic-view.tsx";
-import { UndoDialog } from "./undo-dialog.tsx";
+import { get } from "../client/request.ts";
+import { MarkdownView } from "../view/markdown-view.tsx";
+import { type Entry, titleOf } from "./conversation.ts";
+import { QuestionForm } from "./question-form.tsx";
+import { ToolCallView, ToolContent } from "./tool-call.tsx";
+import { PromptField } from "./prompt-field.tsx";
+import type { NamedImage } from "./prompt-images.ts";
+import { SettingFields } from "./setting-fields.tsx";
+import { VirtualList } from "../list/virtual-list.tsx";
 
 const TABS = [
   { id: undefined, name: "Conversation", keys: "1" },
@@ -169,4 +180,320 @@ function Plan({ session }: { readonly session: OpenSession }): JSX.Element | nul
       </ol>
     </details>
   );
+}
+
+/** Says which files are restored before that is done. */
+function UndoDialog(props: {
+  readonly session: OpenSession;
+  readonly onDone: () => void;
+}): JSX.Element {
+  const { session, onDone } = props;
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => dialog.current?.showModal(), []);
+  const [found, failed] = useLoaded(() => get<UndoPreview>(`${session.path}/undo`), [session]);
+  const choice = (what: "undo" | "redo", name: string, turn: UndoneTurn): JSX.Element => (
+    <>
+      <p>{what === "undo" ? "The last turn changed:" : "The last undo restored:"}</p>
+      <ul class="mono">
+        {turn.files.map((path) => (
+          <li key={path}>{path}</li>
+        ))}
+      </ul>
+      {turn.commands.length === 0 ? null : (
+        <p class="note">Other effects of its commands stay: {turn.commands.join("; ")}</p>
+      )}
+      <Button
+        class={what === "undo" ? "danger" : ""}
+        onClick={() => act(() => session.undo(what).finally(onDone))}
+      >
+        {name}
+      </Button>
+    </>
+  );
+  return (
+    <dialog ref={dialog} class="help" aria-label="Undo" onClose={onDone}>
+      {found === undefined ? <Unloaded what="What can be undone" failed={failed} /> : null}
+      {found?.undo && choice("undo", "Restore these files", found.undo)}
+      {found?.redo && choice("redo", "Redo", found.redo)}
+      {found !== undefined && !found.undo && !found.redo ? (
+        <p>There is nothing to undo.</p>
+      ) : null}{" "}
+      <Button class="quiet" onClick={onDone}>
+        Cancel
+      </Button>
+    </dialog>
+  );
+}
+
+type Option = NonNullable<Ask["options"]>[number];
+
+/** The open questions to the person. The keys y and n answer the first permission request. */
+function Asks(props: {
+  readonly session: OpenSession;
+  /** Leaves out the content of tool calls: another tab than the conversation is shown. */
+  readonly isShort: boolean;
+}): JSX.Element | null {
+  const { session, isShort } = props;
+  const asks = session.asks.value;
+  const canAnswer = mayDo("sessions");
+  const first = canAnswer ? asks.find(({ kind }) => kind === "permission") : undefined;
+  useEffect(() => {
+    if (first === undefined) return undefined;
+    const choose = (kinds: readonly string[]) => (): boolean => {
+      const option = first.options?.find(({ kind }) => kinds.includes(kind));
+      if (option === undefined) return false;
+      act(() => session.answer(first, { optionId: option.optionId }));
+      return true;
+    };
+    return addShortcuts([
+      { keys: "y", says: "Allow once", run: choose(["allow_once"]) },
+      { keys: "n", says: "Refuse", run: choose(["reject_once"]) },
+    ]);
+  }, [first]);
+  if (asks.length === 0) return null;
+  return (
+    <section class="asks" aria-label="Waiting for you" aria-live="polite">
+      {asks.map((ask) => (
+        <AskCard
+          key={ask.id}
+          ask={ask}
+          session={session}
+          hasKeys={ask === first}
+          isShort={isShort}
+          canAnswer={canAnswer}
+        />
+      ))}
+    </section>
+  );
+}
+
+function AskCard(props: {
+  readonly ask: Ask;
+  readonly session: OpenSession;
+  readonly hasKeys: boolean;
+  readonly isShort: boolean;
+  readonly canAnswer: boolean;
+}): JSX.Element {
+  const { ask, session, hasKeys, isShort, canAnswer } = props;
+  if (ask.kind === "question") {
+    const message = ask.question?.["message"];
+    return (
+      <div class="ask-card">
+        <div class="ask-head">
+          <strong>Question</strong>
+          <Ago at={ask.at} />
+        </div>
+        <MarkdownView text={typeof message === "string" ? message : "The agent asks:"} />
+        {canAnswer ? (
+          <QuestionForm
+            question={ask.question ?? {}}
+            onAnswer={(result) => act(() => session.answer(ask, { result }))}
+          />
+        ) : null}
+      </div>
+    );
+  }
+  return (
+    <div class="ask-card">
+      <div class="ask-head">
+        <strong>Permission</strong>
+        <code>{titleOf(ask.toolCall ?? {}) ?? "a tool call"}</code>
+        <Ago at={ask.at} />
+      </div>
+      {isShort ? null : <ToolContent call={ask.toolCall ?? {}} />}
+      <div class="buttons">
+        {(canAnswer ? (ask.options ?? []) : []).map((option) => (
+          <button
+            key={option.optionId}
+            type="button"
+            class={classOf(option)}
+            onClick={() => act(() => session.answer(ask, { optionId: option.optionId }))}
+          >
+            {option.name}
+            {hasKeys ? <Key option={option} /> : null}
+          </button>
+        ))}
+      </div>
+    </div>
+  );
+}
+
+function classOf({ kind }: Option): string {
+  if (kind === "allow_once") return "primary";
+  return kind.startsWith("reject") ? "danger" : "";
+}
+
+function Key({ option: { kind } }: { readonly option: Option }): JSX.Element | null {
+  const key = { allow_once: "y", reject_once: "n" }[kind];
+  return key === undefined ? null : <kbd aria-hidden="true">{key}</kbd>;
+}
+
+/** What the agent is told to do with a turn that was interrupted. */
+const GO_ON = "Go on where you were interrupted.";
+
+/** The field for prompts. During a turn, a prompt joins the turn or waits for its end. */
+function PromptBox(props: {
+  session: OpenSession;
+  row: SessionRow | undefined;
+}): JSX.Element | null {
+  const { session, row } = props;
+  const [text, setText] = useDraft(`prompt/${session.id}`);
+  const [images, setImages] = useState<readonly NamedImage[]>([]);
+  const [whileRunning, setWhileRunning] = useState<"steer" | "queue">("queue");
+  const field = useRef<HTMLTextAreaElement>(null);
+  if (!mayDo("sessions")) return null;
+  const isRunning = row !== undefined && row.state !== "idle";
+  const send = (): void => {
+    if (text.trim() === "") return;
+    act(async () => {
+      await session.prompt({ text, images, whileRunning });
+      setText("");
+      setImages([]);
+    });
+  };
+  const choose = ({ kind, id }: SettingChoice, value: string | boolean): void => {
+    const isOption = kind === "option";
+    act(() => (isOption ? session.choose(kind, id, value) : session.choose(kind, String(value))));
+  };
+  return (
+    <form
+      class="prompt-box"
+      aria-label="Prompt"
+      onSubmit={(event) => {
+        event.preventDefault();
+        send();
+      }}
+    >
+      <PromptField
+        field={field}
+        text={text}
+        placeholder={isRunning ? "Say something to the running turn" : "Prompt the agent"}
+        onText={setText}
+        onSend={send}
+        onProblem={(says) => {
+          problem.value = says;
+        }}
+        folder={row?.isRun === true ? undefined : row?.cwd}
+        commands={session.shown.value.conversation.commands ?? session.detail.value?.commands ?? []}
+        images={images}
+        onImages={setImages}
+      />
+      <div class="prompt-bar">
+        <SettingFields
+          choices={settingChoices(session.detail.value?.settings ?? {})}
+          choose={choose}
+        />
+        <span class="space" />
+        {isRunning ? (
+          <>
+            <select
+              aria-label="While a turn runs"
+              value={whileRunning}
+              onChange={(event) => setWhileRunning(event.currentTarget.value as "steer" | "queue")}
+            >
+              <option value="queue">after this turn</option>
+              <option value="steer">join this turn</option>
+            </select>
+            <Button class="danger" onClick={() => act(() => session.cancel())}>
+              Stop
+            </Button>
+          </>
+        ) : row?.ended === "interrupted" ? (
+          <Button
+            title="The last turn was interrupted"
+            onClick={() =>
+              act(() => session.prompt({ text: GO_ON, images: [], whileRunning: "queue" }))
+            }
+          >
+            Go on
+          </Button>
+        ) : null}
+        <button type="submit" class="primary" disabled={text.trim() === ""}>
+          Send
+        </button>
+      </div>
+    </form>
+  );
+}
+
+function ConversationView({ session }: { readonly session: OpenSession }): JSX.Element {
+  const { entries } = session.shown.value.conversation;
+  if (entries.length === 0) {
+    return <Empty title="Nothing was said yet">Write the first prompt below.</Empty>;
+  }
+  return (
+    <VirtualList
+      kind="feed"
+      class="conversation"
+      label="Conversation"
+      count={entries.length}
+      estimate={72}
+      followsEnd
+      keyOf={(index) => entries[index]?.seq ?? index}
+      render={(index) => <EntryView entry={entries[index] as Entry} />}
+      onNearStart={() => {
+        session.loadEarlier().catch((error: unknown) => reportError(error));
+      }}
+    />
+  );
+}
+
+/** Entries are immutable: a change makes a new object. */
+class EntryView extends Component<{ readonly entry: Entry }> {
+  override shouldComponentUpdate({ entry }: { readonly entry: Entry }): boolean {
+    return entry !== this.props.entry;
+  }
+
+  override render({ entry }: { readonly entry: Entry }): JSX.Element {
+    switch (entry.kind) {
+      case "prompt":
+        return (
+          <div class="entry prompt">
+            <div class="who">
+              <strong>{entry.by === undefined || entry.by === "" ? "You" : entry.by}</strong>
+              <Ago at={entry.at} />
+            </div>
+            <div class="said">{entry.text}</div>
+          </div>
+        );
+      case "message":
+        return (
+          <div class="entry message">
+            <MarkdownView text={entry.text} />
+          </div>
+        );
+      case "thought":
+        return (
+          <details class="entry thought">
+            <summary>Thought</summary>
+            <MarkdownView text={entry.text} />
+          </details>
+        );
+      case "tool":
+        return (
+          <div class="entry">
+            <ToolCallView entry={entry} />
+          </div>
+        );
+      case "permission":
+        return (
+          <div class="entry permission">
+            <span class={`mark ${entry.answer === undefined ? "wait" : ""}`} aria-hidden="true" />
+            {permissionText(entry)}
+          </div>
+        );
+      case "note":
+        return <div class={`entry note ${entry.level}`}>{entry.text}</div>;
+    }
+  }
+}
+
+function permissionText({ title, answer, by }: Extract<Entry, { kind: "permission" }>): string {
+  const what = title ?? "a tool call";
+  if (answer === undefined) return `Permission asked: ${what}`;
+  const who = by === undefined || by === "" ? "" : ` by ${by}`;
+  if (answer.startsWith("allow")) {
+    return `Allowed${answer === "allow_always" ? " always" : ""}${who}: ${what}`;
+  }
+  return `${answer === "cancelled" ? "Not answered" : `Refused${who}`}: ${what}`;
 }

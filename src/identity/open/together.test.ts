@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-
-import { Together } from "./together.ts";
+import { Together } from "./open-identities.ts";
 
 describe("Together", () => {
   it("answers those who ask while work runs with the next work, once for all", async () => {
