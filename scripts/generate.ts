@@ -23,7 +23,7 @@ async function* generate(): AsyncGenerator<Outputs> {
   const { BLOCKS } = await import("./schema/doc-tables.ts");
   yield await fillDocuments(ROOT, BLOCKS);
   const [{ renderReference }, { PROGRAM }] = await Promise.all([
-    import("../src/cli/help/help.ts"),
+    import("./schema/command-reference.ts"),
     import("../src/cli/commands.ts"),
   ]);
   yield new Map([["docs/CLI.md", renderReference(PROGRAM)]]);

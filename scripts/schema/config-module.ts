@@ -1,5 +1,6 @@
 import type { Setting } from "../../src/base/capability/settings.ts";
-import { pathKeys, settingOf } from "../../src/config/schema/keys.ts";
+import { settingOf } from "../../src/config/schema/keys.ts";
+import { pathKeys } from "./config-keys.ts";
 import { schemas } from "../../src/config/schema/schema.ts";
 import { keyText } from "./code-text.ts";
 import { docComment, typeText } from "./emit-type.ts";

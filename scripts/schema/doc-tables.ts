@@ -1,7 +1,7 @@
 import { type LimitEntry, LIMIT_TABLE } from "../../src/base/limit/limit-table.ts";
 import { DEFAULT_LIMITS, MESSAGE_LIMITS, type MessageLimits } from "../../src/base/limit/limits.ts";
-import { configKeys } from "../../src/config/schema/keys.ts";
 import { ALL_CODES } from "../../src/rpc/codes.ts";
+import { configKeys } from "./config-keys.ts";
 import { type Block, table } from "./doc-blocks.ts";
 import type { FixedLimit } from "./fixed-limit.ts";
 import { FIXED_LIMITS } from "./fixed-limits.ts";

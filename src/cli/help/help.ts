@@ -1,7 +1,6 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { PROGRAM } from "../commands.ts";
 import {
-  allPaths,
   type Argument,
   callOf,
   childOf,
@@ -98,81 +97,27 @@ function globalsOf({ options = {} }: Command): Options {
 }
 
 /** How a command is called: `trunkline completion SHELL [OPTIONS]`. */
-function usageOf(path: Path): string {
+export function usageOf(path: Path): string {
   const { args = [], commands, load } = last(path);
   const words = [callOf(path), ...args.map(argumentLabel)];
   if (commands !== undefined) words.push(load === undefined ? "COMMAND" : "[COMMAND]");
   return [...words, "[OPTIONS]"].join(" ");
 }
 
-function argumentLabel({ name, optional, variadic }: Argument): string {
+export function argumentLabel({ name, optional, variadic }: Argument): string {
   const label = variadic ? `${name}…` : name;
   return optional ? `[${label}]` : label;
 }
 
 /** How an option is written: `--port PORT`. */
-function optionLabel(name: string, { type, value = "VALUE" }: OptionSpec): string {
+export function optionLabel(name: string, { type, value = "VALUE" }: OptionSpec): string {
   return type === "boolean" ? `--${name}` : `--${name} ${value}`;
 }
 
 /** The description of an option or argument, with its choices and its default. */
-function describe(spec: OptionSpec | Argument): string {
+export function describe(spec: OptionSpec | Argument): string {
   const notes: string[] = [];
   if (spec.choices !== undefined) notes.push(`one of: ${spec.choices.join(", ")}`);
   if ("default" in spec) notes.push(`default: ${[spec.default].flat().join(", ")}`);
   return notes.length === 0 ? spec.describe : `${spec.describe} (${notes.join("; ")})`;
-}
-
-const INTRODUCTION = `# The command line
-
-This page is written from the table of commands by \`npm run generate\`.
-\`trunkline help COMMAND\` says the same in a terminal.
-
-Exit codes: 0 success, 1 the thing failed, 2 wrong usage.
-`;
-
-/** docs/CLI.md: everything the table says, as Markdown. */
-export function renderReference(program: Command): string {
-  const paths = allPaths([program]);
-  const contents = paths.slice(1).map((path) => contentsLine(path));
-  return [
-    INTRODUCTION,
-    contents.join("\n") + "\n",
-    ...paths.map(renderCommand),
-    "## Global options\n",
-    "Every command understands these.\n",
-    optionTable(GLOBAL_OPTIONS),
-  ].join("\n");
-}
-
-function renderCommand(path: Path): string {
-  const { summary, description, args = [], options = {}, examples } = last(path);
-  const parts = [`## ${callOf(path)}\n`, `${summary}.\n`, "```sh", usageOf(path), "```\n"];
-  if (description !== undefined) parts.push(`${description}\n`);
-  if (args.length > 0) {
-    const rows = args.map((arg) => row(`\`${argumentLabel(arg)}\``, describe(arg)));
-    parts.push(row("argument", "meaning"), "|---|---|", ...rows, "");
-  }
-  if (Object.keys(options).length > 0) parts.push(optionTable(options));
-  const lines = Object.entries(examples).map(([line, does]) => `# ${does}\n${line}`);
-  parts.push("```sh", lines.join("\n\n"), "```\n");
-  return parts.join("\n");
-}
-
-function contentsLine(path: Path): string {
-  const indent = "  ".repeat(path.length - 2);
-  const call = callOf(path);
-  return `${indent}- [\`${call}\`](#${call.replaceAll(" ", "-")}): ${last(path).summary}`;
-}
-
-function optionTable(options: Options): string {
-  const rows = Object.entries(options).map(([name, spec]) => {
-    const short = spec.short === undefined ? "" : `\`-${spec.short}\`, `;
-    return row(`${short}\`${optionLabel(name, spec)}\``, describe(spec));
-  });
-  return [row("option", "meaning"), "|---|---|", ...rows, ""].join("\n");
-}
-
-function row(label: string, text: string): string {
-  return `| ${[label, text].map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
 }

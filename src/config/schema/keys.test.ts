@@ -3,7 +3,8 @@ import { describe, it } from "node:test";
 import assert from "node:assert/strict";
 
 import { parseFile } from "../file/parse-file.ts";
-import { configKeys, projectAccess } from "./keys.ts";
+import { configKeys } from "../../../scripts/schema/config-keys.ts";
+import { projectAccess } from "./keys.ts";
 import { checkConfigFile } from "./schema.gen.ts";
 
 describe("the schema", () => {

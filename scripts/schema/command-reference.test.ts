@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { renderReference } from "./help.ts";
-import { sampleProgram } from "../../../test/samples/sample-program.ts";
+import { renderReference } from "./command-reference.ts";
+import { sampleProgram } from "../../test/samples/sample-program.ts";
 
 const REFERENCE = renderReference(sampleProgram());
 
