@@ -374,17 +374,17 @@ describe("a hook of the gateway", () => {
   });
 
   it("over HTTP that hangs, floods or answers something else is a failure", async () => {
-    const answers: [(response: ServerResponse) => void, RegExp][] = [
-      [() => {}, /did not answer within 0\.3 s/],
-      [(response) => void response.write("{"), /did not answer within 0\.3 s/],
+    const answers: [(response: ServerResponse) => void, RegExp, timeout?: number][] = [
+      [() => {}, /did not answer within 0\.3 s/, 0.3],
+      [(response) => void response.write("{"), /did not answer within 0\.3 s/, 0.3],
       [(response) => response.end("<html>Log in</html>"), /it wrote no valid JSON/],
       [(response) => response.end("[]"), /it wrote JSON that is no object/],
       [(response) => response.writeHead(500).end(), /it answered with status 500/],
       [(response) => response.end(" ".repeat(2 * 1024 * 1024)), /it answered too much/],
     ];
-    for (const [answer, why] of answers) {
+    for (const [answer, why, timeout = 600] of answers) {
       await using server = await listen((_, response) => answer(response));
-      const entry = { type: "http", url: server.url, allowPrivate: true, timeout: 0.3 };
+      const entry = { type: "http", url: server.url, allowPrivate: true, timeout };
       await using rig = new Rig({ PreToolUse: [entry] });
       assert.match(await rig.call(), why);
       assert.deepEqual(rig.calls, []);
