@@ -20,6 +20,7 @@ const PARTS = {
   identity: ["base", "tool", "git", "store", "config/schema/schema.gen.ts"],
   review: ["base", "tool", "git", "store"],
   agent: ["base", "wire", "rpc", "tool", "session", "protocol/acp", "git", "store", "hooks"],
+  authorship: ["base", "tool", "session", "git", "store", "review/anchor"],
   upstream: ["base", "wire", "rpc", "tool", "protocol/mcp"],
   plugin: ["base", "wire", "rpc", "tool", "protocol/bus", "store", "config/schema/schema.gen.ts"],
   forge: ["base"],

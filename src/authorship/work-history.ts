@@ -1,0 +1,345 @@
+import { hash } from "node:crypto";
+import { copyFileSync, existsSync, lstatSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+import { copyIndex } from "../git/copy-index.ts";
+import { topFolder, worktreeAt } from "../git/git-folder.ts";
+import { authorVariables, Git, type GitCall } from "../git/git.ts";
+import { FileLock } from "../store/file-lock.ts";
+
+/** Who changed the files of a work tree between two looks at them. */
+export interface WorkStep {
+  /** "commit": what the person's own history had there; "unknown": a person and an agent, or two agents. */
+  readonly by: "agent" | "person" | "commit" | "unknown";
+  readonly session?: string;
+  readonly turn?: string;
+  /** The tool call that made the change. */
+  readonly call?: string;
+  readonly agent?: string;
+  readonly model?: string;
+  /** Of a step "commit": which one of the person's repository. */
+  readonly commit?: string;
+}
+
+/** A line, and the step or commit that wrote it. */
+export interface BlamedLine {
+  readonly commit: string;
+  readonly path: string;
+  /** Where it was in that commit, from 1 on. */
+  readonly line: number;
+  readonly text: string;
+}
+
+export interface BlameRange {
+  readonly first: number;
+  readonly last: number;
+}
+
+/** Larger files are left out: they hold no lines that somebody asks about, and are stored once more. */
+const LARGEST = 10 * 1024 * 1024;
+/** The person's configuration may name programs and rules that would change what is stored. */
+const OWN_CONFIG = { GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_NOSYSTEM: "1" };
+const UPDATE = ["update-index", "--add", "--remove", "-z", "--stdin"];
+/** Space, moves within a file and between files of one commit are followed by git itself. */
+const FOLLOWING = ["-w", "-M", "-C", "--no-textconv", "--porcelain"];
+
+/**
+ * What became of the files of a work tree, step by step: commits in a bare repository of the data folder,
+ * each by an agent's tool call, or by the person. Git's own blame then says which of them wrote a line.
+ * The repository borrows the person's objects, and nothing in the person's repository is changed.
+ */
+export class WorkHistory {
+  readonly root: string;
+  readonly #folder: string;
+  readonly #branch: string;
+  readonly #gitDir: string;
+  readonly #commonDir: string;
+  readonly #git: Git;
+  readonly #theirs: Git;
+  readonly #steps = new Map<string, Promise<WorkStep>>();
+
+  private constructor(data: string, at: NonNullable<ReturnType<typeof worktreeAt>>) {
+    this.root = at.worktree;
+    this.#gitDir = at.gitDir;
+    this.#commonDir = at.commonDir;
+    this.#folder = join(data, "authorship", `${keyOf(at.commonDir)}.git`);
+    this.#branch = `refs/heads/${keyOf(at.worktree)}`;
+    this.#git = new Git(this.#folder, { env: { ...process.env, ...OWN_CONFIG } });
+    this.#theirs = new Git(at.worktree);
+  }
+
+  /** That of the work tree around a folder; undefined outside of repositories. */
+  static of(data: string, folder: string): WorkHistory | undefined {
+    const top = topFolder(folder);
+    const at = top === undefined ? undefined : worktreeAt(top);
+    return at && new WorkHistory(data, at);
+  }
+
+  /** Git in the person's repository. */
+  get git(): Git {
+    return this.#theirs;
+  }
+
+  get isBegun(): boolean {
+    return existsSync(join(this.#folder, "HEAD"));
+  }
+
+  /** Stores what changed since the last step as the work of somebody; `except` leaves paths for the next. */
+  async record(step: WorkStep, only?: (path: string) => boolean): Promise<void> {
+    if (!this.isBegun) await this.#begin();
+    using _lock = await FileLock.take(join(this.#folder, "lock"));
+    const tip = await this.tip();
+    const head = await this.head();
+    const tree = await this.#treeNow(only);
+    const before = tip === undefined ? undefined : await this.#told(tip);
+    const isMoved = head !== undefined && head !== before?.head;
+    if (before?.tree === tree && !isMoved) return;
+    const parents = tip === undefined ? [] : [tip];
+    if (isMoved) {
+      parents.push(await this.#commit(`${head}^{tree}`, [], { by: "commit", commit: head }));
+    }
+    // What is there at the first look is nobody's, unless a commit of the person has it.
+    const made = await this.#commit(
+      tree,
+      parents,
+      tip === undefined ? { by: "person" } : step,
+      head,
+    );
+    await this.#run(["update-ref", this.#branch, made, tip ?? ""]);
+  }
+
+  /** The last step; undefined before the first. */
+  async tip(): Promise<string | undefined> {
+    if (!this.isBegun) return undefined;
+    const found = await this.#text(["rev-parse", "--verify", "--quiet", this.#branch], [0, 1]);
+    return found === "" ? undefined : found;
+  }
+
+  /** The commit that is checked out. */
+  async head(): Promise<string | undefined> {
+    const args = ["rev-parse", "--verify", "--quiet", "HEAD^{commit}"];
+    const found = await this.#theirs.text(args, { accepts: [0, 1, 128] });
+    return found === "" ? undefined : found;
+  }
+
+  /**
+   * A commit of files as they are now, or as a commit of the person has them. Its parents are the last step
+   * and, where that has not seen it, the commit: what is in both is a step's.
+   */
+  async now(paths: readonly string[], commit?: string): Promise<string | undefined> {
+    const tip = await this.tip();
+    if (tip === undefined) return undefined;
+    const head = commit ?? (await this.head());
+    const tree = commit === undefined ? await this.#treeWith(paths) : `${commit}^{tree}`;
+    const parents = [tip];
+    if (head !== undefined && (await this.#told(tip)).head !== head) {
+      parents.push(await this.#commit(`${head}^{tree}`, [], { by: "commit", commit: head }));
+    }
+    return await this.#commit(tree, parents, { by: "person" }, head);
+  }
+
+  /** The lines of a file in a commit of the steps. */
+  blame(commit: string, path: string, range?: BlameRange): Promise<BlamedLine[]> {
+    return blameIn(this.#git, commit, path, range, this.#call("read"));
+  }
+
+  /** The same in the person's own history. */
+  blameCommit(commit: string, path: string, range?: BlameRange): Promise<BlamedLine[]> {
+    return blameIn(this.#theirs, commit, path, range);
+  }
+
+  step(commit: string): Promise<WorkStep> {
+    return this.#steps.getOrInsertComputed(commit, () => this.#told(commit));
+  }
+
+  /** The first parent of a step. */
+  async before(commit: string): Promise<string | undefined> {
+    const found = await this.#text(
+      ["rev-parse", "--verify", "--quiet", `${commit}^1`],
+      [0, 1, 128],
+    );
+    return found === "" ? undefined : found;
+  }
+
+  /** A file in a commit of the steps; undefined where it has none. */
+  async text(commit: string, path: string): Promise<string | undefined> {
+    const { code, stdout } = await this.#git.run(["cat-file", "blob", `${commit}:${path}`], {
+      ...this.#call("read"),
+      accepts: [0, 128],
+    });
+    return code === 0 ? stdout.toString("utf8") : undefined;
+  }
+
+  /** The steps of all work trees that changed a file, the newest first. */
+  async changing(path: string, most: number): Promise<string[]> {
+    if (!this.isBegun) return [];
+    const args = ["rev-list", "--all", `--max-count=${most}`, "--", path];
+    return (await this.#text(args)).split("\n").filter(Boolean);
+  }
+
+  /** The commit of the person that has a line of a file as it is now; undefined where none has. */
+  async commitOf(path: string, line: number): Promise<string | undefined> {
+    const range = `${line},${line}`;
+    const args = ["blame", ...FOLLOWING, "-L", range, "--", path];
+    const { code, stdout } = await this.#theirs.run(args, { accepts: [0, 128] });
+    const [found] = code === 0 ? parseBlame(stdout.toString("utf8")) : [];
+    return found === undefined || /^0+$/.test(found.commit) ? undefined : found.commit;
+  }
+
+  /** The text files of a folder with their lines, and those that steps or notes may tell more about. */
+  async files(
+    folder: string,
+  ): Promise<{ worked: string[]; all: { path: string; count: number }[] }> {
+    const args = ["grep", "-I", "-z", "--count", "-e", "", "--", folder === "" ? "." : folder];
+    const { stdout } = await this.#theirs.run(args, { accepts: [0, 1] });
+    const all = stdout
+      .toString("utf8")
+      .split("\n")
+      .filter(Boolean)
+      .map((row) => ({
+        path: row.slice(0, row.indexOf("\0")),
+        count: Number(row.slice(row.indexOf("\0") + 1)),
+      }));
+    const changed = this.isBegun
+      ? new Set(await this.#list(["log", "--all", "-m", "--format=", "--name-only", "-z"]))
+      : new Set<string>();
+    return { all, worked: all.map(({ path }) => path).filter((path) => changed.has(path)) };
+  }
+
+  /** What a step changed in a file, as a patch without context. */
+  patch(commit: string, path: string): Promise<string> {
+    return this.#text(["diff", "-U0", "-w", `${commit}^1`, commit, "--", path], [0, 128]);
+  }
+
+  async #begin(): Promise<void> {
+    mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
+    await this.#git.run(["init", "--quiet", "--bare", "--template="], { mode: "files" });
+    const info = join(this.#folder, "objects", "info");
+    mkdirSync(info, { recursive: true });
+    writeFileSync(join(info, "alternates"), `${join(this.#commonDir, "objects")}\n`);
+  }
+
+  /** The tree of the files as they are, without those that git ignores. */
+  async #treeNow(only: ((path: string) => boolean) | undefined): Promise<string> {
+    const index = this.#index;
+    if (!existsSync(index)) await copyIndex(join(this.#gitDir, "index"), index).catch(() => {});
+    this.#copyExcludes();
+    const args = ["ls-files", "-z", "--modified", "--others", "--exclude-standard"];
+    const call = this.#call("read");
+    const changed = await this.#git.list(args, call).catch(async () => {
+      // An index that needs files beside it, or settings, cannot be borrowed.
+      rmSync(index, { force: true });
+      return await this.#git.list(args, call);
+    });
+    const kept = [...new Set(changed)].filter(
+      (path) => this.#isKept(path) && only?.(path) !== false,
+    );
+    const input = kept.map((path) => `${path}\0`).join("");
+    await this.#git.run(UPDATE, { ...this.#call("files"), input });
+    return await this.#text(["write-tree"]);
+  }
+
+  /** The tree of the last step with some files as they are now. */
+  async #treeWith(paths: readonly string[]): Promise<string> {
+    const index = `${this.#index}.${process.pid}-${crypto.randomUUID()}`;
+    copyFileSync(this.#index, index);
+    const call = this.#call("files", index);
+    try {
+      const input = paths.map((path) => `${path}\0`).join("");
+      await this.#git.run(UPDATE, { ...call, input });
+      return await this.#git.text(["write-tree"], call);
+    } finally {
+      rmSync(index, { force: true });
+    }
+  }
+
+  #isKept(path: string): boolean {
+    const stats = lstatSync(join(this.root, path), { throwIfNoEntry: false });
+    if (stats === undefined) return true;
+    return stats.isSymbolicLink() || (stats.isFile() && stats.size <= LARGEST);
+  }
+
+  #copyExcludes(): void {
+    const from = join(this.#commonDir, "info", "exclude");
+    if (!lstatSync(from, { throwIfNoEntry: false })?.isFile()) return;
+    mkdirSync(join(this.#folder, "info"), { recursive: true });
+    copyFileSync(from, join(this.#folder, "info", "exclude"));
+  }
+
+  async #commit(
+    tree: string,
+    parents: readonly string[],
+    step: WorkStep,
+    head?: string,
+  ): Promise<string> {
+    const args = ["commit-tree", tree, ...parents.flatMap((parent) => ["-p", parent])];
+    const message = JSON.stringify({ ...step, ...(head === undefined ? {} : { head }) });
+    const call = { ...this.#call("files"), input: message };
+    return await this.#git.text(args, call);
+  }
+
+  async #told(commit: string): Promise<WorkStep & { head?: string; tree: string }> {
+    const said = await this.#text(["log", "-1", "--format=%T%n%B", commit]);
+    const at = said.indexOf("\n");
+    return { ...(JSON.parse(said.slice(at + 1)) as WorkStep), tree: said.slice(0, at) };
+  }
+
+  get #index(): string {
+    return join(this.#folder, `${this.#branch.slice("refs/heads/".length)}.index`);
+  }
+
+  async #run(args: readonly string[]): Promise<void> {
+    await this.#git.run(args, this.#call("files"));
+  }
+
+  async #list(args: readonly string[]): Promise<string[]> {
+    return await this.#git.list(args, this.#call("read"));
+  }
+
+  async #text(args: readonly string[], accepts: readonly number[] = [0]): Promise<string> {
+    return await this.#git.text(args, { ...this.#call("files"), accepts });
+  }
+
+  #call(mode: "read" | "files", index = this.#index): GitCall {
+    const env = {
+      ...authorVariables(),
+      GIT_DIR: this.#folder,
+      GIT_WORK_TREE: this.root,
+      GIT_INDEX_FILE: index,
+    };
+    return { mode, env };
+  }
+}
+
+async function blameIn(
+  git: Git,
+  commit: string,
+  path: string,
+  range: BlameRange | undefined,
+  call: GitCall = {},
+): Promise<BlamedLine[]> {
+  const lines = range === undefined ? [] : ["-L", `${range.first},${range.last}`];
+  const { stdout } = await git.run(["blame", ...FOLLOWING, ...lines, commit, "--", path], call);
+  return parseBlame(stdout.toString("utf8"));
+}
+
+function keyOf(path: string): string {
+  return hash("sha256", path).slice(0, 16);
+}
+
+/** Git's `blame --porcelain`. */
+function parseBlame(said: string): BlamedLine[] {
+  const paths = new Map<string, string>();
+  const found: BlamedLine[] = [];
+  let [commit, line] = ["", 0];
+  for (const row of said.split("\n")) {
+    if (row.startsWith("\t")) {
+      found.push({ commit, line, path: paths.get(commit) ?? "", text: row.slice(1) });
+      continue;
+    }
+    const [, id, at] = /^([0-9a-f]{40,64}) (\d+) \d+/.exec(row) ?? [];
+    if (id !== undefined) [commit, line] = [id, Number(at)];
+    else if (row.startsWith("filename ")) paths.set(commit, row.slice("filename ".length));
+  }
+  return found;
+}
