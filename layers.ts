@@ -1,5 +1,7 @@
 import type { OxlintOverride } from "oxlint";
 
+const settingsOf = (part: string): string => `${part}/settings-schema.ts`;
+
 const PARTS = {
   base: [],
   wire: ["base"],
@@ -29,12 +31,11 @@ const PARTS = {
   // The configuration, and the context with which a capability is opened.
   config: [
     ...["base", "wire", "rpc", "tool", "store", "server/telemetry/observers.ts"],
-    // What each capability says of itself.
-    ...["agent", "fleet", "hooks", "identity", "plugin", "review", "run", "session"].map(
-      (part) => `${part}/capability.ts`,
+    // What each capability says of itself, and of its keys of the configuration.
+    ...["agent", "fleet", "hooks", "plugin", "run", "session", "upstream"].map(settingsOf),
+    ...["identity", "review", "server/access", "server/notify", "server/telemetry"].flatMap(
+      (part) => [`${part}/capability.ts`, settingsOf(part)],
     ),
-    "upstream/capability.ts",
-    ...["access", "notify", "telemetry"].map((part) => `server/${part}/capability.ts`),
     ...["identity/identity-commands.ts", "identity/open/open-identities.ts"],
   ],
 } as const satisfies Readonly<Record<string, readonly string[]>>;
