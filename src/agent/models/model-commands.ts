@@ -45,11 +45,9 @@ export function configuredModels(options: ConfiguredModelsOptions): Models {
 /** What a person does with models. */
 export class ModelCommands {
   readonly #options: ConfiguredModelsOptions;
-  readonly #open: OpenKeys;
 
   constructor(options: ConfiguredModelsOptions) {
     this.#options = options;
-    this.#open = options.open;
   }
 
   /** Asks every provider that there is. Of those that do not answer, it says why. */
@@ -96,7 +94,7 @@ export class ModelCommands {
 
   async #keychain(variable: string): Promise<SecretStore> {
     try {
-      return await this.#open();
+      return await this.#options.open();
     } catch (error) {
       const { message } = error as Error;
       const says = `${message}. Set ${variable} in the environment instead.`;
