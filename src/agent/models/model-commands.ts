@@ -6,7 +6,8 @@ import {
   type OpenKeys,
   storedKeys,
 } from "./models.ts";
-import { keyVariables, type ModelSettings } from "./provider.ts";
+import { keyVariables } from "./provider.ts";
+import type { ModelSettings } from "../../config/schema/schema.gen.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
 import type { SecretStore } from "../../store/secret/secret-store.ts";

@@ -4,7 +4,7 @@ import type { Log } from "../../base/log.ts";
 import type { StopReason, Turn, TurnEnd } from "../../session/agent.ts";
 import { BoundedText } from "../files/read-bounded.ts";
 import type { ModelEntry } from "../models/models.ts";
-import type { ModelCost } from "../models/provider.ts";
+import type { ModelCost } from "../../config/schema/schema.gen.ts";
 import type { AgentTool, ToolAnswer } from "../tools/agent-tool.ts";
 import type { ToolCall } from "../tools/tool-runner.ts";
 import { NO_TOKENS, type TokenUsage, usageOf } from "./ask-model.ts";
