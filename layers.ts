@@ -7,7 +7,7 @@ const PARTS = {
   wire: ["base"],
   rpc: ["base", "wire/channel.ts"],
   // The two waists: the only interfaces between dialects and capabilities.
-  tool: ["base"],
+  tool: ["base", "config/schema/schema.gen.ts"],
   session: ["base"],
   // No dialect imports another.
   "protocol/mcp": ["base", "wire", "rpc", "tool"],
@@ -21,7 +21,10 @@ const PARTS = {
   // Capabilities do not import each other. Some also use a protocol as a client.
   identity: ["base", "tool", "git", "store", "config/schema/schema.gen.ts"],
   review: ["base", "tool", "git", "store"],
-  agent: ["base", "wire", "rpc", "tool", "session", "protocol/acp", "git", "store", "hooks"],
+  agent: [
+    ...["base", "wire", "rpc", "tool", "session", "protocol/acp", "git", "store", "hooks"],
+    "config/schema/schema.gen.ts",
+  ],
   upstream: ["base", "wire", "rpc", "tool", "protocol/mcp"],
   plugin: ["base", "wire", "rpc", "tool", "protocol/bus", "store", "config/schema/schema.gen.ts"],
   forge: ["base"],
