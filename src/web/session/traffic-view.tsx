@@ -4,7 +4,7 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Traffic, TrafficRow } from "../../server/dashboard/session-api.ts";
 import { get, RequestError } from "../client/request.ts";
 import { bytes, milliseconds } from "../text/format.ts";
-import { type Column, DataTable } from "../view/data-table.tsx";
+import { code, type Column, column, DataTable, lead, numbers } from "../view/data-table.tsx";
 import { Button, CopyButton, Empty, SearchField, useLoaded } from "../view/parts.tsx";
 import type { OpenSession } from "./open-session.ts";
 import {
@@ -72,23 +72,14 @@ export function TrafficView({ session }: { readonly session: OpenSession }): JSX
 }
 
 const COLUMNS: readonly Column<TrafficGroup>[] = [
-  { name: "Time", width: "7.5rem", isCode: true, cell: ({ first }) => time(first.at) },
-  { name: "Between", width: "minmax(7rem, 1fr)", cell: ({ first }) => <Between row={first} /> },
-  {
-    name: "Message",
-    isLead: true,
-    width: "minmax(10rem, 3fr)",
-    isCode: true,
-    cell: (group) => <Name group={group} />,
-  },
-  { name: "Id", width: "4rem", isCode: true, cell: ({ first }) => first.id ?? "" },
-  {
-    name: "Latency",
-    width: "5rem",
-    isNumber: true,
-    cell: ({ first }) => (first.latency === undefined ? "" : milliseconds(first.latency)),
-  },
-  { name: "Size", width: "5rem", isNumber: true, cell: ({ size }) => bytes(size) },
+  code("Time", "7.5rem", ({ first }) => time(first.at)),
+  column("Between", "minmax(7rem, 1fr)", ({ first }) => <Between row={first} />),
+  { ...lead("Message", "minmax(10rem, 3fr)", (group) => <Name group={group} />), isCode: true },
+  code("Id", "4rem", ({ first }) => first.id ?? ""),
+  numbers("Latency", "5rem", ({ first }) =>
+    first.latency === undefined ? "" : milliseconds(first.latency),
+  ),
+  numbers("Size", "5rem", ({ size }) => bytes(size)),
 ];
 
 function time(at: number): string {
