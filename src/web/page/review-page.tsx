@@ -10,6 +10,7 @@ import { matcher } from "../text/search.ts";
 import { hunksIn } from "../text/unified-diff.ts";
 import { type Column, column, DataTable, lead, numbers } from "../view/data-table.tsx";
 import { DiffView } from "../view/diff-view.tsx";
+import { Form, Submit } from "../view/fields.tsx";
 import {
   act,
   Ago,
@@ -117,13 +118,7 @@ function Thread({ row }: { readonly row: ThreadRow }): JSX.Element {
         ))}
       </ol>
       {mayDo("review") ? (
-        <form
-          class="comment-form"
-          onSubmit={(event) => {
-            event.preventDefault();
-            send("reply");
-          }}
-        >
+        <Form class="comment-form" onSend={() => send("reply")}>
           <textarea
             rows={2}
             aria-label="Reply"
@@ -135,9 +130,9 @@ function Thread({ row }: { readonly row: ThreadRow }): JSX.Element {
               <a href={linkTo("sessions", row.session, "changes")}>Session</a>
             )}
             <span class="space" />
-            <button type="submit" disabled={text.trim() === ""}>
+            <Submit class="" disabled={text.trim() === ""}>
               Reply
-            </button>
+            </Submit>
             {row.state === "resolved" ? (
               <Button onClick={() => send("reopen")}>Reopen</Button>
             ) : (
@@ -146,7 +141,7 @@ function Thread({ row }: { readonly row: ThreadRow }): JSX.Element {
               </Button>
             )}
           </div>
-        </form>
+        </Form>
       ) : null}
     </div>
   );
