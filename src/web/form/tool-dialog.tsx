@@ -14,7 +14,7 @@ import {
 import { wordIn } from "../session/conversation.ts";
 import { checkJson, FormFields, QuestionForm } from "../session/question-form.tsx";
 import { Pre } from "../session/tool-call.tsx";
-import { clock, milliseconds, prettyJson } from "../text/format.ts";
+import { clock, milliseconds, prettyIn, prettyJson } from "../text/format.ts";
 import { Form, Submit } from "../view/fields.tsx";
 import { MarkdownView } from "../view/markdown-view.tsx";
 import { Badge, Button, Unloaded, useLoaded } from "../view/parts.tsx";
@@ -253,19 +253,11 @@ function partView(part: Fields, key: number): ComponentChildren {
 }
 
 function Text({ text }: { readonly text: string }): JSX.Element {
-  const json = /^\s*[[{]/.test(text) && text.length <= MOST_TEXT ? prettyIf(text) : undefined;
+  const json = /^\s*[[{]/.test(text) && text.length <= MOST_TEXT ? prettyIn(text) : undefined;
   if (json !== undefined || text.length > MOST_TEXT) {
     return <Pre text={json ?? text} label="Answer" />;
   }
   return <MarkdownView text={text} />;
-}
-
-function prettyIf(text: string): string | undefined {
-  try {
-    return prettyJson(JSON.parse(text));
-  } catch {
-    return undefined;
-  }
 }
 
 /** The call in the audit. */

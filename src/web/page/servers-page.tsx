@@ -15,6 +15,7 @@ import {
   Command,
   Empty,
   PageHead,
+  setterOf,
   type Tone,
   TwoLines,
 } from "../view/parts.tsx";
@@ -45,6 +46,7 @@ function Restart({ path, name }: { path: string; name: string }): JSX.Element | 
 
 const ServerDialog = lazily(async () => (await import("../form/server-dialog.tsx")).ServerDialog);
 const task = signal<ServerTask | undefined>(undefined);
+const setTask = setterOf(task);
 
 /** What can be done with a server. */
 function ServerActions({ server }: { readonly server: ServerRow }): JSX.Element | null {
@@ -62,9 +64,7 @@ function ServerActions({ server }: { readonly server: ServerRow }): JSX.Element 
           key={kind}
           class="small"
           aria-label={label}
-          onClick={() => {
-            task.value = { kind, server };
-          }}
+          onClick={() => setTask({ kind, server })}
         >
           {says}
         </Button>
@@ -120,12 +120,7 @@ export function ServersPage(): JSX.Element {
     <div class="two-tables">
       <PageHead title="Servers and plugins">
         {mayDo("admin") ? (
-          <Button
-            class="primary"
-            onClick={() => {
-              task.value = { kind: "add" };
-            }}
-          >
+          <Button class="primary" onClick={() => setTask({ kind: "add" })}>
             Add a server
           </Button>
         ) : null}
@@ -164,12 +159,7 @@ export function ServersPage(): JSX.Element {
         }
       />
       {task.value === undefined ? null : (
-        <ServerDialog
-          task={task.value}
-          onClose={() => {
-            task.value = undefined;
-          }}
-        />
+        <ServerDialog task={task.value} onClose={() => setTask(undefined)} />
       )}
     </div>
   );

@@ -3,17 +3,11 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 
 import type { Traffic, TrafficRow } from "../../server/dashboard/session-api.ts";
 import { get, RequestError } from "../client/request.ts";
-import { bytes, milliseconds } from "../text/format.ts";
+import { bytes, milliseconds, prettyIn } from "../text/format.ts";
 import { code, type Column, column, DataTable, lead, numbers } from "../view/data-table.tsx";
 import { Button, CopyButton, Empty, SearchField, useLoaded } from "../view/parts.tsx";
 import type { OpenSession } from "./open-session.ts";
-import {
-  filterTraffic,
-  foldTraffic,
-  type Lane,
-  prettyMessage,
-  type TrafficGroup,
-} from "./traffic-rows.ts";
+import { filterTraffic, foldTraffic, type Lane, type TrafficGroup } from "./traffic-rows.ts";
 
 const LANES: readonly Lane[] = ["client", "agent", "stderr"];
 const PAGE = 2000;
@@ -145,7 +139,7 @@ function Message({ session, group }: { session: OpenSession; group: TrafficGroup
         <span class="note">number {n}</span>
       </div>
       <pre tabIndex={0} aria-label="Message" class={isRaw ? "wrapped" : ""}>
-        {failed ?? (isRaw ? text : prettyMessage(text))}
+        {failed ?? (isRaw ? text : (prettyIn(text) ?? text))}
       </pre>
     </div>
   );
