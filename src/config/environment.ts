@@ -1,6 +1,6 @@
 import { TrunklineError } from "../base/errors.ts";
 import { formerName, type KeyPath, type Layer } from "./layer.ts";
-import { expandPath, isSet } from "./locations.ts";
+import { expandPath, isOn, isSet } from "./locations.ts";
 import type { Setting } from "./schema/keys.gen.ts";
 import { readScalar, SingleValues } from "./set-path.ts";
 
@@ -44,10 +44,6 @@ export async function environmentLayer(
 
 function isOther(name: string): boolean {
   return name.startsWith("TRUNKLINE_") && !SPECIAL.has(name);
-}
-
-function isOn(value: string | undefined): boolean {
-  return isSet(value) && value !== "0" && value !== "false";
 }
 
 /** Adds what variables named after settings say: `TRUNKLINE_SERVE_PORT`. Returns warnings. */
