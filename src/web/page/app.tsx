@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect } from "preact/hooks";
 import { signal } from "@preact/signals";
 
 import { addShortcuts, shortcuts } from "../client/keyboard.ts";
@@ -15,6 +15,7 @@ import {
   troubles,
   waitingCount,
 } from "../client/state.ts";
+import { Dialog } from "../form/dialog.tsx";
 import { draft } from "../start/start-draft.ts";
 import { openStart, StartDialog } from "../start/start-dialog.tsx";
 import { SessionPage } from "../session/session-page.tsx";
@@ -243,8 +244,6 @@ function SignedOut(): JSX.Element {
 }
 
 function Help(): JSX.Element {
-  const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => dialog.current?.showModal(), []);
   const close = (): void => {
     isHelpOpen.value = false;
   };
@@ -252,13 +251,7 @@ function Help(): JSX.Element {
     shortcuts.value.filter(({ says }) => says !== "").map(({ keys, says }) => [keys, says]),
   );
   return (
-    <dialog ref={dialog} class="help" aria-label="Keyboard help" onClose={close}>
-      <header class="page-head">
-        <h2>Keys</h2>
-        <div class="actions">
-          <Button onClick={close}>Close</Button>
-        </div>
-      </header>
+    <Dialog title="Keys" label="Keyboard help" class="help" onClose={close}>
       <dl>
         {[...listed].map(([keys, says]) => (
           <div key={keys}>
@@ -271,6 +264,6 @@ function Help(): JSX.Element {
           </div>
         ))}
       </dl>
-    </dialog>
+    </Dialog>
   );
 }

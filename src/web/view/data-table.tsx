@@ -18,6 +18,24 @@ export interface Column<T> {
   readonly isCode?: boolean;
 }
 
+type Cell<T> = Column<T>["cell"];
+
+export function column<T>(name: string, width: string, cell: Cell<T>): Column<T> {
+  return { name, width, cell };
+}
+
+export function lead<T>(name: string, width: string, cell: Cell<T>): Column<T> {
+  return { name, width, cell, isLead: true };
+}
+
+export function numbers<T>(name: string, width: string, cell: Cell<T>): Column<T> {
+  return { name, width, cell, isNumber: true };
+}
+
+export function code<T>(name: string, width: string, cell: Cell<T>): Column<T> {
+  return { name, width, cell, isCode: true };
+}
+
 /** Rows with columns: virtual, chosen by j and k, opened by Enter or a click. On a phone each row is a card. */
 export function DataTable<T>(props: {
   readonly label: string;
