@@ -113,8 +113,8 @@ export class TurnRecorder implements WorkRecorder {
 
 /** The files that a call names, relative to the top of the work tree. */
 function pathsIn({ locations, content }: SessionUpdate, root: string): string[] {
-  const named = [locations, content].flatMap((list) => (Array.isArray(list) ? list : []));
-  return named.flatMap((each: unknown) => {
+  const named: unknown[] = [locations, content].flat();
+  return named.flatMap((each) => {
     if (!isObject(each) || typeof each["path"] !== "string") return [];
     return [relative(root, each["path"])];
   });

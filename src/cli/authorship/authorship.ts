@@ -37,7 +37,7 @@ export async function why(invocation: Invocation<CommitValues>): Promise<number>
   const reason = session === undefined ? {} : await reasonOf(source, commands.events(session.id));
   const replaced = await replacedBy(history, source);
   const commit = await committed(history, path, line, source);
-  const shown = { ...step, ...reason, replaced, certain, ...(commit ?? {}) };
+  const shown = { ...step, ...reason, replaced, certain, ...commit };
   const { prompt, permission } = reason;
   const title = session?.title === undefined ? "" : ` "${visibleLine(session.title)}"`;
   const rows = [
