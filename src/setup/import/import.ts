@@ -319,9 +319,7 @@ function plain(server: OwnServer): unknown {
 
 /** The members that have something in them. */
 function filled<T extends object>(members: T): { [K in keyof T]?: NonNullable<T[K]> } {
-  const kept = Object.entries<unknown>(members).filter(([, value]) => {
-    return Object.keys(value ?? {}).length > 0;
-  });
+  const kept = Object.entries(members).filter(([, value]) => Object.keys(value ?? {}).length > 0);
   return Object.fromEntries(kept) as { [K in keyof T]?: NonNullable<T[K]> };
 }
 
