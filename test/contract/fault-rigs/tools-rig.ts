@@ -226,7 +226,10 @@ export async function mcpOnStdio(): Promise<FaultRig> {
   const opened = new AsyncDisposableStack();
   opened.use(app.tools);
   const tasks = opened.use(lazyTasks(app.app));
-  const door = new McpDoor({ offer: app.tools.offer, tasks: { store: () => tasks.get(), report: app.app.report } });
+  const door = new McpDoor({
+    offer: app.tools.offer,
+    tasks: { store: () => tasks.get(), report: app.app.report },
+  });
   const connection = opened.use(new Connection());
   const ask = converse(app.app, connection, door.optionsFor(connection), opened);
   need(await ask("initialize", { protocolVersion: "2025-11-25", ...HELLO }));
