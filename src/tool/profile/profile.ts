@@ -1,4 +1,4 @@
-import { isObject } from "../../base/check.ts";
+import { isObject, parsedJson } from "../../base/check.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { isInside, realPath } from "../../base/file/path.ts";
 import { type Rate, RateLimiter } from "../../base/limit/rate-limiter.ts";
@@ -371,7 +371,8 @@ function callMeant(
   { name, arguments: given = {} }: Arguments,
   call: (name: string, args: Arguments) => ToolResult | Promise<ToolResult>,
 ): ToolResult | Promise<ToolResult> {
-  const args = typeof given === "string" ? parsed(given) : given;
+  // Some models write the arguments as text.
+  const args = typeof given === "string" ? parsedJson(given) : given;
   if (
     typeof name !== "string" ||
     typeof args !== "object" ||
@@ -394,15 +395,6 @@ function callMeant(
 function unknownAsResult(error: unknown): ToolResult {
   if (!(error instanceof TrunklineError) || error.code !== "not-found") throw error;
   return errorResult(`${visibleLine(error.message)}. Find the right name with ${SEARCH_TOOL}.`);
-}
-
-/** Some models write the arguments as text. */
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** The toolbox answers their calls itself. */
