@@ -17,7 +17,7 @@ const PARTS = {
   store: ["base"],
   git: ["base"],
   sandbox: ["base"],
-  hooks: ["base"],
+  hooks: ["base", "config/schema/schema.gen.ts"],
   // Capabilities do not import each other. Some also use a protocol as a client.
   identity: ["base", "tool", "git", "store", "config/schema/schema.gen.ts"],
   review: ["base", "tool", "git", "store"],

@@ -313,15 +313,15 @@ function plain(server: OwnServer): unknown {
     timeout: _,
     autoApprove: __,
     ...rest
-  } = JSON.parse(JSON.stringify(server)) as Record<string, unknown>;
+  } = JSON.parse(JSON.stringify(server)) as Record<string, object | undefined>;
   return { ...rest, ...filled({ args, env, headers }) };
 }
 
 /** The members that have something in them. */
-function filled<T extends object>(members: T): { [K in keyof T]?: NonNullable<T[K]> } {
-  const kept = Object.entries<unknown>(members).filter(([, value]) => {
-    return Object.keys(value ?? {}).length > 0;
-  });
+function filled<T extends Readonly<Record<string, object | string | undefined>>>(
+  members: T,
+): { [K in keyof T]?: NonNullable<T[K]> } {
+  const kept = Object.entries(members).filter(([, value]) => Object.keys(value ?? {}).length > 0);
   return Object.fromEntries(kept) as { [K in keyof T]?: NonNullable<T[K]> };
 }
 

@@ -19,7 +19,7 @@ import { Dialog } from "../form/dialog.tsx";
 import { draft } from "../start/start-draft.ts";
 import { openStart, StartDialog } from "../start/start-dialog.tsx";
 import { SessionPage } from "../session/session-page.tsx";
-import { Button, Command, Empty, focusSearch, problem, setterOf, toggle } from "../view/parts.tsx";
+import { Button, Empty, focusSearch, problem, setterOf, toggle } from "../view/parts.tsx";
 import { AuditPage } from "./audit-page.tsx";
 import { FleetPage } from "./fleet-page.tsx";
 import { IdentitiesPage } from "./identities-page.tsx";
@@ -236,9 +236,8 @@ function Banner(): JSX.Element {
 
 function SignedOut(): JSX.Element {
   return (
-    <Empty title="This browser is not signed in any more">
+    <Empty title="This browser is not signed in any more" run="trunkline open">
       <p>Open a fresh link from a terminal:</p>
-      <Command run="trunkline open" />
     </Empty>
   );
 }

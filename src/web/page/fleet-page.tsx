@@ -12,16 +12,7 @@ import { linkTo } from "../client/router.ts";
 import { sessions } from "../client/state.ts";
 import { plural } from "../text/format.ts";
 import { type Column, column, DataTable, lead, numbers } from "../view/data-table.tsx";
-import {
-  Ago,
-  Badge,
-  Command,
-  Empty,
-  PageHead,
-  TwoLines,
-  Unloaded,
-  useLoaded,
-} from "../view/parts.tsx";
+import { Ago, Badge, Empty, PageHead, TwoLines, Unloaded, useLoaded } from "../view/parts.tsx";
 
 const POLL_MS = 2_000;
 
@@ -75,6 +66,10 @@ const MOVES: readonly Column<FleetMove>[] = [
   column("When", "7rem", ({ at }) => <Ago at={at} />),
 ];
 
+function workerIn({ pool }: FleetState): string {
+  return `trunkline worker --bus URL --pool ${pool}`;
+}
+
 /** The pool as this gateway sees it. */
 export function FleetPage(): JSX.Element {
   const [fleet, failed, reload] = useLoaded(() => get<FleetState>("/fleet"), []);
@@ -97,11 +92,7 @@ export function FleetPage(): JSX.Element {
         rows={fleet.nodes}
         columns={NODES}
         keyOf={({ id }) => id}
-        empty={
-          <Empty title="No nodes">
-            <Command run={`trunkline worker --bus URL --pool ${fleet.pool}`} isElsewhere />
-          </Empty>
-        }
+        empty={<Empty title="No nodes" run={workerIn(fleet)} isElsewhere />}
       />
       <h2 class="between">{waiting === 0 ? "Queue" : `Queue: ${plural(waiting, "request")}`}</h2>
       <DataTable

@@ -11,7 +11,6 @@ import { code, type Column, column, DataTable, lead, numbers } from "../view/dat
 import {
   Badge,
   Button,
-  Command,
   Empty,
   PageHead,
   type Tone,
@@ -87,9 +86,10 @@ export function IdentitiesPage(): JSX.Element {
         columns={IDENTITIES}
         keyOf={({ name }) => name}
         empty={
-          <Empty title="No identities">
-            <Command run="trunkline identity add NAME --provider github --user USER --email EMAIL" />
-          </Empty>
+          <Empty
+            title="No identities"
+            run="trunkline identity add NAME --provider github --user USER --email EMAIL"
+          />
         }
       />
       <h2 class="between">Which identity each project uses</h2>

@@ -81,7 +81,6 @@ export function ReviewPage(): JSX.Element {
         of={threads}
         rows={shown.value}
         columns={COLUMNS}
-        keyOf={({ id }) => id}
         detail={(row) => <Thread row={row} />}
         empty={
           <Empty title="No open threads">

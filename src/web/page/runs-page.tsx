@@ -90,15 +90,9 @@ export function RunsPage({ id }: { readonly id: string | undefined }): JSX.Eleme
       <DataTable
         label="Remote runs"
         of={runs}
-        rows={runs.rows.value}
         columns={COLUMNS}
-        keyOf={(row) => row.id}
         onOpen={(row) => go(linkTo("runs", row.id))}
-        empty={
-          <Empty title="No remote runs">
-            <Command run='trunkline run . "Fix the failing test"' />
-          </Empty>
-        }
+        empty={<Empty title="No remote runs" run='trunkline run . "Fix the failing test"' />}
       />
     </>
   );

@@ -12,7 +12,6 @@ import {
   act,
   Badge,
   Button,
-  Command,
   Empty,
   PageHead,
   setterOf,
@@ -129,34 +128,22 @@ export function ServersPage(): JSX.Element {
         label="Servers"
         of={servers}
         isCompact
-        rows={servers.rows.value}
         columns={SERVERS}
-        keyOf={({ name }) => name}
         detail={(server) => (
           <>
             <ServerActions server={server} />
             <Log lines={server.log} />
           </>
         )}
-        empty={
-          <Empty title="No servers">
-            <Command run="trunkline server add NAME -- COMMAND" />
-          </Empty>
-        }
+        empty={<Empty title="No servers" run="trunkline server add NAME -- COMMAND" />}
       />
       <h2 class="between">Plugins</h2>
       <DataTable
         label="Plugins"
         of={plugins}
-        rows={plugins.rows.value}
         columns={PLUGINS}
-        keyOf={({ id }) => id}
         detail={({ log }) => <Log lines={log} />}
-        empty={
-          <Empty title="No plugins">
-            <Command run="trunkline plugin add PATH" />
-          </Empty>
-        }
+        empty={<Empty title="No plugins" run="trunkline plugin add PATH" />}
       />
       {task.value === undefined ? null : (
         <ServerDialog task={task.value} onClose={() => setTask(undefined)} />

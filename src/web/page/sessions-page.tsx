@@ -6,15 +6,7 @@ import { go, linkTo } from "../client/router.ts";
 import { me, overview, readMarks, sessions, waitingCount } from "../client/state.ts";
 import { shortPath } from "../text/format.ts";
 import { type Column, column, DataTable, lead } from "../view/data-table.tsx";
-import {
-  Button,
-  Command,
-  Empty,
-  PageHead,
-  SearchField,
-  setterOf,
-  TwoLines,
-} from "../view/parts.tsx";
+import { Button, Empty, PageHead, SearchField, setterOf, TwoLines } from "../view/parts.tsx";
 import { ContextBar, COST_AND_USE, StateBadge } from "../view/session-facts.tsx";
 import { NewSessionButton } from "../start/start-dialog.tsx";
 import { matcher } from "../text/search.ts";
@@ -119,16 +111,14 @@ export function SessionsPage(): JSX.Element {
         class="sessions"
         rows={rows}
         columns={COLUMNS}
-        keyOf={({ id }) => id}
         onOpen={({ id }) => go(linkTo("sessions", id))}
         rowClass={({ state: at }) => at}
         empty={
           total > 0 ? (
             <Empty title="No session matches">Change the search or the filter.</Empty>
           ) : (
-            <Empty title="No sessions yet">
+            <Empty title="No sessions yet" run={`trunkline chat${fleetOption()}`}>
               <p>Sessions of editors appear here. In a terminal:</p>
-              <Command run={`trunkline chat${fleetOption()}`} />
             </Empty>
           )
         }

@@ -134,7 +134,6 @@ function Tools(): JSX.Element {
         of={tools}
         rows={shown.value}
         columns={TOOLS}
-        keyOf={({ name }) => name}
         detail={(row) => (
           <div class="tool-detail">
             <p>{row.description ?? "The tool has no description."}</p>
