@@ -30,6 +30,8 @@ export class LineTracer {
   readonly #texts = new Map<string, Promise<FileText | undefined>>();
   readonly #matchers = new Map<string, LineMatcher>();
   readonly #blames = new Map<string, Promise<readonly BlamedLine[]>>();
+  /** Whole files are blamed once; of a single line, git is asked for that line. */
+  #isWhole = false;
 
   constructor(history: WorkHistory) {
     this.#history = history;
@@ -37,10 +39,10 @@ export class LineTracer {
 
   /** Of a file as it is now, or as a commit has it. All lines, or some. */
   async trace(path: string, range?: BlameRange, commit?: string): Promise<LineSource[]> {
-    const now = await this.#history.now([path], commit);
-    const head = commit ?? (await this.#history.head());
+    this.#isWhole = range === undefined;
+    const now = await this.#history.now(path, commit);
     if (now === undefined) {
-      const blamed = await this.#history.blameCommit(head ?? "HEAD", path, range);
+      const blamed = await this.#history.blameCommit(commit ?? "HEAD", path, range);
       return await Promise.all(blamed.map((each) => this.#ofCommit(each, true)));
     }
     const blamed = await this.#history.blame(now, path, range);
@@ -52,16 +54,19 @@ export class LineTracer {
     const { commit: at, path, line, text } = blamed;
     const step = await this.#history.step(at);
     if (step.by === "agent") return { text, path, line, step, at, certain };
-    if (step.commit !== undefined) {
-      const [there] = await this.#history.blameCommit(step.commit, path, only(line));
-      if (there !== undefined) return await this.#ofCommit(there, certain);
-    }
     const before = left > 0 ? await this.#history.before(at) : undefined;
     const was = before === undefined ? undefined : await this.#lineIn(at, before, path, line);
-    if (before === undefined || was === undefined) return { text, path, line, step, at, certain };
-    const [older] = await this.#history.blame(before, path, only(was));
-    if (older === undefined) return { text, path, line, step, at, certain };
-    return { ...(await this.#ofStep(older, false, left - 1)), text };
+    if (before !== undefined && was !== undefined) {
+      const older = await this.#blamed("steps", before, path, was.line);
+      if (older !== undefined) return { ...(await this.#ofStep(older, false, left - 1)), text };
+    }
+    // A line that nobody was seen to write came with a commit, or was written by hand.
+    const { head } = step;
+    const there = head === undefined ? undefined : await this.#lineIn(at, head, path, line);
+    if (head === undefined || there === undefined) return { text, path, line, step, at, certain };
+    const committed = await this.#blamed("theirs", head, path, there.line);
+    if (committed === undefined) return { text, path, line, step, at, certain };
+    return await this.#ofCommit(committed, certain);
   }
 
   async #ofCommit({ commit, path, line, text }: BlamedLine, certain: boolean): Promise<LineSource> {
@@ -73,8 +78,8 @@ export class LineTracer {
       return { ...own, step: { by: "agent", session: id, agent, model, ...call }, certain };
     }
     const found = await this.#elsewhere(commit, path, line);
-    if (found !== undefined) return { ...found, text, commit, certain: false };
-    return { ...own, step: { by: "commit", commit }, certain };
+    if (found !== undefined) return { ...found, text, commit };
+    return { ...own, step: { by: "commit" }, certain };
   }
 
   /** A line that reached a commit by another way, such as a squash at the forge, and is known here. */
@@ -82,14 +87,10 @@ export class LineTracer {
     for (const version of await this.#history.changing(path, MOST_VERSIONS)) {
       const there = await this.#lineIn(commit, version, path, line);
       if (there === undefined) continue;
-      const key = `${version}:${path}`;
-      const blamed = await this.#blames.getOrInsertComputed(key, () =>
-        this.#history.blame(version, path),
-      );
-      const at = blamed[there - 1];
+      const at = await this.#blamed("steps", version, path, there.line);
       if (at === undefined) continue;
       const step = await this.#history.step(at.commit);
-      if (step.by === "agent") return { ...at, at: at.commit, step, certain: false };
+      if (step.by === "agent") return { ...at, at: at.commit, step, certain: there.isSame };
     }
     return undefined;
   }
@@ -100,13 +101,30 @@ export class LineTracer {
     other: string,
     path: string,
     line: number,
-  ): Promise<number | undefined> {
+  ): Promise<{ readonly line: number; readonly isSame: boolean } | undefined> {
     const [here, there] = await Promise.all([this.#text(version, path), this.#text(other, path)]);
     if (here === undefined || there === undefined) return undefined;
+    if (here.lines.join("\n") === there.lines.join("\n")) return { line, isSame: true };
     const key = `${version} ${other} ${path}`;
     const matcher = this.#matchers.getOrInsertComputed(key, () => new LineMatcher(here, there));
-    const found = matcher.find(line - 1, line - 1);
-    return found.confidence === "exact" || found.confidence === "high" ? found.line : undefined;
+    const { confidence, line: found } = matcher.find(line - 1, line - 1);
+    const isObvious = confidence === "exact" || confidence === "high";
+    return isObvious && found !== undefined ? { line: found, isSame: false } : undefined;
+  }
+
+  async #blamed(
+    whose: "steps" | "theirs",
+    commit: string,
+    path: string,
+    line: number,
+  ): Promise<BlamedLine | undefined> {
+    const ask = (range?: BlameRange): Promise<BlamedLine[]> =>
+      whose === "steps"
+        ? this.#history.blame(commit, path, range)
+        : this.#history.blameCommit(commit, path, range);
+    if (!this.#isWhole) return (await ask({ first: line, last: line }))[0];
+    const key = `${whose} ${commit}:${path}`;
+    return (await this.#blames.getOrInsertComputed(key, () => ask()))[line - 1];
   }
 
   #text(version: string, path: string): Promise<FileText | undefined> {
@@ -123,8 +141,4 @@ export class LineTracer {
       return code === 0 ? parseNote(stdout.toString("utf8")) : [];
     });
   }
-}
-
-function only(line: number): BlameRange {
-  return { first: line, last: line };
 }

@@ -2,6 +2,7 @@ import { hash } from "node:crypto";
 import { copyFileSync, existsSync, lstatSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
+import { TrunklineError } from "../base/errors.ts";
 import { copyIndex } from "../git/copy-index.ts";
 import { topFolder, worktreeAt } from "../git/git-folder.ts";
 import { authorVariables, Git, type GitCall } from "../git/git.ts";
@@ -9,7 +10,7 @@ import { FileLock } from "../store/file-lock.ts";
 
 /** Who changed the files of a work tree between two looks at them. */
 export interface WorkStep {
-  /** "commit": what the person's own history had there; "unknown": a person and an agent, or two agents. */
+  /** "commit": the person's own history; "unknown": two agents at once. */
   readonly by: "agent" | "person" | "commit" | "unknown";
   readonly session?: string;
   readonly turn?: string;
@@ -17,8 +18,8 @@ export interface WorkStep {
   readonly call?: string;
   readonly agent?: string;
   readonly model?: string;
-  /** Of a step "commit": which one of the person's repository. */
-  readonly commit?: string;
+  /** The person's commit that was checked out. */
+  readonly head?: string;
 }
 
 /** A line, and the step or commit that wrote it. */
@@ -39,6 +40,8 @@ export interface BlameRange {
 const LARGEST = 10 * 1024 * 1024;
 /** The person's configuration may name programs and rules that would change what is stored. */
 const OWN_CONFIG = { GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_NOSYSTEM: "1" };
+/** Files that are not as the index has them. */
+const CHANGED = ["ls-files", "-z", "--modified", "--others", "--exclude-standard"];
 const UPDATE = ["update-index", "--add", "--remove", "-z", "--stdin"];
 /** Space, moves within a file and between files of one commit are followed by git itself. */
 const FOLLOWING = ["-w", "-M", "-C", "--no-textconv", "--porcelain"];
@@ -84,7 +87,7 @@ export class WorkHistory {
     return existsSync(join(this.#folder, "HEAD"));
   }
 
-  /** Stores what changed since the last step as the work of somebody; `except` leaves paths for the next. */
+  /** Stores what changed since the last step as the work of somebody; of all files, or only of some. */
   async record(step: WorkStep, only?: (path: string) => boolean): Promise<void> {
     if (!this.isBegun) await this.#begin();
     using _lock = await FileLock.take(join(this.#folder, "lock"));
@@ -92,50 +95,51 @@ export class WorkHistory {
     const head = await this.head();
     const tree = await this.#treeNow(only);
     const before = tip === undefined ? undefined : await this.#told(tip);
-    const isMoved = head !== undefined && head !== before?.head;
-    if (before?.tree === tree && !isMoved) return;
-    const parents = tip === undefined ? [] : [tip];
-    if (isMoved) {
-      parents.push(await this.#commit(`${head}^{tree}`, [], { by: "commit", commit: head }));
-    }
-    // What is there at the first look is nobody's, unless a commit of the person has it.
-    const made = await this.#commit(
-      tree,
-      parents,
-      tip === undefined ? { by: "person" } : step,
-      head,
-    );
+    if (before?.tree === tree && before.head === head) return;
+    // What is there at the first look is the person's.
+    const made = await this.#commit(tree, await this.#parents(tip, before, head), {
+      ...(tip === undefined ? { by: "person" } : step),
+      ...(head === undefined ? {} : { head }),
+    });
     await this.#run(["update-ref", this.#branch, made, tip ?? ""]);
+    if (head !== undefined) await this.#run(["update-ref", this.#branchAt(head), made]);
+  }
+
+  /** Where another commit is checked out, what was last seen with that one counts too. */
+  async #parents(
+    tip: string | undefined,
+    before: WorkStep | undefined,
+    head: string | undefined,
+  ): Promise<string[]> {
+    const isMoved = tip !== undefined && head !== undefined && before?.head !== head;
+    const there = isMoved ? await this.#find(this.#branchAt(head)) : undefined;
+    return [tip, there].filter((parent) => parent !== undefined);
   }
 
   /** The last step; undefined before the first. */
   async tip(): Promise<string | undefined> {
-    if (!this.isBegun) return undefined;
-    const found = await this.#text(["rev-parse", "--verify", "--quiet", this.#branch], [0, 1]);
-    return found === "" ? undefined : found;
+    return this.isBegun ? await this.#find(this.#branch) : undefined;
   }
 
-  /** The commit that is checked out. */
-  async head(): Promise<string | undefined> {
-    const args = ["rev-parse", "--verify", "--quiet", "HEAD^{commit}"];
-    const found = await this.#theirs.text(args, { accepts: [0, 1, 128] });
-    return found === "" ? undefined : found;
+  /** The commit that is checked out, or that a name stands for. */
+  async head(name = "HEAD"): Promise<string | undefined> {
+    const args = ["rev-parse", "--verify", "--quiet", "--end-of-options", `${name}^{commit}`];
+    return (await this.#theirs.text(args, { accepts: [0, 1, 128] })) || undefined;
   }
 
-  /**
-   * A commit of files as they are now, or as a commit of the person has them. Its parents are the last step
-   * and, where that has not seen it, the commit: what is in both is a step's.
-   */
-  async now(paths: readonly string[], commit?: string): Promise<string | undefined> {
+  /** A step of files as they are now, or as a commit of the person has them; undefined before the first. */
+  async now(path: string, commit?: string): Promise<string | undefined> {
     const tip = await this.tip();
     if (tip === undefined) return undefined;
-    const head = commit ?? (await this.head());
-    const tree = commit === undefined ? await this.#treeWith(paths) : `${commit}^{tree}`;
-    const parents = [tip];
-    if (head !== undefined && (await this.#told(tip)).head !== head) {
-      parents.push(await this.#commit(`${head}^{tree}`, [], { by: "commit", commit: head }));
-    }
-    return await this.#commit(tree, parents, { by: "person" }, head);
+    const head = await this.head(commit);
+    // A file that the last step did not have may be one that it had by another name.
+    const paths = (await this.#find(`${tip}:${path}`)) === undefined ? [] : [path];
+    const tree = commit === undefined ? await this.#treeWith(paths) : `${head}^{tree}`;
+    const parents = await this.#parents(tip, await this.step(tip), head);
+    return await this.#commit(tree, parents, {
+      by: "person",
+      ...(head === undefined ? {} : { head }),
+    });
   }
 
   /** The lines of a file in a commit of the steps. */
@@ -153,12 +157,8 @@ export class WorkHistory {
   }
 
   /** The first parent of a step. */
-  async before(commit: string): Promise<string | undefined> {
-    const found = await this.#text(
-      ["rev-parse", "--verify", "--quiet", `${commit}^1`],
-      [0, 1, 128],
-    );
-    return found === "" ? undefined : found;
+  before(step: string): Promise<string | undefined> {
+    return this.#find(`${step}^1`);
   }
 
   /** A file in a commit of the steps; undefined where it has none. */
@@ -224,12 +224,11 @@ export class WorkHistory {
     const index = this.#index;
     if (!existsSync(index)) await copyIndex(join(this.#gitDir, "index"), index).catch(() => {});
     this.#copyExcludes();
-    const args = ["ls-files", "-z", "--modified", "--others", "--exclude-standard"];
     const call = this.#call("read");
-    const changed = await this.#git.list(args, call).catch(async () => {
+    const changed = await this.#git.list(CHANGED, call).catch(async () => {
       // An index that needs files beside it, or settings, cannot be borrowed.
       rmSync(index, { force: true });
-      return await this.#git.list(args, call);
+      return await this.#git.list(CHANGED, call);
     });
     const kept = [...new Set(changed)].filter(
       (path) => this.#isKept(path) && only?.(path) !== false,
@@ -239,13 +238,14 @@ export class WorkHistory {
     return await this.#text(["write-tree"]);
   }
 
-  /** The tree of the last step with some files as they are now. */
+  /** The tree of the last step with some files as they are now, or with all. */
   async #treeWith(paths: readonly string[]): Promise<string> {
     const index = `${this.#index}.${process.pid}-${crypto.randomUUID()}`;
     copyFileSync(this.#index, index);
     const call = this.#call("files", index);
     try {
-      const input = paths.map((path) => `${path}\0`).join("");
+      const changed = await this.#git.list([...CHANGED, "--", ...paths], call);
+      const input = changed.map((path) => `${path}\0`).join("");
       await this.#git.run(UPDATE, { ...call, input });
       return await this.#git.text(["write-tree"], call);
     } finally {
@@ -266,19 +266,22 @@ export class WorkHistory {
     copyFileSync(from, join(this.#folder, "info", "exclude"));
   }
 
-  async #commit(
-    tree: string,
-    parents: readonly string[],
-    step: WorkStep,
-    head?: string,
-  ): Promise<string> {
+  async #commit(tree: string, parents: readonly string[], step: WorkStep): Promise<string> {
     const args = ["commit-tree", tree, ...parents.flatMap((parent) => ["-p", parent])];
-    const message = JSON.stringify({ ...step, ...(head === undefined ? {} : { head }) });
-    const call = { ...this.#call("files"), input: message };
-    return await this.#git.text(args, call);
+    return await this.#git.text(args, { ...this.#call("files"), input: JSON.stringify(step) });
   }
 
-  async #told(commit: string): Promise<WorkStep & { head?: string; tree: string }> {
+  async #find(revision: string): Promise<string | undefined> {
+    const args = ["rev-parse", "--verify", "--quiet", revision];
+    return (await this.#text(args, [0, 1, 128])) || undefined;
+  }
+
+  /** The last step while a commit of the person was checked out. */
+  #branchAt(head: string): string {
+    return `${this.#branch.replace("heads", "at")}/${head}`;
+  }
+
+  async #told(commit: string): Promise<WorkStep & { tree: string }> {
     const said = await this.#text(["log", "-1", "--format=%T%n%B", commit]);
     const at = said.indexOf("\n");
     return { ...(JSON.parse(said.slice(at + 1)) as WorkStep), tree: said.slice(0, at) };
@@ -319,8 +322,11 @@ async function blameIn(
   call: GitCall = {},
 ): Promise<BlamedLine[]> {
   const lines = range === undefined ? [] : ["-L", `${range.first},${range.last}`];
-  const { stdout } = await git.run(["blame", ...FOLLOWING, ...lines, commit, "--", path], call);
-  return parseBlame(stdout.toString("utf8"));
+  const args = ["blame", ...FOLLOWING, ...lines, commit, "--", path];
+  const { code, stdout } = await git.run(args, { ...call, accepts: [0, 128] });
+  if (code === 0) return parseBlame(stdout.toString("utf8"));
+  const what = range === undefined ? "" : ` with a line ${range.first}`;
+  throw new TrunklineError("not-found", `'${path}' is no file of the repository${what}.`);
 }
 
 function keyOf(path: string): string {
