@@ -10,6 +10,7 @@ import { WorkHistory, type WorkStep } from "./work-history.ts";
 
 /** Kinds of tool calls that change no files (ACP, "Tool Calls"). */
 const READING: ReadonlySet<unknown> = new Set(["read", "search", "think", "fetch", "switch_mode"]);
+const WHAT = "Recording who changed files";
 const ENDED: ReadonlySet<unknown> = new Set(["completed", "failed"]);
 
 /** A tool call that runs. */
@@ -49,8 +50,9 @@ export class TurnRecorder implements WorkRecorder {
     const { session, turn: id, agent, model } = turn;
     const step = { by: "agent", session, turn: id, agent } as const;
     const own = new Set<string>();
-    this.#store(tree, { by: tree.calls.size > 0 ? "unknown" : "person" });
+    const ready = this.#store(tree, { by: tree.calls.size > 0 ? "unknown" : "person" });
     return {
+      ready,
       saw: (update) =>
         this.#saw(tree, own, model === undefined ? step : { ...step, model }, update),
       ended: async () => {
@@ -67,7 +69,10 @@ export class TurnRecorder implements WorkRecorder {
     const key = `${step.session} ${toolCallId}`;
     let call = tree.calls.get(key);
     if (call === undefined && sessionUpdate === "tool_call" && !READING.has(kind)) {
-      this.#store(tree, { by: tree.calls.size > 0 ? "unknown" : "person" });
+      // Of a call that is over when it is first told, nobody has seen what was there before.
+      if (!ENDED.has(status)) {
+        background(this.#store(tree, { by: tree.calls.size > 0 ? "unknown" : "person" }), WHAT);
+      }
       call = {
         step: { ...step, call: toolCallId },
         paths: kind === "edit" ? new Set() : undefined,
@@ -92,22 +97,24 @@ export class TurnRecorder implements WorkRecorder {
     const isAlone = others.every(({ step }) => step.session === call.step.session);
     const { paths, step } = call;
     if (paths !== undefined && paths.size > 0 && others.length === 0) {
-      this.#store(tree, { by: "person" }, (path) => !paths.has(path));
+      background(
+        this.#store(tree, { by: "person" }, (path) => !paths.has(path)),
+        WHAT,
+      );
     }
-    this.#store(tree, isAlone ? step : { by: "unknown" });
+    background(this.#store(tree, isAlone ? step : { by: "unknown" }), WHAT);
     tree.calls.delete(key);
   }
 
   /** Stores what has changed since the last look. A failure costs this record, not the turn. */
-  #store(tree: RecordedTree, step: WorkStep, only?: (path: string) => boolean): void {
-    const stored = tree.queue.run(async () => {
+  #store(tree: RecordedTree, step: WorkStep, only?: (path: string) => boolean): Promise<void> {
+    return tree.queue.run(async () => {
       try {
         await tree.history.record(step, only);
       } catch (error) {
         this.#log.warn("authorship.not-recorded", { folder: tree.history.root, error });
       }
     });
-    background(stored, "Recording who changed files");
   }
 }
 

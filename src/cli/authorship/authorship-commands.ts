@@ -1,4 +1,4 @@
-import { arg, type Command, text } from "../shell/command.ts";
+import { arg, type Command, json, text } from "../shell/command.ts";
 
 const commit = text("COMMIT", "The file as this commit has it, instead of the work tree");
 
@@ -10,7 +10,7 @@ export const why: Command = {
     "tool call. The record is in the data folder; nothing is written into the repository. Lines are " +
     "followed through formatters, renames, rebases and squashes, and what is not certain is said to be so.",
   args: [arg("FILE:LINE", "The line, such as src/main.ts:42")],
-  options: { commit },
+  options: { commit, json },
   examples: { "trunkline why src/main.ts:42": "Who wrote this line, and why." },
   load: async () => ({ run: (await import("./authorship.ts")).why }),
 };
@@ -19,7 +19,7 @@ export const blame: Command = {
   name: "blame",
   summary: "Print a file like git blame, with agents",
   args: [arg("FILE", "The file")],
-  options: { commit },
+  options: { commit, json },
   examples: { "trunkline blame src/main.ts": "Who wrote each line." },
   load: async () => ({ run: (await import("./authorship.ts")).blame }),
 };
@@ -28,6 +28,7 @@ export const stats: Command = {
   name: "stats",
   summary: "Count the lines that are left of each agent and person",
   args: [arg("[FOLDER]", "Only files in it; default: the whole repository")],
+  options: { json },
   examples: { "trunkline stats": "Surviving lines by agent and model, and those of people." },
   load: async () => ({ run: (await import("./authorship.ts")).stats }),
 };

@@ -12,6 +12,8 @@ export interface RecordedTurn {
 
 /** Records what one turn does to files. */
 export interface TurnRecording {
+  /** Resolves when the files are known as they were before the turn. */
+  readonly ready: Promise<void>;
   saw(update: SessionUpdate): void;
   /** Resolves when all is recorded. */
   ended(): Promise<void>;

@@ -285,6 +285,7 @@ export class Turns {
     const observed = this.#observe(turn);
     const recording = this.#options.recording(turn.id);
     turn.record(recording);
+    await recording?.ready;
     let end: TurnEnd | undefined;
     let failure: unknown;
     try {
