@@ -1,10 +1,7 @@
-import { hash } from "node:crypto";
-
 import { isObject } from "../base/check.ts";
 
 /** Git AI's authorship log, "authorship/3.0.0": one for each commit, as a note in `refs/notes/ai`. */
 export const NOTES_REF = "refs/notes/ai";
-const SCHEMA = "authorship/3.0.0";
 
 /** Lines of one file that one edit of a session wrote. */
 export interface Attestation {
@@ -21,25 +18,6 @@ export interface NotedSession {
   readonly id: string;
   readonly model: string;
   readonly humanAuthor?: string | undefined;
-}
-
-export function formatNote(attestations: readonly Attestation[]): string {
-  const sessions: Record<string, object> = {};
-  const rows: string[] = [];
-  let path: string | undefined;
-  for (const each of attestations) {
-    const { tool, id, model, humanAuthor } = each.session;
-    const key = keyOf("s", id);
-    sessions[key] = {
-      agent_id: { tool, id, model },
-      ...(humanAuthor === undefined ? {} : { human_author: humanAuthor }),
-    };
-    if (each.path !== path) rows.push(quoted((path = each.path)));
-    const edit = each.edit === undefined ? "" : `::${keyOf("t", each.edit)}`;
-    rows.push(`  ${key}${edit} ${rangesOf(each.lines)}`);
-  }
-  const metadata = { schema_version: SCHEMA, sessions, humans: {}, prompts: {} };
-  return `${rows.join("\n")}\n---\n${JSON.stringify(metadata, undefined, 2)}\n`;
 }
 
 /** What a note says of agents. What is not in either form is passed over: other people wrote it. */
@@ -87,21 +65,6 @@ function jsonIn(text: string): Record<string, unknown> {
   }
 }
 
-/** A session is `s_`, an edit is `t_`, each with 14 hexadecimal digits. */
-function keyOf(kind: "s" | "t", id: string): string {
-  return `${kind}_${hash("sha256", id).slice(0, 14)}`;
-}
-
-function rangesOf(lines: readonly number[]): string {
-  const ranges: [number, number][] = [];
-  for (const line of lines) {
-    const last = ranges.at(-1);
-    if (last !== undefined && last[1] === line - 1) last[1] = line;
-    else ranges.push([line, line]);
-  }
-  return ranges.map(([from, to]) => (from === to ? `${from}` : `${from}-${to}`)).join(",");
-}
-
 /** No file has more lines that a note could be about; a hostile one must not fill the memory. */
 const MOST_LINES = 1_000_000;
 
@@ -114,10 +77,6 @@ function linesIn(ranges: string): number[] {
 }
 
 /** Paths with spaces are quoted. */
-function quoted(path: string): string {
-  return /[\s"]/.test(path) ? JSON.stringify(path) : path;
-}
-
 function unquoted(row: string): string {
   if (!row.startsWith('"')) return row;
   try {
