@@ -1,4 +1,5 @@
 import { relative } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 
 import { background } from "../base/background.ts";
 import type { Log } from "../base/log.ts";
@@ -10,6 +11,8 @@ import { WorkHistory, type WorkStep } from "./work-history.ts";
 
 /** Kinds of tool calls that change no files (ACP, "Tool Calls"). */
 const READING: ReadonlySet<unknown> = new Set(["read", "search", "think", "fetch", "switch_mode"]);
+/** Milliseconds that a turn waits for the first look, in a repository where that takes long. */
+const LONGEST_WAIT = 2_000;
 const WHAT = "Recording who changed files";
 const ENDED: ReadonlySet<unknown> = new Set(["completed", "failed"]);
 
@@ -50,7 +53,8 @@ export class TurnRecorder implements WorkRecorder {
     const { session, turn: id, agent, model } = turn;
     const step = { by: "agent", session, turn: id, agent } as const;
     const own = new Set<string>();
-    const ready = this.#store(tree, { by: tree.calls.size > 0 ? "unknown" : "person" });
+    const stored = this.#store(tree, { by: tree.calls.size > 0 ? "unknown" : "person" });
+    const ready = Promise.race([stored, delay(LONGEST_WAIT, undefined, { ref: false })]);
     return {
       ready,
       saw: (update) =>

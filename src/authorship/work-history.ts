@@ -75,7 +75,8 @@ export class WorkHistory {
   static of(data: string, folder: string): WorkHistory | undefined {
     const top = topFolder(folder);
     const at = top === undefined ? undefined : worktreeAt(top);
-    return at && new WorkHistory(data, at);
+    // Git reads a list of folders, one in a line.
+    return at === undefined || /[\n"]/.test(at.commonDir) ? undefined : new WorkHistory(data, at);
   }
 
   /** Git in the person's repository. */
