@@ -302,6 +302,17 @@ export interface ConfigInForce {
     /** Protocols by which repositories may be reached. */
     readonly protocols: readonly ("https" | "ssh" | "http" | "file")[];
     /**
+     * Addresses of submodules, such as `https://git.example.com/libraries/*`, that are fetched with
+     * the credentials of the identity that matches them. Those of the repository's own host and
+     * owner always are; others are fetched without credentials, by HTTPS.
+     */
+    readonly submodules: readonly string[];
+    /**
+     * The most bytes of Git LFS that are fetched for a revision. With more, there are pointers in
+     * place of the files.
+     */
+    readonly maxLfs: number;
+    /**
      * Whether agents of remote runs work in a sandbox. Without one they can do everything that you
      * can.
      */
@@ -528,6 +539,8 @@ export const DEFAULTS: ConfigInForce = {
       "https",
       "ssh"
     ],
+    "submodules": [],
+    "maxLfs": 2147483648,
     "sandbox": "on",
     "egress": {
       "allowHosts": []

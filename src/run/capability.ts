@@ -24,6 +24,19 @@ export const runs = {
           "Protocols by which repositories may be reached.",
           { default: ["https", "ssh"] },
         ),
+        submodules: s.list(
+          s.NAME,
+          "Addresses of submodules, such as `https://git.example.com/libraries/*`, that are fetched " +
+            "with the credentials of the identity that matches them. Those of the repository's own " +
+            "host and owner always are; others are fetched without credentials, by HTTPS.",
+          // A project's file could otherwise name any repository that you can read.
+          { default: [], "x-project": false },
+        ),
+        maxLfs: s.integer(
+          "The most bytes of Git LFS that are fetched for a revision. With more, there are pointers " +
+            "in place of the files.",
+          { minimum: 0, default: 2_147_483_648 },
+        ),
         sandbox: s.choice(
           ["on", "unsafe-off"],
           "Whether agents of remote runs work in a sandbox. Without one they can do everything " +

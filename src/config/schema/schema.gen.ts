@@ -1091,6 +1091,17 @@ export interface RemoteSettings {
   /** Protocols by which repositories may be reached. */
   readonly protocols?: readonly ("https" | "ssh" | "http" | "file")[];
   /**
+   * Addresses of submodules, such as `https://git.example.com/libraries/*`, that are fetched with
+   * the credentials of the identity that matches them. Those of the repository's own host and owner
+   * always are; others are fetched without credentials, by HTTPS.
+   */
+  readonly submodules?: readonly string[];
+  /**
+   * The most bytes of Git LFS that are fetched for a revision. With more, there are pointers in
+   * place of the files.
+   */
+  readonly maxLfs?: number;
+  /**
    * Whether agents of remote runs work in a sandbox. Without one they can do everything that you
    * can.
    */
@@ -5392,6 +5403,8 @@ export const checkRemoteSettings: Check = (value) => {
       case "allowHosts":
       case "allowPrivate":
       case "protocols":
+      case "submodules":
+      case "maxLfs":
       case "sandbox":
       case "egress":
       case "turns":
@@ -5405,7 +5418,7 @@ export const checkRemoteSettings: Check = (value) => {
       case "scan":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["allowHosts", "allowPrivate", "protocols", "sandbox", "egress", "turns", "bases", "spares", "hibernateAfter", "setup", "coAuthor", "pullRequest", "forges", "scan"]) };
+        return { path: [key], says: unknownKey(key, ["allowHosts", "allowPrivate", "protocols", "submodules", "maxLfs", "sandbox", "egress", "turns", "bases", "spares", "hibernateAfter", "setup", "coAuthor", "pullRequest", "forges", "scan"]) };
     }
   }
   const allowHosts: unknown = value.allowHosts;
@@ -5437,6 +5450,24 @@ export const checkRemoteSettings: Check = (value) => {
       }
     }
   }
+  const submodules: unknown = value.submodules;
+  if (submodules !== undefined) {
+    if (!Array.isArray(submodules)) return { path: ["submodules"], says: "must be a list" };
+    for (let i3 = 0; i3 < submodules.length; i3++) {
+      const item3: unknown = submodules[i3];
+      if (typeof item3 !== "string") {
+        return { path: ["submodules", i3], says: "must be a string" };
+      }
+      if (item3 === "") return { path: ["submodules", i3], says: "must not be empty" };
+    }
+  }
+  const maxLfs: unknown = value.maxLfs;
+  if (maxLfs !== undefined) {
+    if (typeof maxLfs !== "number" || !Number.isInteger(maxLfs)) {
+      return { path: ["maxLfs"], says: "must be an integer" };
+    }
+    if (maxLfs < 0) return { path: ["maxLfs"], says: "must be at least 0" };
+  }
   const sandbox: unknown = value.sandbox;
   if (sandbox !== undefined) {
     if (sandbox !== "on" && sandbox !== "unsafe-off") {
@@ -5459,13 +5490,13 @@ export const checkRemoteSettings: Check = (value) => {
       if (!Array.isArray(allowHosts2)) {
         return { path: ["egress", "allowHosts"], says: "must be a list" };
       }
-      for (let i3 = 0; i3 < allowHosts2.length; i3++) {
-        const item3: unknown = allowHosts2[i3];
-        if (typeof item3 !== "string") {
-          return { path: ["egress", "allowHosts", i3], says: "must be a string" };
+      for (let i4 = 0; i4 < allowHosts2.length; i4++) {
+        const item4: unknown = allowHosts2[i4];
+        if (typeof item4 !== "string") {
+          return { path: ["egress", "allowHosts", i4], says: "must be a string" };
         }
-        if (!pattern4.test(item3)) {
-          return { path: ["egress", "allowHosts", i3], says: "must match the pattern ^[A-Za-z0-9*._-]+$" };
+        if (!pattern4.test(item4)) {
+          return { path: ["egress", "allowHosts", i4], says: "must match the pattern ^[A-Za-z0-9*._-]+$" };
         }
       }
     }
@@ -5578,8 +5609,8 @@ export const checkRemoteSettings: Check = (value) => {
   if (forges !== undefined) {
     if (!isObject(forges)) return { path: ["forges"], says: "must be an object" };
     for (const key5 in forges) {
-      const item4: unknown = forges[key5];
-      if (item4 !== "github" && item4 !== "gitlab" && item4 !== "gitea") {
+      const item5: unknown = forges[key5];
+      if (item5 !== "github" && item5 !== "gitlab" && item5 !== "gitea") {
         return { path: ["forges", key5], says: "must be one of: github, gitlab, gitea" };
       }
     }
@@ -5622,12 +5653,12 @@ export const checkRemoteSettings: Check = (value) => {
     const deny: unknown = scan.deny;
     if (deny !== undefined) {
       if (!Array.isArray(deny)) return { path: ["scan", "deny"], says: "must be a list" };
-      for (let i4 = 0; i4 < deny.length; i4++) {
-        const item5: unknown = deny[i4];
-        if (typeof item5 !== "string") {
-          return { path: ["scan", "deny", i4], says: "must be a string" };
+      for (let i5 = 0; i5 < deny.length; i5++) {
+        const item6: unknown = deny[i5];
+        if (typeof item6 !== "string") {
+          return { path: ["scan", "deny", i5], says: "must be a string" };
         }
-        if (item5 === "") return { path: ["scan", "deny", i4], says: "must not be empty" };
+        if (item6 === "") return { path: ["scan", "deny", i5], says: "must not be empty" };
       }
     }
   }

@@ -10,6 +10,8 @@ import { SHORTEST_SECRET, secretForms } from "../../base/text/mask.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import type { Credentials } from "../../git/server/pin-connection.ts";
 import type { ServerGit } from "../../git/server/server-git.ts";
+import { type Content, objectFolders } from "../content/content.ts";
+import { isOfFile } from "../content/flat-index.ts";
 import type { CachedRepository } from "../repository-cache.ts";
 import { giveTo } from "../workspace/copy.ts";
 import type { FileOwner, WorkspaceDriver } from "../workspace/driver.ts";
@@ -90,6 +92,7 @@ export interface EnvironmentRequest {
   readonly repository: CachedRepository;
   readonly credentials: Credentials;
   readonly revision: string;
+  readonly content?: Content;
   /** Whether to try even if set-up has failed recently. */
   readonly retry: boolean;
   readonly signal: AbortSignal;
@@ -277,6 +280,7 @@ interface LayerBuilderOptions {
 
 interface LayerRequest {
   readonly repository: CachedRepository;
+  readonly content?: Content;
   readonly name: LayerName;
   readonly recipe: Recipe;
   readonly secrets: Readonly<Record<string, string>>;
@@ -301,13 +305,14 @@ const MOST_NAMED = 5;
 /** Runs set-up in its own workspace, and makes a layer of the result. Throws SetupError. */
 async function buildLayer(options: LayerBuilderOptions, request: LayerRequest): Promise<Layer> {
   const { workspaces, layers, driver, users } = options;
-  const { repository, name, recipe, secrets, tell } = request;
+  const { repository, content, name, recipe, secrets, tell } = request;
   const search = new SecretSearch(secrets);
   const session = workspaces.newSetupName();
   const user = users?.of(session);
   const opening = workspaces.open({
     session,
     repository,
+    content,
     revision: name.revision,
     branch: "setup",
     owner: user,
@@ -331,7 +336,7 @@ async function buildLayer(options: LayerBuilderOptions, request: LayerRequest): 
         home,
         env: recipe.env,
         secrets,
-        objects: repository.objects,
+        objects: objectFolders(repository, workspace.content),
         allowHosts: recipe.allowHosts,
         refused: (why) => output.line(`trunkline: ${why}`),
       });
@@ -388,10 +393,10 @@ async function undoAllButIgnored(git: ServerGit): Promise<string[]> {
   const undone: string[] = [];
   for (let round = 0; round < MOST_ROUNDS; round++) {
     const status = ["status", "--porcelain=v1", "-z", "--untracked-files=normal", "--no-renames"];
-    const entries = (await git.list(status)).map((entry) => entry.slice(3));
+    const entries = (await git.list(status)).filter(isOfFile).map((entry) => entry.slice(3));
     if (entries.length === 0) return undone;
     for (const entry of entries) undone.push(entry);
-    await git.run(["read-tree", "--reset", "-u", "HEAD"]);
+    await git.run(["checkout-index", "--force", "--all", "--index"]);
     await git.run(["clean", "-ffdq"]);
   }
   const what = "each time changes are undone, git stops ignoring other files";

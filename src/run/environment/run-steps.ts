@@ -120,8 +120,8 @@ interface SetupPlaceOptions {
   readonly env: Readonly<Record<string, string>>;
   /** Variables that must not be in a command line. */
   readonly secrets: Readonly<Record<string, string>>;
-  /** The folder of the objects that the repository uses as alternates. */
-  readonly objects: string;
+  /** The folders of the objects that the repository uses. */
+  readonly objects: readonly string[];
   /** Hosts that may be reached in addition to those of agents. */
   readonly allowHosts: readonly string[];
   /** Called when a host was refused. */

@@ -61,7 +61,7 @@ export async function openConfinedAgent(options: ConfinedAgentOptions): Promise<
     write: [tree],
     also: [{ path: tree, at: workspaceFolder(run.plan.url) }],
     home,
-    read: [run.objects, ...program.needs, ...named, ...options.needs],
+    read: [...run.objects, ...program.needs, ...named, ...options.needs],
     limits: LIMITS,
     egress,
     proxyVariables: models.variables,

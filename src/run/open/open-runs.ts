@@ -156,7 +156,8 @@ function place(
   const wanted = runs.plan(meta);
   if (wanted === undefined) return undefined;
   refuseRepository(principal, wanted.url);
-  const plan = spares.reserve(wanted, principal.id);
+  const within = principal.limits?.repositories;
+  const plan = spares.reserve({ ...wanted, within }, principal.id);
   const cwd = runs.treeOf(plan);
   return { cwd, additionalDirectories: [], mcpServers: [], run: plan, meta: meta as never };
 }
@@ -388,7 +389,7 @@ export function setupPlaces(
       write: [workspace.tree],
       also: [{ path: workspace.tree, at: folder }],
       home,
-      read: [objects],
+      read: objects,
       limits: LIMITS,
       egress,
       user: owner,

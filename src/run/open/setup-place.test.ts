@@ -28,7 +28,7 @@ function placeIn(folder: string, isConfined: boolean) {
     home,
     env: { TRUNKLINE_MARK: "of the repository" },
     secrets: { TOKEN: "0123456789" },
-    objects: tree,
+    objects: [tree],
     allowHosts: [],
     refused: () => {},
   });
