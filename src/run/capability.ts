@@ -1,6 +1,21 @@
 import * as s from "../base/capability/settings.ts";
 import type { Capability } from "../base/capability/capability.ts";
 
+const LIMITS = {
+  memory: s.integer("Bytes of memory; 4 GiB by default.", { minimum: 1 << 26 }),
+  cpus: s.number("Processors, such as 1.5; 4 by default.", { minimum: 0.1 }),
+  processes: s.integer("Processes and threads; 512 by default.", { minimum: 16 }),
+  disk: s.integer(
+    "Bytes on disk for the changes in a workspace, its home and its temporary files. They are " +
+      "counted every few seconds; with more, the agent is ended. Without it there is no limit.",
+    { minimum: 1 << 20 },
+  ),
+  time: s.integer(
+    "Seconds that a turn may take. What is done by then is pushed. Without it there is no limit.",
+    { minimum: 1 },
+  ),
+};
+
 /** Remote runs. */
 export const runs = {
   name: "runs",
@@ -52,6 +67,25 @@ export const runs = {
             { default: [] },
           ),
         }),
+        limits: s.shape(
+          "RunLimitSettings",
+          "What the programs of one run may use together. Without a sandbox only `time` holds.",
+          {
+            ...LIMITS,
+            repositories: s.byName(
+              s.shape("RunLimits", "What the programs of one run may use together.", LIMITS),
+              "Other limits for repositories, by `HOST/PATH` such as `github.com/acme/*`; the first " +
+                "match applies.",
+              { default: {} },
+            ),
+            tokens: s.byName(
+              s.shape("RunLimits", "What the programs of one run may use together.", LIMITS),
+              "Lower limits for the runs of tokens, by the token's name.",
+              { default: {} },
+            ),
+          },
+          { "x-project": false },
+        ),
         turns: s.group(
           {
             running: s.integer("Turns of all tokens together that run at once.", {

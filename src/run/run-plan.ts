@@ -17,6 +17,8 @@ export interface RunPlan extends RemoteRef {
   readonly retrySetup?: boolean | undefined;
   /** Patterns of the repositories that whoever asked for it may use; undefined if all. */
   readonly within?: readonly string[] | undefined;
+  /** The name of the token that asked for it. */
+  readonly token?: string | undefined;
 }
 
 const ID = /^[0-9a-z]{8,40}$/;
@@ -34,7 +36,7 @@ export function isPlan(value: unknown): value is RunPlan {
 /** A plan with a workspace and a branch of its own. */
 export function newPlan(
   ref: RemoteRef,
-  options: Pick<RunPlan, "pullRequest" | "retrySetup" | "within"> = {},
+  options: Pick<RunPlan, "pullRequest" | "retrySetup" | "within" | "token"> = {},
 ): RunPlan {
   const workspace = newId();
   return { ...ref, workspace, target: `agent/${workspace}`, ...options };

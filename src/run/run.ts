@@ -14,6 +14,7 @@ import type { Environments } from "./environment/environments.ts";
 import type { Layer } from "./environment/layers.ts";
 import { type ProposalResult, RunRequest } from "./pull-request.ts";
 import type { RepositoryCache } from "./repository-cache.ts";
+import { type EffectiveLimits, limitsFor } from "./run-limits.ts";
 import type { RunPlan } from "./run-plan.ts";
 import type { FileOwner } from "./workspace/driver.ts";
 import type { Workspace, WorkspaceRequest, Workspaces } from "./workspace/workspace.ts";
@@ -77,6 +78,7 @@ export class Run {
   #deliverer: Deliverer | undefined;
   readonly #planned: Target;
   #pushed: Target | undefined;
+  #variables: Readonly<Record<string, string>> = {};
   #request: RunRequest | undefined;
   /** Git commands run one after another in a workspace. */
   readonly #queue = new TaskQueue();
@@ -118,6 +120,17 @@ export class Run {
     return this.#options.users?.of(this.plan.workspace);
   }
 
+  /** What it may use. */
+  get limits(): EffectiveLimits {
+    const { limitsOf, plan } = this.#options;
+    return limitsOf?.(plan) ?? limitsFor({}, plan.url);
+  }
+
+  /** Variables of its repository for its agent. */
+  get variables(): Readonly<Record<string, string>> {
+    return this.#variables;
+  }
+
   /** The folders of the objects that git needs in its workspace. */
   get objects(): readonly string[] {
     return objectFolders(this.#options.repository, this.workspace.content);
@@ -129,7 +142,7 @@ export class Run {
 
   /** Prepares the workspace. */
   async prepare(tell: (message: string) => void, how: PrepareOptions = {}): Promise<Workspace> {
-    const { plan, repository, credentials, workspaces, contents } = this.#options;
+    const { plan, repository, credentials, workspaces, contents, environments } = this.#options;
     const { url, branch, revision, workspace: session } = plan;
     this.#workspace = how.spare;
     if (!(await repository.has(revision))) tell(`Fetching ${revision.slice(0, 12)} of ${url} …`);
@@ -137,6 +150,7 @@ export class Run {
     const { within } = plan;
     const content = await contents.need({ repository, revision, credentials, within, tell });
     const layer = await this.#layer(tell, content);
+    this.#variables = (await environments?.variables(repository, revision)) ?? {};
     const request: WorkspaceRequest = {
       session,
       repository,

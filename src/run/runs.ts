@@ -23,6 +23,7 @@ import type { FileOwner, WorkspaceDriver } from "./workspace/driver.ts";
 import type { RunUsers } from "./workspace/run-users.ts";
 import { Workspaces } from "./workspace/workspace.ts";
 import { Run } from "./run.ts";
+import type { EffectiveLimits } from "./run-limits.ts";
 import { background } from "../base/background.ts";
 
 /** Turns that may run and wait at once; `Each` is for one principal. */
@@ -43,6 +44,8 @@ export interface RunsOptions {
   /** Credentials for a repository, and the author of commits. */
   readonly identify: (url: string) => Promise<{ credentials: Credentials; author: Author }>;
   readonly coAuthor?: Author | undefined;
+  /** What a run may use. */
+  readonly limitsOf?: ((plan: RunPlan) => EffectiveLimits) | undefined;
   /** How repositories are set up before agents work on them; undefined if none is. */
   readonly setup?: RunSetup | undefined;
   /** Removes the sandbox of a workspace whose process was killed, and ends its programs. */

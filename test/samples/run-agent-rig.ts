@@ -52,6 +52,11 @@ export class RunAgentRig implements AsyncDisposable {
     return this.#sample.meta;
   }
 
+  /** Another machine on the same repository. */
+  another(options: Partial<RunsOptions>, name: string): Promise<Runs> {
+    return this.#sample.another(options, name);
+  }
+
   /** Opens a session whose agent does `work` in each turn. */
   async session(
     work: (cwd: string, turn: Turn) => Promise<TurnEnd | void>,

@@ -1113,6 +1113,7 @@ export interface RemoteSettings {
      */
     readonly allowHosts?: readonly string[];
   };
+  readonly limits?: RunLimitSettings;
   /**
    * How many turns may run at once. Further turns wait in a queue, and clients see their position.
    */
@@ -1167,6 +1168,51 @@ export interface RemoteSettings {
      */
     readonly deny?: readonly string[];
   };
+}
+
+/** What the programs of one run may use together. Without a sandbox only `time` holds. */
+export interface RunLimitSettings {
+  /** Bytes of memory; 4 GiB by default. */
+  readonly memory?: number;
+  /** Processors, such as 1.5; 4 by default. */
+  readonly cpus?: number;
+  /** Processes and threads; 512 by default. */
+  readonly processes?: number;
+  /**
+   * Bytes on disk for the changes in a workspace, its home and its temporary files. They are
+   * counted every few seconds; with more, the agent is ended. Without it there is no limit.
+   */
+  readonly disk?: number;
+  /** Seconds that a turn may take. What is done by then is pushed. Without it there is no limit. */
+  readonly time?: number;
+  /**
+   * Other limits for repositories, by `HOST/PATH` such as `github.com/acme/*`; the first match
+   * applies.
+   */
+  readonly repositories?: {
+    readonly [key: string]: RunLimits;
+  };
+  /** Lower limits for the runs of tokens, by the token's name. */
+  readonly tokens?: {
+    readonly [key: string]: RunLimits;
+  };
+}
+
+/** What the programs of one run may use together. */
+export interface RunLimits {
+  /** Bytes of memory; 4 GiB by default. */
+  readonly memory?: number;
+  /** Processors, such as 1.5; 4 by default. */
+  readonly cpus?: number;
+  /** Processes and threads; 512 by default. */
+  readonly processes?: number;
+  /**
+   * Bytes on disk for the changes in a workspace, its home and its temporary files. They are
+   * counted every few seconds; with more, the agent is ended. Without it there is no limit.
+   */
+  readonly disk?: number;
+  /** Seconds that a turn may take. What is done by then is pushed. Without it there is no limit. */
+  readonly time?: number;
 }
 
 /** Commands that run once before agents work on a repository. All runs on it use their result. */
@@ -5407,6 +5453,7 @@ export const checkRemoteSettings: Check = (value) => {
       case "maxLfs":
       case "sandbox":
       case "egress":
+      case "limits":
       case "turns":
       case "bases":
       case "spares":
@@ -5418,7 +5465,7 @@ export const checkRemoteSettings: Check = (value) => {
       case "scan":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["allowHosts", "allowPrivate", "protocols", "submodules", "maxLfs", "sandbox", "egress", "turns", "bases", "spares", "hibernateAfter", "setup", "coAuthor", "pullRequest", "forges", "scan"]) };
+        return { path: [key], says: unknownKey(key, ["allowHosts", "allowPrivate", "protocols", "submodules", "maxLfs", "sandbox", "egress", "limits", "turns", "bases", "spares", "hibernateAfter", "setup", "coAuthor", "pullRequest", "forges", "scan"]) };
     }
   }
   const allowHosts: unknown = value.allowHosts;
@@ -5501,6 +5548,11 @@ export const checkRemoteSettings: Check = (value) => {
       }
     }
   }
+  const limits: unknown = value.limits;
+  if (limits !== undefined) {
+    const problem = checkRunLimitSettings(limits);
+    if (problem !== undefined) return within(problem, "limits");
+  }
   const turns: unknown = value.turns;
   if (turns !== undefined) {
     if (!isObject(turns)) return { path: ["turns"], says: "must be an object" };
@@ -5565,8 +5617,8 @@ export const checkRemoteSettings: Check = (value) => {
   }
   const setup: unknown = value.setup;
   if (setup !== undefined) {
-    const problem = checkSetupSettings(setup);
-    if (problem !== undefined) return within(problem, "setup");
+    const problem2 = checkSetupSettings(setup);
+    if (problem2 !== undefined) return within(problem2, "setup");
   }
   const coAuthor: unknown = value.coAuthor;
   if (coAuthor !== undefined) {
@@ -5661,6 +5713,130 @@ export const checkRemoteSettings: Check = (value) => {
         if (item6 === "") return { path: ["scan", "deny", i5], says: "must not be empty" };
       }
     }
+  }
+  return undefined;
+};
+
+export const checkRunLimitSettings: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  for (const key in value) {
+    switch (key) {
+      case "memory":
+      case "cpus":
+      case "processes":
+      case "disk":
+      case "time":
+      case "repositories":
+      case "tokens":
+        continue;
+      default:
+        return { path: [key], says: unknownKey(key, ["memory", "cpus", "processes", "disk", "time", "repositories", "tokens"]) };
+    }
+  }
+  const memory: unknown = value.memory;
+  if (memory !== undefined) {
+    if (typeof memory !== "number" || !Number.isInteger(memory)) {
+      return { path: ["memory"], says: "must be an integer" };
+    }
+    if (memory < 67108864) return { path: ["memory"], says: "must be at least 67108864" };
+  }
+  const cpus: unknown = value.cpus;
+  if (cpus !== undefined) {
+    if (typeof cpus !== "number" || !Number.isFinite(cpus)) {
+      return { path: ["cpus"], says: "must be a number" };
+    }
+    if (cpus < 0.1) return { path: ["cpus"], says: "must be at least 0.1" };
+  }
+  const processes: unknown = value.processes;
+  if (processes !== undefined) {
+    if (typeof processes !== "number" || !Number.isInteger(processes)) {
+      return { path: ["processes"], says: "must be an integer" };
+    }
+    if (processes < 16) return { path: ["processes"], says: "must be at least 16" };
+  }
+  const disk: unknown = value.disk;
+  if (disk !== undefined) {
+    if (typeof disk !== "number" || !Number.isInteger(disk)) {
+      return { path: ["disk"], says: "must be an integer" };
+    }
+    if (disk < 1048576) return { path: ["disk"], says: "must be at least 1048576" };
+  }
+  const time: unknown = value.time;
+  if (time !== undefined) {
+    if (typeof time !== "number" || !Number.isInteger(time)) {
+      return { path: ["time"], says: "must be an integer" };
+    }
+    if (time < 1) return { path: ["time"], says: "must be at least 1" };
+  }
+  const repositories: unknown = value.repositories;
+  if (repositories !== undefined) {
+    if (!isObject(repositories)) return { path: ["repositories"], says: "must be an object" };
+    for (const key2 in repositories) {
+      const item: unknown = repositories[key2];
+      const problem = checkRunLimits(item);
+      if (problem !== undefined) return within(problem, "repositories", key2);
+    }
+  }
+  const tokens: unknown = value.tokens;
+  if (tokens !== undefined) {
+    if (!isObject(tokens)) return { path: ["tokens"], says: "must be an object" };
+    for (const key3 in tokens) {
+      const item2: unknown = tokens[key3];
+      const problem2 = checkRunLimits(item2);
+      if (problem2 !== undefined) return within(problem2, "tokens", key3);
+    }
+  }
+  return undefined;
+};
+
+export const checkRunLimits: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  for (const key in value) {
+    switch (key) {
+      case "memory":
+      case "cpus":
+      case "processes":
+      case "disk":
+      case "time":
+        continue;
+      default:
+        return { path: [key], says: unknownKey(key, ["memory", "cpus", "processes", "disk", "time"]) };
+    }
+  }
+  const memory: unknown = value.memory;
+  if (memory !== undefined) {
+    if (typeof memory !== "number" || !Number.isInteger(memory)) {
+      return { path: ["memory"], says: "must be an integer" };
+    }
+    if (memory < 67108864) return { path: ["memory"], says: "must be at least 67108864" };
+  }
+  const cpus: unknown = value.cpus;
+  if (cpus !== undefined) {
+    if (typeof cpus !== "number" || !Number.isFinite(cpus)) {
+      return { path: ["cpus"], says: "must be a number" };
+    }
+    if (cpus < 0.1) return { path: ["cpus"], says: "must be at least 0.1" };
+  }
+  const processes: unknown = value.processes;
+  if (processes !== undefined) {
+    if (typeof processes !== "number" || !Number.isInteger(processes)) {
+      return { path: ["processes"], says: "must be an integer" };
+    }
+    if (processes < 16) return { path: ["processes"], says: "must be at least 16" };
+  }
+  const disk: unknown = value.disk;
+  if (disk !== undefined) {
+    if (typeof disk !== "number" || !Number.isInteger(disk)) {
+      return { path: ["disk"], says: "must be an integer" };
+    }
+    if (disk < 1048576) return { path: ["disk"], says: "must be at least 1048576" };
+  }
+  const time: unknown = value.time;
+  if (time !== undefined) {
+    if (typeof time !== "number" || !Number.isInteger(time)) {
+      return { path: ["time"], says: "must be an integer" };
+    }
+    if (time < 1) return { path: ["time"], says: "must be at least 1" };
   }
   return undefined;
 };

@@ -78,7 +78,8 @@ export async function changesIn(
   let taken = lines;
   const kept: Submodule[] = [];
   const problems: ScanProblem[] = [];
-  for (const submodule of submodules) {
+  const there = submodules.length === 0 ? [] : await linksOfHead(git, submodules);
+  for (const submodule of there) {
     const { path } = submodule;
     const start = Buffer.from(`${path}/`);
     const isIn = (line: Buffer): boolean => line.subarray(3, 3 + start.length).equals(start);
@@ -95,6 +96,15 @@ export async function changesIn(
     }
   }
   return { taken: taken.map((line) => line.subarray(3)), kept, problems };
+}
+
+/** Those that the last commit has; those in other submodules are a part of them. */
+async function linksOfHead(git: ServerGit, submodules: readonly Submodule[]): Promise<Submodule[]> {
+  const paths = submodules.map(({ path }) => path);
+  const args = ["--literal-pathspecs", "ls-tree", "-z", "HEAD", "--", ...paths];
+  const entries = (await git.list(args)).filter((entry) => entry.startsWith("160000 "));
+  const found = new Set(entries.map((entry) => entry.slice(entry.indexOf("\t") + 1)));
+  return submodules.filter(({ path }) => found.has(path));
 }
 
 async function isRemoved(
@@ -145,13 +155,9 @@ export async function restoreSubmodules(
   submodules: readonly Submodule[],
 ): Promise<void> {
   if (submodules.length === 0) return;
-  const listed = await git.list(["ls-tree", "-r", "-z", "HEAD"]);
-  const links = new Set(
-    listed.filter((each) => each.startsWith("160000 ")).map((each) => each.split("\t")[1]),
-  );
-  const isGone = ({ path }: Submodule): boolean => !links.has(path);
+  const there = await linksOfHead(git, submodules);
   const outer = submodules.filter((each) => !isInAnother(each, submodules));
-  const gone = outer.filter(isGone);
+  const gone = outer.filter((each) => !there.includes(each));
   for (const { path } of gone) {
     const slash = path.lastIndexOf("/");
     await using folder = await opened(tree, path.slice(0, Math.max(0, slash)));

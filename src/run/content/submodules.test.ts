@@ -15,9 +15,17 @@ import { pathToFileURL } from "node:url";
 import { RunAgentRig } from "../../../test/samples/run-agent-rig.ts";
 import { git } from "../../../test/samples/sample-runs.ts";
 import { writeRemote } from "../../../test/support/stored-folder.ts";
+import { OWNER } from "../../base/principal.ts";
+import type { Turn } from "../../session/agent.ts";
+import type { CarriedCheckpoints } from "../workspace/carried.ts";
 import { fromAddress } from "./content.ts";
 
 const POLICY = { allowHosts: [], allowPrivate: true, protocols: ["file"] };
+const TURN = {
+  prompt: [{ type: "text", text: "Work" }],
+  principal: OWNER,
+  signal: new AbortController().signal,
+} as unknown as Turn;
 const LIBRARY = "libraries/lib";
 
 /** Runs on a repository with the submodule `libraries/lib`, in which there is `deep/inner`. */
@@ -139,6 +147,43 @@ describe("submodules of a run", () => {
     const said = JSON.stringify(rig.updates);
     assert.match(said, /'libraries\/lib' is not there: .* `remote\.submodules` allows that/);
     assert.match(said, /the folder of a submodule that could not be fetched/);
+  });
+
+  it("are there on the machine that continues a run, without those that the run has removed", async () => {
+    const { rig, plan } = await withSubmodules();
+    await using _ = rig;
+    let packed: Buffer | undefined;
+    const carried: CarriedCheckpoints = {
+      save: async (_run, bytes) => void (packed = bytes),
+      load: async () => packed,
+      remove: async () => {},
+    };
+    const options = { policy: { ...POLICY, submodules: ["file:///*"] }, carried };
+    const machines = await Promise.all(
+      ["one", "two", "three"].map((name) => rig.another(options, name)),
+    );
+    const prepared = async (machine: number) => {
+      const run = await machines[machine]!.open(plan, "s1");
+      return { run, tree: (await run.prepare(() => {})).tree };
+    };
+    const first = await prepared(0);
+    writeFileSync(join(first.tree, "new.txt"), "new\n");
+    await first.run.checkpoint();
+    const second = await prepared(1);
+    const library = join(second.tree, LIBRARY);
+    assert.equal(git(second.tree, "status", "--short"), "?? new.txt");
+    assert.equal(readFileSync(join(library, "deep/inner/README.md"), "utf8"), "hello\n");
+    assert.equal(git(library, "status", "--short"), "");
+    writeFileSync(join(library, "mine"), "x");
+    assert.equal((await second.run.deliver(TURN)).kind, "refused");
+    rmSync(library, { recursive: true });
+    rmSync(join(second.tree, ".gitmodules"));
+    assert.equal((await second.run.deliver(TURN)).kind, "pushed");
+    const third = await prepared(2);
+    assert.ok(!existsSync(join(third.tree, LIBRARY)));
+    assert.equal((await third.run.deliver(TURN)).kind, "unchanged");
+    for (const { run } of [first, second, third]) await run.close();
+    for (const machine of machines) await machine[Symbol.asyncDispose]();
   });
 
   it("are not fetched for a token that may not use them", async () => {

@@ -29,10 +29,12 @@ import {
 } from "./layers.ts";
 import {
   type Recipe,
+  type RecipeSource,
   type SetupSettings,
+  entryFor,
   recipeFor,
   secretsFor,
-  setupOf,
+  variablesOf,
   workspaceFolder,
 } from "./recipe.ts";
 import { type OpenSetupPlace, SetupOutput, runSteps } from "./run-steps.ts";
@@ -198,22 +200,44 @@ export class Environments {
   }
 
   async #want(request: EnvironmentRequest): Promise<WantedLayer | undefined> {
-    const { settings, parse, machine } = this.#options;
+    const { settings, machine } = this.#options;
     const { repository, revision } = request;
     const begun = Date.now();
     // Most repositories have no set-up, so this is checked before anything is read.
     const { repositories, from } = settings;
-    if (from.length === 0 && setupOf(repository.url, repositories) === undefined) return undefined;
+    if (from.length === 0 && entryFor(repository.url, repositories) === undefined) return undefined;
     const files = await filesOf(repository, revision);
-    const read = (path: string): Promise<string> =>
-      repository.git.text(["cat-file", "blob", `${revision}:${path}`], { maxOutput: LARGEST_FILE });
-    const folder = workspaceFolder(repository.url);
-    const has = (path: string): boolean => files.has(path);
-    const source = { url: repository.url, folder, has, read, parse, variables: usualVariables() };
+    const source = this.#source(repository, revision, files);
     const recipe = await recipeFor(source, settings);
     if (recipe === undefined) return undefined;
     const name = { key: layerKey(recipe, files, machine), revision };
     return { ...request, recipe, name, files, begun };
+  }
+
+  /** The variables that agents get. Why they cannot be read, the session is told by `prepare`. */
+  async variables(
+    repository: CachedRepository,
+    revision: string,
+  ): Promise<Readonly<Record<string, string>>> {
+    const { settings } = this.#options;
+    if (!settings.from.includes("devcontainer")) return {};
+    const files = await filesOf(repository, revision);
+    const source = this.#source(repository, revision, files);
+    return await variablesOf(source, settings).catch(() => ({}));
+  }
+
+  #source(repository: CachedRepository, revision: string, files: RevisionFiles): RecipeSource {
+    const { parse } = this.#options;
+    const { git, url } = repository;
+    return {
+      url,
+      folder: workspaceFolder(url),
+      has: (path) => files.has(path),
+      read: (path) =>
+        git.text(["cat-file", "blob", `${revision}:${path}`], { maxOutput: LARGEST_FILE }),
+      parse,
+      variables: usualVariables(),
+    };
   }
 
   async #find({ repository, name, files, credentials }: WantedLayer): Promise<Layer | undefined> {
@@ -330,6 +354,7 @@ async function buildLayer(options: LayerBuilderOptions, request: LayerRequest): 
     {
       await using place = await options.openPlace({
         name: session,
+        url: repository.url,
         workspace,
         folder: workspaceFolder(repository.url),
         owner: user,

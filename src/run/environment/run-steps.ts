@@ -110,6 +110,8 @@ export class SetupOutput implements AsyncDisposable {
 interface SetupPlaceOptions {
   /** A unique name of letters and digits. */
   readonly name: string;
+  /** The address of the repository. */
+  readonly url: string;
   readonly workspace: Workspace;
   /** The folder at which programs see the files. */
   readonly folder: string;

@@ -8,7 +8,10 @@ import { EgressProxy } from "../../sandbox/egress-proxy.ts";
 import type { SandboxParts } from "../../sandbox/probe.ts";
 import { openSandbox, removeGroups } from "../../sandbox/sandbox.ts";
 import { workspaceFolder } from "../environment/recipe.ts";
+import { background } from "../../base/background.ts";
 import type { Run } from "../run.ts";
+import { limitsFor } from "../run-limits.ts";
+import { diskUse } from "../workspace/workspace.ts";
 import type { InnerAgent } from "../spares.ts";
 import { findProgram } from "./find-program.ts";
 import type { ModelServices } from "./model-services.ts";
@@ -26,9 +29,6 @@ export interface ConfinedAgentOptions {
   readonly allowHosts: readonly string[];
   readonly models: ModelServices;
 }
-
-/** Limits for all programs of a sandbox together. */
-export const LIMITS = { memory: 4 * 1024 ** 3, processes: 512, cpus: 4 };
 
 /** Opens an agent in its own sandbox, together with the commands that it runs. They end with the sandbox. */
 export async function openConfinedAgent(options: ConfinedAgentOptions): Promise<InnerAgent> {
@@ -62,7 +62,8 @@ export async function openConfinedAgent(options: ConfinedAgentOptions): Promise<
     also: [{ path: tree, at: workspaceFolder(run.plan.url) }],
     home,
     read: [...run.objects, ...program.needs, ...named, ...options.needs],
-    limits: LIMITS,
+    limits: run.limits,
+    variables: run.variables,
     egress,
     proxyVariables: models.variables,
     user: run.owner,
@@ -72,14 +73,23 @@ export async function openConfinedAgent(options: ConfinedAgentOptions): Promise<
     return { ...rest, ...sandbox.wrap({ command: path, args, env: { ...env, ...SAFE }, cwd }) };
   };
   const inner = new ExternalAgent({ ...agent, actsAs: undefined, confine });
+  let tell: ((update: SessionUpdate) => void) | undefined;
+  const watch = watchDisk(run.workspace.folder, run.limits.disk, async (why) => {
+    agent.log.warn("run.disk-full", { workspace, why });
+    tell?.(progressUpdate(why));
+    await inner[Symbol.asyncDispose]();
+    await sandbox[Symbol.asyncDispose]();
+  });
   return {
     name: inner.name,
     start: (owner) => inner.start(owner),
     open: (session) => {
       refused.tellTo((update) => session.update(update));
+      tell = (update) => session.update(update);
       return inner.open(session);
     },
     [Symbol.asyncDispose]: async () => {
+      watch[Symbol.dispose]();
       await inner[Symbol.asyncDispose]();
       egress[Symbol.dispose]();
       await sandbox[Symbol.asyncDispose]();
@@ -89,7 +99,44 @@ export async function openConfinedAgent(options: ConfinedAgentOptions): Promise<
 
 /** Ends the programs that a killed server left in the sandbox of a workspace, and removes its control groups. */
 export async function removeSandbox(workspace: string, user: Run["owner"]): Promise<void> {
-  await removeGroups(workspace, user, LIMITS);
+  await removeGroups(workspace, user, limitsFor({}, ""));
+}
+
+/** Milliseconds between two counts, unless one takes long. */
+const COUNT_EVERY = 5_000;
+/** The share of the time that counting may take. */
+const COUNT_SHARE = 20;
+
+/** Counts what a folder takes, and calls back once it is over the limit. */
+export function watchDisk(
+  folder: string,
+  most: number | undefined,
+  over: (why: string) => Promise<void>,
+  every = COUNT_EVERY,
+): Disposable {
+  let timer: NodeJS.Timeout | undefined;
+  let isOver = most === undefined;
+  const count = async (limit: number): Promise<void> => {
+    const begun = performance.now();
+    const bytes = await diskUse(folder).catch(() => 0);
+    if (isOver) return;
+    if (bytes <= limit) return next(Math.max(every, COUNT_SHARE * (performance.now() - begun)));
+    isOver = true;
+    const what = `its files take ${bytes} bytes on disk, and \`remote.limits\` allows ${limit}`;
+    await over(`The agent was ended: ${what}. Open the session again with more, or delete it.`);
+  };
+  const next = (wait: number): void => {
+    if (isOver) return;
+    timer = setTimeout(() => background(count(most ?? 0), "Counting the files of a run"), wait);
+    timer.unref();
+  };
+  next(every);
+  return {
+    [Symbol.dispose]: () => {
+      isOver = true;
+      clearTimeout(timer);
+    },
+  };
 }
 
 /** git refuses repositories of other users, and in the sandbox the user differs. */

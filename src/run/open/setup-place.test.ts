@@ -22,6 +22,7 @@ function placeIn(folder: string, isConfined: boolean) {
     [],
   )({
     name: "setup",
+    url: "https://git.example/team/app",
     workspace: { folder, tree } as Workspace,
     folder: "/workspaces/app",
     owner: undefined,
