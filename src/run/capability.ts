@@ -153,6 +153,12 @@ export const runs = {
                   { type: "string", pattern: "^[A-Za-z0-9*._-]+$" },
                   "Hosts that set-up may reach in addition to `remote.egress.allowHosts`.",
                 ),
+                services: s.byName(
+                  s.NAME,
+                  "Shell commands that run beside each agent, in its sandbox and its network, such as " +
+                    "`postgres -D ~/database` for its tests. They end with it; their output is in " +
+                    "`~/services/NAME.log`.",
+                ),
                 timeout: s.integer("Milliseconds that set-up may take; ten minutes by default.", {
                   minimum: 1000,
                   maximum: 86_400_000,

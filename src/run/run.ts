@@ -148,7 +148,10 @@ export class Run {
     if (!(await repository.has(revision))) tell(`Fetching ${revision.slice(0, 12)} of ${url} …`);
     await repository.need({ url, branch, revision }, credentials);
     const { within } = plan;
-    const content = await contents.need({ repository, revision, credentials, within, tell });
+    const { signal } = this.#stopper;
+    const wanted = { repository, revision, credentials, within, signal, tell };
+    const content = await contents.need(wanted);
+    signal.throwIfAborted();
     const layer = await this.#layer(tell, content);
     this.#variables = (await environments?.variables(repository, revision)) ?? {};
     const request: WorkspaceRequest = {

@@ -8,6 +8,7 @@ import { type ClientOptions, WebSocket } from "ws";
 import { probeSandbox } from "../../src/sandbox/probe.ts";
 import type { Json } from "../support/acp-app.ts";
 import { WITHOUT_SSHD } from "../support/git-rig/ssh-server.ts";
+import { processesWhere } from "../support/processes.ts";
 import { Program } from "../support/program.ts";
 import { covers } from "../support/requirement.ts";
 import { promptOf } from "../support/acp-socket.ts";
@@ -17,6 +18,7 @@ const AGENT = join(import.meta.dirname, "../support/acp-agent.mjs");
 const { parts, findings } = await probeSandbox(join(import.meta.dirname, "../../.cache/probe"));
 const noSandbox = parts === undefined && (findings[0]?.detail ?? "No sandbox can be had here.");
 
+const SERVICE = `node -e 'console.log("up"); require("http").createServer((_, r) => r.end("42")).listen(8765, "127.0.0.1")'`;
 const LIMITS = { repositories: { "*/team/small": { memory: 200 * 1024 ** 2 } } };
 
 describe(
@@ -28,7 +30,9 @@ describe(
     let trust: ClientOptions;
 
     before(async () => {
-      const config = { remote: { setup: { from: ["devcontainer"] }, limits: LIMITS } };
+      const repositories = { "*/team/served": { services: { database: SERVICE } } };
+      const setup = { from: ["devcontainer"], repositories };
+      const config = { remote: { setup, limits: LIMITS } };
       run = await RunRig.start({ tls: true, config });
       trust = { ca: readFileSync(join(run.rig.root, "server-ca.pem")) };
     });
@@ -156,6 +160,21 @@ describe(
       const [database, ...more] = found.split("\n");
       assert.equal(database, "postgres://127.0.0.1");
       assert.deepEqual(more, ["137"], "its memory was limited");
+    });
+
+    it("has the services of the repository in its network, which end with it", async () => {
+      const project = run.project("served");
+      const ask = `until node -e 'fetch("http://127.0.0.1:8765").then((r) => r.text()).then(console.log)' >> new.txt 2> /dev/null; do sleep 0.1; done`;
+      const task = `run w|sh|-c|${ask}; cat ~/services/database.log >> new.txt`;
+      await using program = new Program(["run", project.clone, task], {
+        env: run.rig.env as Record<string, string>,
+      });
+      assert.equal(await program.exit, 0, program.stderr);
+      const branch = program.lines.at(-1) ?? "";
+      const found = project.git("--git-dir", project.bare, "show", `${branch}:new.txt`);
+      assert.equal(found, "42\nup");
+      const left = processesWhere(({ command }) => command.includes('r.end("42")'));
+      assert.deepEqual(left, []);
     });
 
     it("works in a folder without a remote, and leaves the branch there", async () => {

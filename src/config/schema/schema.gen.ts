@@ -1259,6 +1259,13 @@ export interface RepositorySetup {
   readonly keep?: readonly string[];
   /** Hosts that set-up may reach in addition to `remote.egress.allowHosts`. */
   readonly allowHosts?: readonly string[];
+  /**
+   * Shell commands that run beside each agent, in its sandbox and its network, such as `postgres -D
+   * ~/database` for its tests. They end with it; their output is in `~/services/NAME.log`.
+   */
+  readonly services?: {
+    readonly [key: string]: string;
+  };
   /** Milliseconds that set-up may take; ten minutes by default. */
   readonly timeout?: number;
 }
@@ -5901,10 +5908,11 @@ export const checkRepositorySetup: Check = (value) => {
       case "keys":
       case "keep":
       case "allowHosts":
+      case "services":
       case "timeout":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["command", "env", "secrets", "keys", "keep", "allowHosts", "timeout"]) };
+        return { path: [key], says: unknownKey(key, ["command", "env", "secrets", "keys", "keep", "allowHosts", "services", "timeout"]) };
     }
   }
   const command: unknown = value.command;
@@ -5963,6 +5971,17 @@ export const checkRepositorySetup: Check = (value) => {
       if (!pattern4.test(item5)) {
         return { path: ["allowHosts", i4], says: "must match the pattern ^[A-Za-z0-9*._-]+$" };
       }
+    }
+  }
+  const services: unknown = value.services;
+  if (services !== undefined) {
+    if (!isObject(services)) return { path: ["services"], says: "must be an object" };
+    for (const key3 in services) {
+      const item6: unknown = services[key3];
+      if (typeof item6 !== "string") {
+        return { path: ["services", key3], says: "must be a string" };
+      }
+      if (item6 === "") return { path: ["services", key3], says: "must not be empty" };
     }
   }
   const timeout: unknown = value.timeout;

@@ -70,11 +70,13 @@ interface ContentRequest {
   readonly credentials: Credentials;
   /** Patterns of the addresses that may be used; undefined if all may. */
   readonly within: readonly string[] | undefined;
+  readonly signal: AbortSignal;
   readonly tell: (message: string) => void;
 }
 
 const MOST_SUBMODULES = 200;
 const DEEPEST = 8;
+const MOST_OBJECTS = 20_000;
 
 /** Fetches submodules, and files of Git LFS. A session goes on without those that cannot be fetched, and is told. */
 export class Contents {
@@ -159,19 +161,20 @@ export class Contents {
   }
 
   async #addLfs(work: Work, files: ReadonlyMap<string, string>): Promise<void> {
-    const { repository, credentials, lacks, tell } = work;
+    const { repository, credentials, signal, lacks, tell } = work;
     const missing = lacking(repository.lfs, await lfsObjectsOf(repository.git, files));
     if (missing.length === 0) return;
     const { maxLfs = Infinity } = this.#options.policy;
     const bytes = missing.reduce((sum, { size }) => sum + size, 0);
     try {
-      if (bytes > maxLfs) {
-        const says = `Files of Git LFS take ${bytes} bytes. \`remote.maxLfs\` allows ${maxLfs}.`;
+      if (bytes > maxLfs || missing.length > MOST_OBJECTS) {
+        const says = `${missing.length} files of Git LFS take ${bytes} bytes. \`remote.maxLfs\` allows ${maxLfs}, in at most ${MOST_OBJECTS} files.`;
         throw new TrunklineError("limit", says);
       }
       tell(`Fetching ${missing.length} files of Git LFS …`);
       const { resolve } = this.#options;
-      await fetchLfsObjects({ url: repository.url, credentials, resolve }, repository.lfs, missing);
+      const server = { url: repository.url, credentials, resolve, signal };
+      await fetchLfsObjects(server, repository.lfs, missing);
     } catch (error) {
       for (const { oid } of lacking(repository.lfs, missing)) lacks.push(oid);
       tell(`There are pointers in place of files of Git LFS: ${(error as Error).message}`);

@@ -10,7 +10,7 @@ import { shellQuote } from "../../base/text/shell-word.ts";
  */
 const FILTER = `#!/bin/sh
 set -e
-verb=$1
+verb=$1 oid= its=
 shift
 whole=$(mktemp)
 trap 'rm -f "$whole"' EXIT

@@ -64,6 +64,7 @@ export interface LfsServer {
   readonly credentials: Credentials;
   /** Throws for a host that may not be reached. */
   readonly resolve: ResolveHost | undefined;
+  readonly signal?: AbortSignal;
 }
 
 /** Objects in one request: what servers usually allow. */

@@ -12,7 +12,7 @@ export type { RepositorySetup };
 export type SetupSettings = Required<Pick<Settings, "repositories" | "from">>;
 
 /** The commands that set a repository up, with their options. */
-export interface Recipe extends Required<Omit<RepositorySetup, "command" | "keys">> {
+export interface Recipe extends Required<Omit<RepositorySetup, "command" | "keys" | "services">> {
   /** A short name, for people. */
   readonly title: string;
   readonly steps: readonly SetupStep[];

@@ -28,6 +28,8 @@ export interface ConfinedAgentOptions {
   readonly needs: readonly string[];
   readonly allowHosts: readonly string[];
   readonly models: ModelServices;
+  /** Commands that run beside it, by name. */
+  readonly services: Readonly<Record<string, string>>;
 }
 
 /** Opens an agent in its own sandbox, together with the commands that it runs. They end with the sandbox. */
@@ -70,7 +72,8 @@ export async function openConfinedAgent(options: ConfinedAgentOptions): Promise<
   });
   const confine: Confine = ({ command, args = [], env, cwd = tree, ...rest }) => {
     const path = command === agent.command ? program.path : command;
-    return { ...rest, ...sandbox.wrap({ command: path, args, env: { ...env, ...SAFE }, cwd }) };
+    const start = besideServices(options.services, path, args);
+    return { ...rest, ...sandbox.wrap({ ...start, env: { ...env, ...SAFE }, cwd }) };
   };
   const inner = new ExternalAgent({ ...agent, actsAs: undefined, confine });
   let tell: ((update: SessionUpdate) => void) | undefined;
@@ -100,6 +103,30 @@ export async function openConfinedAgent(options: ConfinedAgentOptions): Promise<
 /** Ends the programs that a killed server left in the sandbox of a workspace, and removes its control groups. */
 export async function removeSandbox(workspace: string, user: Run["owner"]): Promise<void> {
   await removeGroups(workspace, user, limitsFor({}, ""));
+}
+
+/** Starts services that belong to the sandbox's first process, and becomes the program. */
+const WITH_SERVICES = `
+mkdir -p ~/services
+count=$1
+shift
+while [ "$count" -gt 0 ]; do
+  name=$1 line=$2
+  (exec sh -c "$line" </dev/null >~/services/"$name".log 2>&1 &)
+  shift 2
+  count=$((count - 1))
+done
+exec "$@"`;
+
+function besideServices(
+  services: ConfinedAgentOptions["services"],
+  command: string,
+  args: readonly string[],
+): { readonly command: string; readonly args: readonly string[] } {
+  const all = Object.entries(services);
+  if (all.length === 0) return { command, args };
+  const words = ["sh", String(all.length), ...all.flat(), command, ...args];
+  return { command: "/bin/sh", args: ["-c", WITH_SERVICES, ...words] };
 }
 
 /** Milliseconds between two counts, unless one takes long. */

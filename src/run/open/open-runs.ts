@@ -40,6 +40,7 @@ import type { Agent } from "../../session/agent.ts";
 import type { SessionSetup } from "../../session/session-setup.ts";
 import { DENIED_NAMES } from "../change/scan.ts";
 import type { RunSetup } from "../environment/environments.ts";
+import { entryFor } from "../environment/recipe.ts";
 import type { OpenSetupPlace, SetupPlace } from "../environment/run-steps.ts";
 import type { Proposal, ProposalResult, Propose } from "../pull-request.ts";
 import { type RemotePolicy, pinAddresses, refuseRepository } from "../remote-ref.ts";
@@ -158,7 +159,8 @@ function place(
   const wanted = runs.plan(meta);
   if (wanted === undefined) return undefined;
   refuseRepository(principal, wanted.url);
-  const [within, token] = [principal.limits?.repositories, accessTokenOf(principal)];
+  const within = principal.limits?.repositories;
+  const token = accessTokenOf(principal) === undefined ? undefined : principal.name;
   const plan = spares.reserve({ ...wanted, within, token }, principal.id);
   const cwd = runs.treeOf(plan);
   return { cwd, additionalDirectories: [], mcpServers: [], run: plan, meta: meta as never };
@@ -219,6 +221,7 @@ export async function innerAgent(
         : [],
     allowHosts: config.remote.egress.allowHosts,
     models: modelServices(process.env),
+    services: entryFor(run.plan.url, config.remote.setup.repositories)?.services ?? {},
   });
 }
 
