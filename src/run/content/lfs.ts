@@ -195,13 +195,9 @@ async function ask(
   const host = url.hostname.replace(/^\[|\]$/g, "");
   const addresses = (await server.resolve?.(host)) ?? [];
   if (addresses.length === 0) throw failed(`'${host}' has no address that may be reached`);
-  const options = {
-    method,
-    headers,
-    lookup: lookupAmong(addresses),
-    agent: false,
-    timeout: SILENCE,
-  };
+  const { signal } = server;
+  const lookup = lookupAmong(addresses);
+  const options = { method, headers, lookup, agent: false, timeout: SILENCE, signal };
   const answer = await new Promise<IncomingMessage>((resolve, reject) => {
     const request = clientFor(url).request(url, options, resolve);
     request.on("error", (error) => reject(failed(`'${url.host}': ${error.message}`)));

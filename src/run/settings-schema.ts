@@ -1,5 +1,4 @@
 import * as s from "../base/capability/settings.ts";
-import type { Capability } from "../base/capability/capability.ts";
 
 const LIMITS = {
   memory: s.integer("Bytes of memory; 4 GiB by default.", { minimum: 1 << 26 }),
@@ -237,4 +236,4 @@ export const runs = {
       },
     ),
   },
-} satisfies Capability;
+} satisfies s.SettingsSchema;
