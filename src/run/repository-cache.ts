@@ -104,8 +104,7 @@ export class CachedRepository implements AsyncDisposable {
 
   /** Its git, with files of Git LFS whose objects are in one of the folders. */
   gitWith(folders: readonly string[]): ServerGit {
-    const { lfsFilter } = this.#options;
-    return lfsFilter === undefined ? this.git : this.git.with(lfsSettings(lfsFilter, folders));
+    return this.git.with(lfsSettings(this.#options.lfsFilter, folders));
   }
 
   /** Fetches a commit with its files, if it is missing; its history may follow later. */

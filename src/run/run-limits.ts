@@ -1,4 +1,4 @@
-import type { RunLimits } from "../config/schema/schema.gen.ts";
+import type { RunLimits, RunLimitSettings } from "../config/schema/schema.gen.ts";
 import { entryFor } from "./environment/recipe.ts";
 
 const DEFAULTS = { memory: 4 * 1024 ** 3, processes: 512, cpus: 4 };
@@ -7,15 +7,9 @@ const KINDS = ["memory", "cpus", "processes", "disk", "time"] as const;
 /** What a run may use; `memory`, `processes` and `cpus` are always limited. */
 export type EffectiveLimits = RunLimits & typeof DEFAULTS;
 
-/** `remote.limits`. */
-export interface LimitSettings extends RunLimits {
-  readonly repositories?: Readonly<Record<string, RunLimits>>;
-  readonly tokens?: Readonly<Record<string, RunLimits>>;
-}
-
 /** The limits of runs on a repository, which those of a token can only lower. */
 export function limitsFor(
-  { repositories, tokens, ...all }: LimitSettings,
+  { repositories, tokens, ...all }: RunLimitSettings,
   url: string,
   token?: string,
 ): EffectiveLimits {

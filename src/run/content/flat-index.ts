@@ -39,14 +39,12 @@ export async function withLinks(
 ): Promise<void> {
   const outer = submodules.filter((each) => isFetched(each) && !isInAnother(each, submodules));
   if (outer.length === 0) return;
-  const links = outer.map(({ path, revision }) => `--cacheinfo=160000,${revision},${path}`);
-  const args = ["update-index", "--add", "--replace", ...links.flatMap(separate)];
+  const links = outer.flatMap(({ path, revision }) => [
+    "--cacheinfo",
+    `160000,${revision},${path}`,
+  ]);
+  const args = ["update-index", "--add", "--replace", ...links];
   await git.run(args, { env: { GIT_INDEX_FILE: index } });
-}
-
-function separate(option: string): string[] {
-  const [name = "", ...value] = option.split("=");
-  return [name, value.join("=")];
 }
 
 function isInAnother({ path }: Submodule, submodules: readonly Submodule[]): boolean {

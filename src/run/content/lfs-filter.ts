@@ -1,7 +1,5 @@
-import { rename, writeFile } from "node:fs/promises";
-import { join } from "node:path";
-
 import { shellQuote } from "../../base/text/shell-word.ts";
+import { writeProgram } from "../../git/server/pin-connection.ts";
 
 /**
  * Git's filter for files of Git LFS, without git-lfs: `clean` makes a pointer of content, `smudge` content of
@@ -37,18 +35,14 @@ pointer "\${sum%% *}" "$size"
 
 /** Writes the filter, which is run for files of untrusted repositories and reads nothing else. Returns its path. */
 export async function writeLfsFilter(folder: string): Promise<string> {
-  const path = join(folder, "lfs-filter");
-  const unfinished = `${path}-${process.pid}`;
-  await writeFile(unfinished, FILTER, { mode: 0o755 });
-  await rename(unfinished, path);
-  return path;
+  return await writeProgram(folder, "lfs-filter", FILTER, 0o755);
 }
 
 /** Where an agent's git folder has the filter. */
 export const LFS_FILTER = ".git/lfs-filter";
 
 /** The same as lines of a configuration, in which backslashes and quotes are escaped. */
-export function lfsConfig(filter: string, folders: readonly string[]): string {
+export function lfsConfig(filter: string | undefined, folders: readonly string[]): string {
   return lfsSettings(filter, folders)
     .map((each) => each.split("="))
     .map(([key = "", ...value]) => {
@@ -59,7 +53,8 @@ export function lfsConfig(filter: string, folders: readonly string[]): string {
 }
 
 /** Settings of git for the filter. `folders` have the objects. */
-export function lfsSettings(filter: string, folders: readonly string[]): string[] {
+export function lfsSettings(filter: string | undefined, folders: readonly string[]): string[] {
+  if (filter === undefined) return [];
   const program = shellQuote(filter);
   return [
     `filter.lfs.clean=${program} clean`,

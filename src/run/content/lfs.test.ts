@@ -46,7 +46,7 @@ async function withLfs(maxLfs = 10_000) {
     const { url = "", headers } = request;
     const { authorization = "none" } = headers;
     if (url.startsWith("/objects/")) {
-      seen.push(`object ${authorization} ${headers["x-own"]}`);
+      seen.push(`object ${authorization} ${String(headers["x-own"])}`);
       response.end(CONTENT);
     } else if (tokenOf(request) !== TOKEN) {
       response.writeHead(401, { "www-authenticate": 'Basic realm="test"' }).end();

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 
 import { hostText } from "../../base/address.ts";
+import { boundedBody } from "../../base/bounded-body.ts";
 import { parsedJson } from "../../base/check.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { clientFor, lookupAmong } from "../../base/public-lookup.ts";
@@ -115,15 +116,9 @@ async function askFor(
   };
   const url = new URL(`${lfsAddress(server.url)}/objects/batch`);
   const answer = await ask(server, url, { method: "POST", headers, body });
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of answer as AsyncIterable<Buffer>) {
-    size += chunk.length;
-    if (size > MOST_ANSWERED) throw failed(`'${url.host}' answered with too many bytes`);
-    chunks.push(chunk);
-  }
+  const { body: text } = await boundedBody(answer, MOST_ANSWERED);
   if (answer.statusCode !== 200) throw failed(`'${url.host}' answered ${answer.statusCode}`);
-  const told = parsedJson(Buffer.concat(chunks).toString("utf8")) as {
+  const told = parsedJson(text.toString("utf8")) as {
     objects?: readonly { oid?: string; actions?: { download?: DownloadAction } }[];
   };
   return new Map(

@@ -108,7 +108,8 @@ describe("submodules of a run", () => {
     assert.match(said, /'libraries\/lib\/\S+': it and 1 more changed files are in the submodule/);
     assert.match(said, /undo them with `git -C libraries\/lib checkout \.`/);
     const pushed = await session.prompt(rig.turn("Undo"));
-    assert.equal((pushed._meta?.trunkline as { run: string }).run, "pushed");
+    const { trunkline } = pushed._meta as { trunkline: { run: string } };
+    assert.equal(trunkline.run, "pushed");
   });
 
   it("may be removed as a whole, or be replaced by a link, through which nothing is read", async () => {

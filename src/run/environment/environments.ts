@@ -1,5 +1,5 @@
 import { type Dirent, constants } from "node:fs";
-import { type FileHandle, lchown, mkdir, open, readdir, readlink, rm } from "node:fs/promises";
+import { lchown, mkdir, open, readdir, readlink, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { TrunklineError } from "../../base/errors.ts";
@@ -528,16 +528,16 @@ export class SecretSearch {
 
   async #findInFile(path: Buffer): Promise<string | undefined> {
     await using file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW);
-    const buffer = Buffer.alloc(CHUNK + this.#longest);
-    // The end of a chunk is searched again with the next: a secret may span both.
-    for (let kept = 0; ;) {
-      const read = await fill(file, buffer, kept);
-      const secret = this.#findIn(buffer.subarray(0, kept + read));
+    let kept = Buffer.alloc(0);
+    const stream = file.createReadStream({ highWaterMark: CHUNK, autoClose: false });
+    for await (const chunk of stream as AsyncIterable<Buffer>) {
+      // The end of a chunk is searched again with the next: a secret may span both.
+      const bytes = Buffer.concat([kept, chunk]);
+      const secret = this.#findIn(bytes);
       if (secret !== undefined) return secret;
-      if (kept + read < buffer.length) return undefined;
-      buffer.copyWithin(0, buffer.length - this.#longest);
-      kept = this.#longest;
+      kept = Buffer.from(bytes.subarray(-this.#longest));
     }
+    return undefined;
   }
 }
 
@@ -548,15 +548,4 @@ function bytesOf(folder: string, path: string): Buffer {
 
 function readable(path: string): string {
   return Buffer.from(path, "latin1").toString("utf8");
-}
-
-/** Reads until the buffer is full or the file ends. */
-async function fill(file: FileHandle, buffer: Buffer, from: number): Promise<number> {
-  let at = from;
-  while (at < buffer.length) {
-    const { bytesRead } = await file.read(buffer, at, buffer.length - at);
-    if (bytesRead === 0) break;
-    at += bytesRead;
-  }
-  return at - from;
 }

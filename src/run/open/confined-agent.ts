@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { isAbsolute, join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { ExternalAgent, type ExternalAgentOptions } from "../../agent/external-agent.ts";
 import type { Confine } from "../../base/process/child-process.ts";
 import { TrunklineError } from "../../base/errors.ts";
@@ -141,29 +142,30 @@ export function watchDisk(
   over: (why: string) => Promise<void>,
   every = COUNT_EVERY,
 ): Disposable {
-  let timer: NodeJS.Timeout | undefined;
-  let isOver = most === undefined;
-  const count = async (limit: number): Promise<void> => {
-    const begun = performance.now();
-    const bytes = await diskUse(folder).catch(() => 0);
-    if (isOver) return;
-    if (bytes <= limit) return next(Math.max(every, COUNT_SHARE * (performance.now() - begun)));
-    isOver = true;
-    const what = `its files take ${bytes} bytes on disk, and \`remote.limits\` allows ${limit}`;
-    await over(`The agent was ended: ${what}. Open the session again with more, or delete it.`);
+  const stop = new AbortController();
+  const { signal } = stop;
+  const watch = async (limit: number): Promise<void> => {
+    for (let wait = every; ;) {
+      await delay(wait, undefined, { ref: false, signal });
+      const begun = performance.now();
+      const bytes = await diskUse(folder).catch(() => 0);
+      signal.throwIfAborted();
+      wait = Math.max(every, COUNT_SHARE * (performance.now() - begun));
+      if (bytes <= limit) continue;
+      const what = `its files take ${bytes} bytes on disk, and \`remote.limits\` allows ${limit}`;
+      return await over(
+        `The agent was ended: ${what}. Open the session again with more, or delete it.`,
+      );
+    }
   };
-  const next = (wait: number): void => {
-    if (isOver) return;
-    timer = setTimeout(() => background(count(most ?? 0), "Counting the files of a run"), wait);
-    timer.unref();
-  };
-  next(every);
-  return {
-    [Symbol.dispose]: () => {
-      isOver = true;
-      clearTimeout(timer);
-    },
-  };
+  const watching = most === undefined ? Promise.resolve() : watch(most);
+  background(
+    watching.catch((error: unknown) => {
+      if (!signal.aborted) throw error;
+    }),
+    "Counting the files of a run",
+  );
+  return { [Symbol.dispose]: () => stop.abort() };
 }
 
 /** git refuses repositories of other users, and in the sandbox the user differs. */

@@ -14,6 +14,7 @@ import { usualVariables } from "../../base/process/environment.ts";
 import { selfCommand } from "../../base/process/self-command.ts";
 import { parseRemoteUrl } from "../../base/remote-url.ts";
 import type { AppContext } from "../../config/app-context.ts";
+import type { RunLimitSettings } from "../../config/schema/schema.gen.ts";
 import { BUILT_IN, type Config } from "../../config/config.ts";
 import { openData } from "../../config/data-folder.ts";
 import { parseFile } from "../../config/file/parse-file.ts";
@@ -47,7 +48,7 @@ import { type RemotePolicy, pinAddresses, refuseRepository } from "../remote-ref
 import { RunAgent } from "../run-agent.ts";
 import { isPlan } from "../run-plan.ts";
 import type { Run } from "../run.ts";
-import { type LimitSettings, limitsFor } from "../run-limits.ts";
+import { limitsFor } from "../run-limits.ts";
 import { Runs } from "../runs.ts";
 import { type InnerAgent, Spares } from "../spares.ts";
 import type { CarriedCheckpoints } from "../workspace/carried.ts";
@@ -376,7 +377,7 @@ function shellFor(env: Readonly<Record<string, string>>, command: readonly strin
 export function setupPlaces(
   parts: SandboxParts | undefined,
   allowHosts: readonly string[],
-  limits: LimitSettings = {},
+  limits: RunLimitSettings = {},
 ): OpenSetupPlace {
   return async (options) => {
     const { name, url, workspace, folder, owner, home, objects, refused } = options;

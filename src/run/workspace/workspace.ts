@@ -138,7 +138,8 @@ export class Workspaces implements AsyncDisposable {
       owner,
     });
     const home = await this.#openHome(folder, request);
-    const git = this.#gitWith(lfsFolders(repository, base.content), join(folder, "git"), tree);
+    const filter = lfsSettings(this.#options.lfsFilter, lfsFolders(repository, base.content));
+    const git = this.#git(join(folder, "git"), tree).with(filter);
     const lock = opening.move();
     let closing: Promise<void> | undefined;
     const close = (): Promise<void> => (closing ??= this.#close(request, folder, lock));
@@ -282,12 +283,6 @@ export class Workspaces implements AsyncDisposable {
     return new ServerGit({ ...common, ...(protocols ? { protocols } : {}) });
   }
 
-  #gitWith(folders: readonly string[], gitDir: string, workTree: string): ServerGit {
-    const { lfsFilter } = this.#options;
-    const git = this.#git(gitDir, workTree);
-    return lfsFilter === undefined ? git : git.with(lfsSettings(lfsFilter, folders));
-  }
-
   async #begin(request: WorkspaceRequest, base: Base, workspace: Workspace): Promise<void> {
     const { session, repository, revision, branch, owner } = request;
     const { folder, tree, git } = workspace;
@@ -383,7 +378,7 @@ export class Workspaces implements AsyncDisposable {
     const { repository, branch, keep = [] } = request;
     const { lfsFilter } = this.#options;
     const folders = lfsFolders(repository, content);
-    const config = lfsFilter === undefined ? "" : lfsConfig(LFS_FILTER, folders);
+    const config = lfsConfig(lfsFilter && LFS_FILTER, folders);
     const shallow = await repository.shallow();
     const own = { repository, revision, branch, shallow, keep, config };
     const index = join(git.gitDir, "own-index");
