@@ -293,18 +293,9 @@ export class Session implements TurnHost {
     });
   }
 
-  /** Puts the session back into the list. */
-  unarchive(): Promise<void> {
-    return this.#notes.keep({ archived: undefined });
-  }
-
-  /** Gives the session a title that its agent may replace. */
-  suggestTitle(title: string): Promise<void> {
-    return this.#notes.keep({}, { title });
-  }
-
-  remember(memory: unknown): Promise<void> {
-    return this.#notes.keep({ memory });
+  /** Changes what is kept beside the events; an agent may replace the title. */
+  keep(notes: Notes, more?: { readonly title: string }): Promise<void> {
+    return this.#notes.keep(notes, more);
   }
 
   /** Notes a question that nobody has answered, so that whoever opens the session next asks it again. */
@@ -359,7 +350,7 @@ export class Session implements TurnHost {
       mayAnswer: (client) => answerRefusal(this.#policy, asking, client) === undefined,
       askAll: (pending, message) => this.#ask(turn, message, pending),
       waiting: (words) => turn.tellWaiting(words),
-      whileAsking: turn.whileAsking,
+      whileAsking: turn.whileWaiting,
     });
   }
 
