@@ -37,6 +37,18 @@ export function publicLookup(options: PublicLookupOptions): LookupFunction {
   };
 }
 
+/** Connects to addresses that were checked: a second lookup could return others. */
+export function lookupAmong(addresses: readonly string[]): LookupFunction {
+  const { isIPv6 } = process.getBuiltinModule("node:net");
+  const found = addresses.map((address) => ({ address, family: isIPv6(address) ? 6 : 4 }));
+  return (_host, { all }, callback) => {
+    const [first] = found;
+    if (all === true) callback(null, found);
+    else if (first !== undefined) callback(null, first.address, first.family);
+    else callback(new Error("it has no address"), "", 4);
+  };
+}
+
 /** Refuses a URL whose host is an address that may not be reached: such a host is never looked up. */
 export function refusePrivate(url: URL, options: PublicLookupOptions): void {
   const { isIP } = process.getBuiltinModule("node:net");

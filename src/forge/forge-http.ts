@@ -1,6 +1,5 @@
-import { clientFor } from "../base/public-lookup.ts";
+import { clientFor, lookupAmong } from "../base/public-lookup.ts";
 import type { IncomingHttpHeaders, IncomingMessage, RequestOptions } from "node:http";
-import type { LookupFunction } from "node:net";
 
 import { boundedBody } from "../base/bounded-body.ts";
 import { TrunklineError } from "../base/errors.ts";
@@ -145,7 +144,7 @@ export class ForgeHttp {
           : { "content-type": "application/json", "content-length": sent.length }),
         ...headers,
       },
-      lookup: lookupIn(addresses),
+      lookup: lookupAmong(addresses),
       // A new connection, which ends with the call.
       agent: false,
       signal: signal === undefined ? limit : AbortSignal.any([limit, signal]),
@@ -166,18 +165,6 @@ export class ForgeHttp {
       throw new TrunklineError("unavailable", `Cannot ask ${url.host}: ${why}.`, { cause });
     }
   }
-}
-
-/** Connects to the checked addresses: a second lookup could return others. */
-function lookupIn(addresses: readonly string[]): LookupFunction {
-  const { isIPv6 } = process.getBuiltinModule("node:net");
-  const found = addresses.map((address) => ({ address, family: isIPv6(address) ? 6 : 4 }));
-  return (_host, { all }, callback) => {
-    const [first] = found;
-    if (all === true) callback(null, found);
-    else if (first !== undefined) callback(null, first.address, first.family);
-    else callback(new Error("it has no address"), "", 4);
-  };
 }
 
 async function textOf(answer: IncomingMessage): Promise<string> {

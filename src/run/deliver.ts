@@ -8,6 +8,8 @@ import { type Author, authorVariables } from "../git/git.ts";
 import type { Credentials } from "../git/server/pin-connection.ts";
 import type { ServerCall, ServerGit } from "../git/server/server-git.ts";
 import { type ScanLimits, type ScanProblem, isDisguised, scanIndex } from "./change/scan.ts";
+import { changesIn, isOfFile, withLinks } from "./content/flat-index.ts";
+import type { Submodule } from "./content/content.ts";
 import { folderBelow, nameIn } from "./open-below.ts";
 
 export interface DeliverOptions {
@@ -21,6 +23,8 @@ export interface DeliverOptions {
   readonly coAuthor?: Author | undefined;
   readonly credentials: Credentials;
   readonly limits: ScanLimits;
+  /** The submodules of the workspace. */
+  readonly submodules?: readonly Submodule[];
   /** Called before commits are pushed. If it fails, they are not pushed. */
   readonly pushing?: (() => Promise<void>) | undefined;
 }
@@ -81,13 +85,14 @@ export class Deliverer {
   /** `title` is the first line of the commit's message, and `body` the rest. */
   async deliver(title: string, body: string): Promise<Delivery> {
     const { git, tree, limits } = this.#options;
-    const { index, problems: unstaged } = await stageChanges(git, tree, limits);
+    const staged = await stageChanges(git, tree, limits, this.#options);
+    const { index, files, problems: unstaged } = staged;
     const { changed, problems: found } = await scanIndex(git, index, limits.denied);
     const problems = [...unstaged, ...found];
     if (problems.length > 0) return { kind: "refused", problems };
     if (changed.length > 0) await this.#commit(index, title, body);
     // The index caches file metadata, so git does not read the files again.
-    await rename(index, join(git.gitDir, "index"));
+    await rename(files, join(git.gitDir, "index"));
     return await this.pushKept();
   }
 
@@ -149,7 +154,7 @@ export class Deliverer {
   /** Stores the current files, except those over a limit, in a commit that is not on the branch. */
   async checkpoint(): Promise<void> {
     const { git, tree: files, limits } = this.#options;
-    const { index } = await stageChanges(git, files, limits, "checkpoint");
+    const { index } = await stageChanges(git, files, limits, this.#options, "checkpoint");
     const env = { ...this.#names(), GIT_INDEX_FILE: index };
     const tree = await git.text(["write-tree"], { env });
     const message = "Checkpoint";
@@ -220,6 +225,8 @@ export const CHECKPOINT = "refs/trunkline/checkpoint";
 interface Staged {
   /** The path of the index, for `GIT_INDEX_FILE`. */
   readonly index: string;
+  /** The same with the files of submodules: the next index of the workspace. */
+  readonly files: string;
   /** The changes that are not in it, and why. */
   readonly problems: readonly ScanProblem[];
 }
@@ -244,30 +251,36 @@ export async function stageChanges(
   git: ServerGit,
   tree: string,
   limits: ScanLimits,
+  { submodules = [] }: Pick<DeliverOptions, "submodules"> = {},
   name = "staged",
 ): Promise<Staged> {
-  const index = join(git.gitDir, `${name}-index`);
+  const files = join(git.gitDir, `${name}-index`);
+  const index = submodules.length === 0 ? files : `${files}-linked`;
   const copies = join(git.gitDir, `${name}-files`);
-  const env = { GIT_INDEX_FILE: index };
+  const env = { GIT_INDEX_FILE: files };
   await rm(copies, { recursive: true, force: true });
   await mkdir(copies, { mode: 0o700 });
   try {
-    await copyIndex(join(git.gitDir, "index"), index);
+    await copyIndex(join(git.gitDir, "index"), files);
     const { stdout } = await git.run(STATUS, { env });
-    const paths = lines(stdout).map((line) => line.subarray("XY ".length));
+    const changed = lines(stdout).filter(isOfFile);
+    const inside = await changesIn(git, env, tree, submodules, changed);
+    const { taken: paths } = inside;
     await using copier = new Copier(tree, copies, limits);
     const taken: Buffer[] = [];
     for (const path of paths.slice(0, limits.maxFiles)) {
       if (await copier.take(path)) taken.push(path);
       if (copier.isFull) break;
     }
-    const { problems } = copier;
+    const problems = [...inside.problems, ...copier.problems];
     if (paths.length > limits.maxFiles) {
       const why = `it is one of ${paths.length} changed files, over the limit of ${limits.maxFiles}`;
       problems.push({ path: String(paths[limits.maxFiles]), why });
     }
     problems.push(...(await addTo(git.on(copies), env, taken)));
-    return { index, problems };
+    if (index !== files) await copyIndex(files, index);
+    await withLinks(git, index, inside.kept);
+    return { index, files, problems };
   } finally {
     await rm(copies, { recursive: true, force: true });
   }

@@ -24,6 +24,10 @@ export interface RemotePolicy {
   readonly allowPrivate: boolean;
   /** Protocols by which repositories may be reached, such as `https` and `ssh`. */
   readonly protocols: readonly string[];
+  /** Addresses of submodules of other owners that get credentials, with `*` for any text. */
+  readonly submodules?: readonly string[];
+  /** The most bytes of Git LFS that are fetched at once. */
+  readonly maxLfs?: number;
 }
 
 const REVISION = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/;

@@ -8,11 +8,14 @@ import { isMarkOfEnded, ownMark } from "../base/process/process-mark.ts";
 import type { Credentials, ResolveHost } from "../git/server/pin-connection.ts";
 import { ServerGit } from "../git/server/server-git.ts";
 import { FileLock } from "../store/file-lock.ts";
+import { lfsSettings } from "./content/lfs-filter.ts";
 import type { RemoteRef } from "./remote-ref.ts";
 
 export interface RepositoryCacheOptions {
   readonly folder: string;
   readonly askpass: string;
+  /** The program of `writeLfsFilter`. Without it, files of Git LFS stay pointers. */
+  readonly lfsFilter?: string | undefined;
   readonly protocols?: readonly string[];
   readonly resolve?: ResolveHost | undefined;
   /** Reports failures of background work. */
@@ -89,9 +92,19 @@ export class CachedRepository implements AsyncDisposable {
     return join(this.git.gitDir, "objects");
   }
 
+  /** The folder of its objects of Git LFS. */
+  get lfs(): string {
+    return join(this.#folder, "lfs");
+  }
+
   /** The content of git's `shallow` file: commits whose parents were not fetched; empty if there are none. */
   async shallow(): Promise<string> {
-    return await readFile(join(this.git.gitDir, "shallow"), "utf8").catch(() => "");
+    return await shallowOf(this);
+  }
+
+  /** Its git, with files of Git LFS whose objects are in one of the folders. */
+  gitWith(folders: readonly string[]): ServerGit {
+    return this.git.with(lfsSettings(this.#options.lfsFilter, folders));
   }
 
   /** Fetches a commit with its files, if it is missing; its history may follow later. */
@@ -237,6 +250,11 @@ export class CachedRepository implements AsyncDisposable {
     await this.git.run([...FETCH, ...whole, "--", this.url, spec], call);
     await writeFile(marker, "");
   }
+}
+
+/** The `shallow` file beside a folder of objects. */
+export async function shallowOf({ objects }: Pick<CachedRepository, "objects">): Promise<string> {
+  return await readFile(join(dirname(objects), "shallow"), "utf8").catch(() => "");
 }
 
 /** Messages of git for a commit that the server does not have, or does not serve. */

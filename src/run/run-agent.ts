@@ -87,8 +87,13 @@ function requestOf(proposed: ProposalResult | undefined): object | undefined {
 const OVER: ReadonlySet<unknown> = new Set(["completed", "failed"]);
 
 /** A turn for the agent in a workspace: its files are those here, not the client's. */
-function workspaceTurn(turn: Turn, files: ClientFiles, toolEnded: () => void): Turn {
-  const { id, principal, prompt, signal, _meta } = turn;
+function workspaceTurn(
+  turn: Turn,
+  signal: AbortSignal,
+  files: ClientFiles,
+  toolEnded: () => void,
+): Turn {
+  const { id, principal, prompt, _meta } = turn;
   return {
     ...{ id, principal, prompt, signal, ...(_meta === undefined ? {} : { _meta }) },
     get client() {
@@ -302,20 +307,26 @@ class RunSession implements AgentSession {
 
   async #work(inner: AgentSession, turn: Turn): Promise<TurnEnd> {
     let end: TurnEnd;
+    using time = timeLimit(turn.signal, this.#run.limits.time);
+    const { signal } = time;
     try {
       const { files } = this.#run;
-      const work = workspaceTurn(turn, files, () => this.#run.checkpointSoon());
+      const work = workspaceTurn(turn, signal, files, () => this.#run.checkpointSoon());
       const { budgetGrace } = this.#options;
-      end = await untilBudgetEnds(turn.signal, inner.prompt(work), budgetGrace);
+      end = await untilBudgetEnds(signal, inner.prompt(work), budgetGrace);
     } catch (error) {
       await this.#run.checkpoint();
-      if (!isBudgetSpent(turn.signal)) throw error;
+      if (!isBudgetSpent(signal)) throw error;
       end = { stopReason: "cancelled" };
     }
     // A turn that a budget stopped is pushed; a turn that somebody cancelled is not.
-    if (end.stopReason === "cancelled" && !isBudgetSpent(turn.signal)) {
+    if (end.stopReason === "cancelled" && !isBudgetSpent(signal)) {
       await this.#run.checkpoint();
       return end;
+    }
+    if (isBudgetSpent(signal) && !turn.signal.aborted) {
+      await say(turn, (signal.reason as Error).message);
+      end = { ...end, stopReason: "max_turn_requests" };
     }
     const delivery = await waiting(turn, () => this.#run.deliver(turn));
     // Changes that are not committed can be exported as a patch.
@@ -432,6 +443,18 @@ class RunSession implements AgentSession {
       this.#options.update({ sessionUpdate: "config_option_update", configOptions });
     }
   }
+}
+
+/** A signal that also ends a turn after some seconds. */
+function timeLimit(signal: AbortSignal, seconds: number | undefined) {
+  if (seconds === undefined) return { signal, [Symbol.dispose]: () => {} };
+  const late = new AbortController();
+  const why = `The turn was ended after ${seconds} s, which \`remote.limits\` allows.`;
+  const timer = setTimeout(() => late.abort(new TrunklineError("limit", why)), seconds * 1_000);
+  return {
+    signal: AbortSignal.any([signal, late.signal]),
+    [Symbol.dispose]: () => clearTimeout(timer),
+  };
 }
 
 /** Whether a turn was stopped because a budget is used up, and not by somebody. */

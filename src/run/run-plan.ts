@@ -15,6 +15,10 @@ export interface RunPlan extends RemoteRef {
   readonly pullRequest?: RequestMode | undefined;
   /** Set-up is tried even if it has just failed. */
   readonly retrySetup?: boolean | undefined;
+  /** Patterns of the repositories that whoever asked for it may use; undefined if all. */
+  readonly within?: readonly string[] | undefined;
+  /** The name of the token that asked for it. */
+  readonly token?: string | undefined;
 }
 
 const ID = /^[0-9a-z]{8,40}$/;
@@ -32,7 +36,7 @@ export function isPlan(value: unknown): value is RunPlan {
 /** A plan with a workspace and a branch of its own. */
 export function newPlan(
   ref: RemoteRef,
-  options: Pick<RunPlan, "pullRequest" | "retrySetup"> = {},
+  options: Pick<RunPlan, "pullRequest" | "retrySetup" | "within" | "token"> = {},
 ): RunPlan {
   const workspace = newId();
   return { ...ref, workspace, target: `agent/${workspace}`, ...options };

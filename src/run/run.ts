@@ -9,10 +9,12 @@ import type { Author } from "../git/git.ts";
 import type { ServerGit } from "../git/server/server-git.ts";
 import type { Turn, ClientFiles } from "../session/agent.ts";
 import { CHECKPOINT, Deliverer, type Delivery, PUSHED, type Target } from "./deliver.ts";
+import { type Content, type Contents, objectFolders, PLAIN } from "./content/content.ts";
 import type { Environments } from "./environment/environments.ts";
 import type { Layer } from "./environment/layers.ts";
 import { type ProposalResult, RunRequest } from "./pull-request.ts";
 import type { RepositoryCache } from "./repository-cache.ts";
+import { type EffectiveLimits, limitsFor } from "./run-limits.ts";
 import type { RunPlan } from "./run-plan.ts";
 import type { FileOwner } from "./workspace/driver.ts";
 import type { Workspace, WorkspaceRequest, Workspaces } from "./workspace/workspace.ts";
@@ -54,6 +56,7 @@ interface RunOptions extends RunsOptions {
   readonly author: Author;
   readonly repository: ReturnType<RepositoryCache["at"]>;
   readonly workspaces: Workspaces;
+  readonly contents: Contents;
   readonly queue: Semaphore;
   readonly environments: Environments | undefined;
 }
@@ -75,6 +78,7 @@ export class Run {
   #deliverer: Deliverer | undefined;
   readonly #planned: Target;
   #pushed: Target | undefined;
+  #variables: Readonly<Record<string, string>> = {};
   #request: RunRequest | undefined;
   /** Git commands run one after another in a workspace. */
   readonly #queue = new TaskQueue();
@@ -116,9 +120,20 @@ export class Run {
     return this.#options.users?.of(this.plan.workspace);
   }
 
-  /** The folder of the objects that its repository uses as alternates. */
-  get objects(): string {
-    return this.#options.repository.objects;
+  /** What it may use. */
+  get limits(): EffectiveLimits {
+    const { limitsOf, plan } = this.#options;
+    return limitsOf?.(plan) ?? limitsFor({}, plan.url);
+  }
+
+  /** Variables of its repository for its agent. */
+  get variables(): Readonly<Record<string, string>> {
+    return this.#variables;
+  }
+
+  /** The folders of the objects that git needs in its workspace. */
+  get objects(): readonly string[] {
+    return objectFolders(this.#options.repository, this.workspace.content);
   }
 
   get files(): WorkspaceFiles {
@@ -127,18 +142,25 @@ export class Run {
 
   /** Prepares the workspace. */
   async prepare(tell: (message: string) => void, how: PrepareOptions = {}): Promise<Workspace> {
-    const { plan, repository, credentials, workspaces } = this.#options;
+    const { plan, repository, credentials, workspaces, contents, environments } = this.#options;
     const { url, branch, revision, workspace: session } = plan;
     this.#workspace = how.spare;
     if (!(await repository.has(revision))) tell(`Fetching ${revision.slice(0, 12)} of ${url} …`);
     await repository.need({ url, branch, revision }, credentials);
-    const layer = await this.#layer(tell);
+    const { within } = plan;
+    const { signal } = this.#stopper;
+    const wanted = { repository, revision, credentials, within, signal, tell };
+    const content = await contents.need(wanted);
+    signal.throwIfAborted();
+    const layer = await this.#layer(tell, content);
+    this.#variables = (await environments?.variables(repository, revision)) ?? {};
     const request: WorkspaceRequest = {
       session,
       repository,
       revision,
       branch: plan.target,
       owner: this.owner,
+      content,
       layer,
       keep: layer?.keep,
       isSpare: how.isSpare,
@@ -148,7 +170,7 @@ export class Run {
     const workspace = how.spare ?? (await workspaces.open(request));
     this.#workspace = workspace;
     if (how.spare !== undefined) await workspaces.claim(workspace);
-    this.#deliverer = this.#deliverTo(workspace.git, workspace.tree);
+    this.#deliverer = this.#deliverTo(workspace.git, workspace.tree, workspace.content);
     await this.#deliverer.begin(revision);
     await this.#takeUp(workspace, this.#deliverer);
     if (!this.#isStopped)
@@ -289,17 +311,20 @@ export class Run {
   }
 
   /** The layer of set-up that the workspace begins with. */
-  #layer(tell: (message: string) => void): Promise<Layer | undefined> | undefined {
+  #layer(
+    tell: (message: string) => void,
+    content: Content,
+  ): Promise<Layer | undefined> | undefined {
     const { plan, repository, credentials, environments } = this.#options;
     const { workspace, revision, retrySetup: retry = false } = plan;
     // A missing right to push is reported now, not after minutes of set-up.
     const check = (): Promise<void> =>
       this.#deliverTo(repository.git, repository.git.gitDir).checkPush(revision);
-    const request = { workspace, repository, credentials, revision, retry, tell, check };
+    const request = { workspace, repository, credentials, revision, content, retry, tell, check };
     return environments?.prepare({ ...request, signal: this.#stopper.signal });
   }
 
-  #deliverTo(git: ServerGit, tree: string): Deliverer {
+  #deliverTo(git: ServerGit, tree: string, { submodules } = PLAIN): Deliverer {
     const { plan, session, author, coAuthor, credentials, scan } = this.#options;
     return new Deliverer({
       git,
@@ -311,6 +336,7 @@ export class Run {
       coAuthor,
       credentials,
       limits: scan,
+      submodules,
       pushing: () => this.#carryOut(),
     });
   }

@@ -7,6 +7,8 @@ import type { Log } from "../base/log.ts";
 import { parseRemoteUrl } from "../base/remote-url.ts";
 import type { Author } from "../git/git.ts";
 import { type Credentials, type ResolveHost, writeAskpass } from "../git/server/pin-connection.ts";
+import { Contents } from "./content/content.ts";
+import { writeLfsFilter } from "./content/lfs-filter.ts";
 import { Environments, type RunSetup } from "./environment/environments.ts";
 import { Layers } from "./environment/layers.ts";
 import { readRetrySetup } from "./environment/recipe.ts";
@@ -21,6 +23,7 @@ import type { FileOwner, WorkspaceDriver } from "./workspace/driver.ts";
 import type { RunUsers } from "./workspace/run-users.ts";
 import { Workspaces } from "./workspace/workspace.ts";
 import { Run } from "./run.ts";
+import type { EffectiveLimits } from "./run-limits.ts";
 import { background } from "../base/background.ts";
 
 /** Turns that may run and wait at once; `Each` is for one principal. */
@@ -41,6 +44,8 @@ export interface RunsOptions {
   /** Credentials for a repository, and the author of commits. */
   readonly identify: (url: string) => Promise<{ credentials: Credentials; author: Author }>;
   readonly coAuthor?: Author | undefined;
+  /** What a run may use. */
+  readonly limitsOf?: ((plan: RunPlan) => EffectiveLimits) | undefined;
   /** How repositories are set up before agents work on them; undefined if none is. */
   readonly setup?: RunSetup | undefined;
   /** Removes the sandbox of a workspace whose process was killed, and ends its programs. */
@@ -65,22 +70,25 @@ export class Runs implements AsyncDisposable {
   readonly #options: RunsOptions;
   readonly #cache: RepositoryCache;
   readonly #workspaces: Workspaces;
+  readonly #contents: Contents;
   readonly #queue: Semaphore;
   readonly #tidy: AsyncDisposable;
   readonly #environments: Environments | undefined;
   /** In the order of their last use. */
   readonly #urls = new Set<string>();
 
-  private constructor(options: RunsOptions, askpass: string) {
+  private constructor(options: RunsOptions, askpass: string, lfsFilter: string) {
     const { folder, driver, mostBases, policy, log, setup, users } = options;
     this.#options = options;
     this.#queue = new Semaphore({ ...options.turns, refusal: tooManyTurns });
     const resolve: ResolveHost = (host) => pinAddresses({ host }, policy, options.lookup);
-    const common = { askpass, protocols: policy.protocols, resolve };
+    const common = { askpass, lfsFilter, protocols: policy.protocols, resolve };
     const report = (event: string, fields: Record<string, unknown>): void => {
       log.warn(event, fields);
     };
     this.#cache = new RepositoryCache({ folder: join(folder, "cache"), report, ...common });
+    const { identify } = options;
+    this.#contents = new Contents({ cache: this.#cache, policy, identify, resolve });
     const bases = new Bases({ folder: join(folder, "bases"), most: mostBases });
     const layers = new Layers({ folder: join(folder, "layers"), most: setup?.mostLayers ?? 0 });
     const work = join(folder, "work");
@@ -99,7 +107,8 @@ export class Runs implements AsyncDisposable {
 
   static async open(options: RunsOptions): Promise<Runs> {
     await mkdir(options.folder, { recursive: true, mode: 0o711 });
-    return new Runs(options, await writeAskpass(options.folder));
+    const { folder } = options;
+    return new Runs(options, await writeAskpass(folder), await writeLfsFilter(folder));
   }
 
   /** Stops background work. Open runs end with their sessions. */
@@ -152,6 +161,7 @@ export class Runs implements AsyncDisposable {
       author,
       repository,
       workspaces,
+      contents: this.#contents,
       queue,
       environments,
     });

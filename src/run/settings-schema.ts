@@ -1,5 +1,20 @@
 import * as s from "../base/capability/settings.ts";
 
+const LIMITS = {
+  memory: s.integer("Bytes of memory; 4 GiB by default.", { minimum: 1 << 26 }),
+  cpus: s.number("Processors, such as 1.5; 4 by default.", { minimum: 0.1 }),
+  processes: s.integer("Processes and threads; 512 by default.", { minimum: 16 }),
+  disk: s.integer(
+    "Bytes on disk for the changes in a workspace, its home and its temporary files. They are " +
+      "counted every few seconds; with more, the agent is ended. Without it there is no limit.",
+    { minimum: 1 << 20 },
+  ),
+  time: s.integer(
+    "Seconds that a turn may take. What is done by then is pushed. Without it there is no limit.",
+    { minimum: 1 },
+  ),
+};
+
 /** Remote runs. */
 export const runs = {
   name: "runs",
@@ -23,6 +38,19 @@ export const runs = {
           "Protocols by which repositories may be reached.",
           { default: ["https", "ssh"] },
         ),
+        submodules: s.list(
+          s.NAME,
+          "Addresses of submodules, such as `https://git.example.com/libraries/*`, that are fetched " +
+            "with the credentials of the identity that matches them. Those of the repository's own " +
+            "host and owner always are; others are fetched without credentials, by HTTPS.",
+          // A project's file could otherwise name any repository that you can read.
+          { default: [], "x-project": false },
+        ),
+        maxLfs: s.integer(
+          "The most bytes of Git LFS that are fetched for a revision. With more, there are pointers " +
+            "in place of the files.",
+          { minimum: 0, default: 2_147_483_648 },
+        ),
         sandbox: s.choice(
           ["on", "unsafe-off"],
           "Whether agents of remote runs work in a sandbox. Without one they can do everything " +
@@ -38,6 +66,25 @@ export const runs = {
             { default: [] },
           ),
         }),
+        limits: s.shape(
+          "RunLimitSettings",
+          "What the programs of one run may use together. Without a sandbox only `time` holds.",
+          {
+            ...LIMITS,
+            repositories: s.byName(
+              s.shape("RunLimits", "What the programs of one run may use together.", LIMITS),
+              "Other limits for repositories, by `HOST/PATH` such as `github.com/acme/*`; the first " +
+                "match applies.",
+              { default: {} },
+            ),
+            tokens: s.byName(
+              s.shape("RunLimits", "What the programs of one run may use together.", LIMITS),
+              "Lower limits for the runs of tokens, by the token's name.",
+              { default: {} },
+            ),
+          },
+          { "x-project": false },
+        ),
         turns: s.group(
           {
             running: s.integer("Turns of all tokens together that run at once.", {
@@ -104,6 +151,12 @@ export const runs = {
                 allowHosts: s.list(
                   { type: "string", pattern: "^[A-Za-z0-9*._-]+$" },
                   "Hosts that set-up may reach in addition to `remote.egress.allowHosts`.",
+                ),
+                services: s.byName(
+                  s.NAME,
+                  "Shell commands that run beside each agent, in its sandbox and its network, such as " +
+                    "`postgres -D ~/database` for its tests. They end with it; their output is in " +
+                    "`~/services/NAME.log`.",
                 ),
                 timeout: s.integer("Milliseconds that set-up may take; ten minutes by default.", {
                   minimum: 1000,

@@ -24,7 +24,7 @@ export interface Spare {
 
 /** What a session has begun with; the next one may begin with the same. */
 export interface SpareRequest {
-  readonly ref: RemoteRef;
+  readonly ref: RemoteRef & Pick<RunPlan, "within" | "token">;
   readonly agent: string;
   /** The principal of the session. A spare is never given to another one. */
   readonly owner: string;
@@ -169,8 +169,8 @@ export class Spares implements AsyncDisposable {
   }
 
   #prepare(request: SpareRequest): Entry {
-    const { url, branch, revision } = request.ref;
-    const plan = newPlan({ url, branch, revision });
+    const { url, branch, revision, within, token } = request.ref;
+    const plan = newPlan({ url, branch, revision }, { within, token });
     const stopper = new AbortController();
     const made = this.#make(request, plan, stopper).catch((error: unknown) => {
       if (!stopper.signal.aborted) this.#options.log.warn("run.not-prepared", { url, error });

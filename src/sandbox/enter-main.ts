@@ -16,6 +16,8 @@ export interface Entry {
   readonly cwd: string;
   /** Paths that may be read and paths that may be changed, each with everything in it. */
   readonly landlock?: { readonly read: readonly string[]; readonly write: readonly string[] };
+  /** Further environment variables, of which the programs that make the sandbox know nothing. */
+  readonly variables?: Readonly<Record<string, string>>;
   /** Environment variables for the proxy; `PROXY` in them stands for its address. */
   readonly proxyVariables: Readonly<Record<string, string>>;
   /** Ports of listeners in the sandbox's own network that are handed out, the proxy's first; 0 for any. */
@@ -167,7 +169,12 @@ try {
 } catch {
   fail(`cannot enter the folder '${cwd}' in the sandbox`);
 }
-const variables = new Map(Object.entries(process.env).map(([name, value]) => [name, value ?? ""]));
+const variables = new Map(
+  Object.entries({ ...process.env, ...entry.variables }).map(([name, value]) => [
+    name,
+    value ?? "",
+  ]),
+);
 if (process.send !== undefined) {
   const [port] = await handOutListeners(ports, program !== undefined);
   for (const [name, template] of Object.entries(proxyVariables)) {

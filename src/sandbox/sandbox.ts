@@ -32,6 +32,8 @@ export interface SandboxOptions {
   readonly egress?: EgressProxy | undefined;
   /** Further environment variables for the proxy; `PROXY` in them stands for its address. */
   readonly proxyVariables?: Readonly<Record<string, string>>;
+  /** Variables of programs, of which those that make the sandbox know nothing: a repository may choose them. */
+  readonly variables?: Readonly<Record<string, string>>;
   /** The user that programs run as, if we run as root. */
   readonly user?: { readonly uid: number; readonly gid: number } | undefined;
 }
@@ -75,6 +77,7 @@ export async function openSandbox(options: SandboxOptions) {
       args: program.args,
       cwd: program.cwd,
       ports: egress === undefined ? [] : [0],
+      variables: options.variables ?? {},
       proxyVariables: egress === undefined ? {} : { ...PROXY_VARIABLES, ...proxyVariables },
       ...(parts.landlock ? { landlock: landlockFor(view) } : {}),
     };

@@ -8,6 +8,7 @@ import { type ClientOptions, WebSocket } from "ws";
 import { probeSandbox } from "../../src/sandbox/probe.ts";
 import type { Json } from "../support/acp-app.ts";
 import { WITHOUT_SSHD } from "../support/git-rig/ssh-server.ts";
+import { processesWhere } from "../support/processes.ts";
 import { Program } from "../support/program.ts";
 import { covers } from "../support/requirement.ts";
 import { promptOf } from "../support/acp-socket.ts";
@@ -16,6 +17,9 @@ import { openingOf, RunRig } from "../support/remote-run/run-rig.ts";
 const AGENT = join(import.meta.dirname, "../support/acp-agent.mjs");
 const { parts, findings } = await probeSandbox(join(import.meta.dirname, "../../.cache/probe"));
 const noSandbox = parts === undefined && (findings[0]?.detail ?? "No sandbox can be had here.");
+
+const SERVICE = `node -e 'console.log("up"); require("http").createServer((_, r) => r.end("42")).listen(8765, "127.0.0.1")'`;
+const LIMITS = { repositories: { "*/team/small": { memory: 200 * 1024 ** 2 } } };
 
 describe(
   "a remote run, with any client",
@@ -26,7 +30,10 @@ describe(
     let trust: ClientOptions;
 
     before(async () => {
-      run = await RunRig.start({ tls: true });
+      const repositories = { "*/team/served": { services: { database: SERVICE } } };
+      const setup = { from: ["devcontainer"], repositories };
+      const config = { remote: { setup, limits: LIMITS } };
+      run = await RunRig.start({ tls: true, config });
       trust = { ca: readFileSync(join(run.rig.root, "server-ca.pem")) };
     });
 
@@ -103,6 +110,71 @@ describe(
       assert.match(branch, /^agent\/[a-z0-9]+$/);
       assert.match(program.lines.join("\n"), /new\.txt \| +2 \+\+\n 1 file changed, 2 lines added/);
       assert.equal(project.git("--git-dir", project.bare, "show", `${branch}:new.txt`), "a\nb");
+    });
+
+    it("has the submodules of the same owner in the sandbox, each as a repository with its history", async () => {
+      const [library, project] = ["library", "with-library"].map((name) => run.project(name));
+      const modules = '[submodule "lib"]\n\tpath = lib\n\turl = ../library.git\n';
+      writeFileSync(join(project!.clone, ".gitmodules"), modules);
+      project!.git("add", ".gitmodules");
+      project!.git("update-index", "--add", "--cacheinfo", `160000,${library!.revision},lib`);
+      project!.git("-c", "user.name=Ida", "-c", "user.email=ida@example.com", "commit", "-qm", "x");
+      project!.git("push", "--quiet", project!.bare, "HEAD:main");
+      const steps = [
+        "cat lib/README.md > new.txt",
+        "git -C lib log --format=%s -1 >> new.txt",
+        "git status --short --ignore-submodules=none >> new.txt",
+        "touch lib/own",
+        "rm lib/own",
+      ];
+      const task = `run w|sh|-c|${steps.join(" && ")}`;
+      await using program = new Program(["run", project!.clone, task], {
+        env: run.rig.env as Record<string, string>,
+      });
+      assert.equal(await program.exit, 0, program.stderr);
+      const branch = program.lines.at(-1) ?? "";
+      const found = project!.git("--git-dir", project!.bare, "show", `${branch}:new.txt`);
+      assert.equal(found, "hello again from library\nhello again\n?? new.txt");
+    });
+
+    it("has the variables of a devcontainer, but none that lead programs elsewhere, and the repository's limits", async () => {
+      const project = run.project("small");
+      const containerEnv = {
+        DATABASE: "postgres://127.0.0.1",
+        LD_PRELOAD: "/evil",
+        NODE_OPTIONS: "-r x",
+      };
+      writeFileSync(join(project.clone, ".devcontainer.json"), JSON.stringify({ containerEnv }));
+      project.git("add", ".devcontainer.json");
+      project.git("-c", "user.name=Ida", "-c", "user.email=ida@example.com", "commit", "-qm", "x");
+      project.git("push", "--quiet", project.bare, "HEAD:main");
+      const eat = "node -e 'Buffer.alloc(400*1024*1024,1)'; echo $?";
+      const print = "printenv DATABASE; printenv LD_PRELOAD NODE_OPTIONS";
+      const task = `run w|sh|-c|(${print}; ${eat}) > new.txt`;
+      await using program = new Program(["run", project.clone, task], {
+        env: run.rig.env as Record<string, string>,
+      });
+      assert.equal(await program.exit, 0, program.stderr);
+      const branch = program.lines.at(-1) ?? "";
+      const found = project.git("--git-dir", project.bare, "show", `${branch}:new.txt`);
+      const [database, ...more] = found.split("\n");
+      assert.equal(database, "postgres://127.0.0.1");
+      assert.deepEqual(more, ["137"], "its memory was limited");
+    });
+
+    it("has the services of the repository in its network, which end with it", async () => {
+      const project = run.project("served");
+      const ask = `until node -e 'fetch("http://127.0.0.1:8765").then((r) => r.text()).then(console.log)' >> new.txt 2> /dev/null; do sleep 0.1; done`;
+      const task = `run w|sh|-c|${ask}; cat ~/services/database.log >> new.txt`;
+      await using program = new Program(["run", project.clone, task], {
+        env: run.rig.env as Record<string, string>,
+      });
+      assert.equal(await program.exit, 0, program.stderr);
+      const branch = program.lines.at(-1) ?? "";
+      const found = project.git("--git-dir", project.bare, "show", `${branch}:new.txt`);
+      assert.equal(found, "42\nup");
+      const left = processesWhere(({ command }) => command.includes('r.end("42")'));
+      assert.deepEqual(left, []);
     });
 
     it("works in a folder without a remote, and leaves the branch there", async () => {

@@ -3,7 +3,7 @@ import { join } from "node:path";
 
 import { OWNER } from "../../src/base/principal.ts";
 import { RunAgent, type RunAgentOptions } from "../../src/run/run-agent.ts";
-import type { Runs } from "../../src/run/runs.ts";
+import type { Runs, RunsOptions } from "../../src/run/runs.ts";
 import type {
   Agent,
   AgentOpenOptions,
@@ -28,8 +28,8 @@ export class RunAgentRig implements AsyncDisposable {
     this.#sample = sample;
   }
 
-  static async open(): Promise<RunAgentRig> {
-    return new RunAgentRig(await SampleRuns.open());
+  static async open(options: Partial<RunsOptions> = {}): Promise<RunAgentRig> {
+    return new RunAgentRig(await SampleRuns.open(options));
   }
 
   get folder(): string {
@@ -50,6 +50,11 @@ export class RunAgentRig implements AsyncDisposable {
 
   get meta(): object {
     return this.#sample.meta;
+  }
+
+  /** Another machine on the same repository. */
+  another(options: Partial<RunsOptions>, name: string): Promise<Runs> {
+    return this.#sample.another(options, name);
   }
 
   /** Opens a session whose agent does `work` in each turn. */

@@ -1091,6 +1091,17 @@ export interface RemoteSettings {
   /** Protocols by which repositories may be reached. */
   readonly protocols?: readonly ("https" | "ssh" | "http" | "file")[];
   /**
+   * Addresses of submodules, such as `https://git.example.com/libraries/*`, that are fetched with
+   * the credentials of the identity that matches them. Those of the repository's own host and owner
+   * always are; others are fetched without credentials, by HTTPS.
+   */
+  readonly submodules?: readonly string[];
+  /**
+   * The most bytes of Git LFS that are fetched for a revision. With more, there are pointers in
+   * place of the files.
+   */
+  readonly maxLfs?: number;
+  /**
    * Whether agents of remote runs work in a sandbox. Without one they can do everything that you
    * can.
    */
@@ -1102,6 +1113,7 @@ export interface RemoteSettings {
      */
     readonly allowHosts?: readonly string[];
   };
+  readonly limits?: RunLimitSettings;
   /**
    * How many turns may run at once. Further turns wait in a queue, and clients see their position.
    */
@@ -1158,6 +1170,51 @@ export interface RemoteSettings {
   };
 }
 
+/** What the programs of one run may use together. Without a sandbox only `time` holds. */
+export interface RunLimitSettings {
+  /** Bytes of memory; 4 GiB by default. */
+  readonly memory?: number;
+  /** Processors, such as 1.5; 4 by default. */
+  readonly cpus?: number;
+  /** Processes and threads; 512 by default. */
+  readonly processes?: number;
+  /**
+   * Bytes on disk for the changes in a workspace, its home and its temporary files. They are
+   * counted every few seconds; with more, the agent is ended. Without it there is no limit.
+   */
+  readonly disk?: number;
+  /** Seconds that a turn may take. What is done by then is pushed. Without it there is no limit. */
+  readonly time?: number;
+  /**
+   * Other limits for repositories, by `HOST/PATH` such as `github.com/acme/*`; the first match
+   * applies.
+   */
+  readonly repositories?: {
+    readonly [key: string]: RunLimits;
+  };
+  /** Lower limits for the runs of tokens, by the token's name. */
+  readonly tokens?: {
+    readonly [key: string]: RunLimits;
+  };
+}
+
+/** What the programs of one run may use together. */
+export interface RunLimits {
+  /** Bytes of memory; 4 GiB by default. */
+  readonly memory?: number;
+  /** Processors, such as 1.5; 4 by default. */
+  readonly cpus?: number;
+  /** Processes and threads; 512 by default. */
+  readonly processes?: number;
+  /**
+   * Bytes on disk for the changes in a workspace, its home and its temporary files. They are
+   * counted every few seconds; with more, the agent is ended. Without it there is no limit.
+   */
+  readonly disk?: number;
+  /** Seconds that a turn may take. What is done by then is pushed. Without it there is no limit. */
+  readonly time?: number;
+}
+
 /** Commands that run once before agents work on a repository. All runs on it use their result. */
 export interface SetupSettings {
   /**
@@ -1202,6 +1259,13 @@ export interface RepositorySetup {
   readonly keep?: readonly string[];
   /** Hosts that set-up may reach in addition to `remote.egress.allowHosts`. */
   readonly allowHosts?: readonly string[];
+  /**
+   * Shell commands that run beside each agent, in its sandbox and its network, such as `postgres -D
+   * ~/database` for its tests. They end with it; their output is in `~/services/NAME.log`.
+   */
+  readonly services?: {
+    readonly [key: string]: string;
+  };
   /** Milliseconds that set-up may take; ten minutes by default. */
   readonly timeout?: number;
 }
@@ -5392,8 +5456,11 @@ export const checkRemoteSettings: Check<RemoteSettings> = (value) => {
       case "allowHosts":
       case "allowPrivate":
       case "protocols":
+      case "submodules":
+      case "maxLfs":
       case "sandbox":
       case "egress":
+      case "limits":
       case "turns":
       case "bases":
       case "spares":
@@ -5405,7 +5472,7 @@ export const checkRemoteSettings: Check<RemoteSettings> = (value) => {
       case "scan":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["allowHosts", "allowPrivate", "protocols", "sandbox", "egress", "turns", "bases", "spares", "hibernateAfter", "setup", "coAuthor", "pullRequest", "forges", "scan"]) };
+        return { path: [key], says: unknownKey(key, ["allowHosts", "allowPrivate", "protocols", "submodules", "maxLfs", "sandbox", "egress", "limits", "turns", "bases", "spares", "hibernateAfter", "setup", "coAuthor", "pullRequest", "forges", "scan"]) };
     }
   }
   const allowHosts: unknown = value.allowHosts;
@@ -5437,6 +5504,24 @@ export const checkRemoteSettings: Check<RemoteSettings> = (value) => {
       }
     }
   }
+  const submodules: unknown = value.submodules;
+  if (submodules !== undefined) {
+    if (!Array.isArray(submodules)) return { path: ["submodules"], says: "must be a list" };
+    for (let i3 = 0; i3 < submodules.length; i3++) {
+      const item3: unknown = submodules[i3];
+      if (typeof item3 !== "string") {
+        return { path: ["submodules", i3], says: "must be a string" };
+      }
+      if (item3 === "") return { path: ["submodules", i3], says: "must not be empty" };
+    }
+  }
+  const maxLfs: unknown = value.maxLfs;
+  if (maxLfs !== undefined) {
+    if (typeof maxLfs !== "number" || !Number.isInteger(maxLfs)) {
+      return { path: ["maxLfs"], says: "must be an integer" };
+    }
+    if (maxLfs < 0) return { path: ["maxLfs"], says: "must be at least 0" };
+  }
   const sandbox: unknown = value.sandbox;
   if (sandbox !== undefined) {
     if (sandbox !== "on" && sandbox !== "unsafe-off") {
@@ -5459,16 +5544,21 @@ export const checkRemoteSettings: Check<RemoteSettings> = (value) => {
       if (!Array.isArray(allowHosts2)) {
         return { path: ["egress", "allowHosts"], says: "must be a list" };
       }
-      for (let i3 = 0; i3 < allowHosts2.length; i3++) {
-        const item3: unknown = allowHosts2[i3];
-        if (typeof item3 !== "string") {
-          return { path: ["egress", "allowHosts", i3], says: "must be a string" };
+      for (let i4 = 0; i4 < allowHosts2.length; i4++) {
+        const item4: unknown = allowHosts2[i4];
+        if (typeof item4 !== "string") {
+          return { path: ["egress", "allowHosts", i4], says: "must be a string" };
         }
-        if (!pattern4.test(item3)) {
-          return { path: ["egress", "allowHosts", i3], says: "must match the pattern ^[A-Za-z0-9*._-]+$" };
+        if (!pattern4.test(item4)) {
+          return { path: ["egress", "allowHosts", i4], says: "must match the pattern ^[A-Za-z0-9*._-]+$" };
         }
       }
     }
+  }
+  const limits: unknown = value.limits;
+  if (limits !== undefined) {
+    const problem = checkRunLimitSettings(limits);
+    if (problem !== undefined) return within(problem, "limits");
   }
   const turns: unknown = value.turns;
   if (turns !== undefined) {
@@ -5534,8 +5624,8 @@ export const checkRemoteSettings: Check<RemoteSettings> = (value) => {
   }
   const setup: unknown = value.setup;
   if (setup !== undefined) {
-    const problem = checkSetupSettings(setup);
-    if (problem !== undefined) return within(problem, "setup");
+    const problem2 = checkSetupSettings(setup);
+    if (problem2 !== undefined) return within(problem2, "setup");
   }
   const coAuthor: unknown = value.coAuthor;
   if (coAuthor !== undefined) {
@@ -5578,8 +5668,8 @@ export const checkRemoteSettings: Check<RemoteSettings> = (value) => {
   if (forges !== undefined) {
     if (!isObject(forges)) return { path: ["forges"], says: "must be an object" };
     for (const key5 in forges) {
-      const item4: unknown = forges[key5];
-      if (item4 !== "github" && item4 !== "gitlab" && item4 !== "gitea") {
+      const item5: unknown = forges[key5];
+      if (item5 !== "github" && item5 !== "gitlab" && item5 !== "gitea") {
         return { path: ["forges", key5], says: "must be one of: github, gitlab, gitea" };
       }
     }
@@ -5622,14 +5712,138 @@ export const checkRemoteSettings: Check<RemoteSettings> = (value) => {
     const deny: unknown = scan.deny;
     if (deny !== undefined) {
       if (!Array.isArray(deny)) return { path: ["scan", "deny"], says: "must be a list" };
-      for (let i4 = 0; i4 < deny.length; i4++) {
-        const item5: unknown = deny[i4];
-        if (typeof item5 !== "string") {
-          return { path: ["scan", "deny", i4], says: "must be a string" };
+      for (let i5 = 0; i5 < deny.length; i5++) {
+        const item6: unknown = deny[i5];
+        if (typeof item6 !== "string") {
+          return { path: ["scan", "deny", i5], says: "must be a string" };
         }
-        if (item5 === "") return { path: ["scan", "deny", i4], says: "must not be empty" };
+        if (item6 === "") return { path: ["scan", "deny", i5], says: "must not be empty" };
       }
     }
+  }
+  return undefined;
+};
+
+export const checkRunLimitSettings: Check<RunLimitSettings> = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  for (const key in value) {
+    switch (key) {
+      case "memory":
+      case "cpus":
+      case "processes":
+      case "disk":
+      case "time":
+      case "repositories":
+      case "tokens":
+        continue;
+      default:
+        return { path: [key], says: unknownKey(key, ["memory", "cpus", "processes", "disk", "time", "repositories", "tokens"]) };
+    }
+  }
+  const memory: unknown = value.memory;
+  if (memory !== undefined) {
+    if (typeof memory !== "number" || !Number.isInteger(memory)) {
+      return { path: ["memory"], says: "must be an integer" };
+    }
+    if (memory < 67108864) return { path: ["memory"], says: "must be at least 67108864" };
+  }
+  const cpus: unknown = value.cpus;
+  if (cpus !== undefined) {
+    if (typeof cpus !== "number" || !Number.isFinite(cpus)) {
+      return { path: ["cpus"], says: "must be a number" };
+    }
+    if (cpus < 0.1) return { path: ["cpus"], says: "must be at least 0.1" };
+  }
+  const processes: unknown = value.processes;
+  if (processes !== undefined) {
+    if (typeof processes !== "number" || !Number.isInteger(processes)) {
+      return { path: ["processes"], says: "must be an integer" };
+    }
+    if (processes < 16) return { path: ["processes"], says: "must be at least 16" };
+  }
+  const disk: unknown = value.disk;
+  if (disk !== undefined) {
+    if (typeof disk !== "number" || !Number.isInteger(disk)) {
+      return { path: ["disk"], says: "must be an integer" };
+    }
+    if (disk < 1048576) return { path: ["disk"], says: "must be at least 1048576" };
+  }
+  const time: unknown = value.time;
+  if (time !== undefined) {
+    if (typeof time !== "number" || !Number.isInteger(time)) {
+      return { path: ["time"], says: "must be an integer" };
+    }
+    if (time < 1) return { path: ["time"], says: "must be at least 1" };
+  }
+  const repositories: unknown = value.repositories;
+  if (repositories !== undefined) {
+    if (!isObject(repositories)) return { path: ["repositories"], says: "must be an object" };
+    for (const key2 in repositories) {
+      const item: unknown = repositories[key2];
+      const problem = checkRunLimits(item);
+      if (problem !== undefined) return within(problem, "repositories", key2);
+    }
+  }
+  const tokens: unknown = value.tokens;
+  if (tokens !== undefined) {
+    if (!isObject(tokens)) return { path: ["tokens"], says: "must be an object" };
+    for (const key3 in tokens) {
+      const item2: unknown = tokens[key3];
+      const problem2 = checkRunLimits(item2);
+      if (problem2 !== undefined) return within(problem2, "tokens", key3);
+    }
+  }
+  return undefined;
+};
+
+export const checkRunLimits: Check<RunLimits> = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  for (const key in value) {
+    switch (key) {
+      case "memory":
+      case "cpus":
+      case "processes":
+      case "disk":
+      case "time":
+        continue;
+      default:
+        return { path: [key], says: unknownKey(key, ["memory", "cpus", "processes", "disk", "time"]) };
+    }
+  }
+  const memory: unknown = value.memory;
+  if (memory !== undefined) {
+    if (typeof memory !== "number" || !Number.isInteger(memory)) {
+      return { path: ["memory"], says: "must be an integer" };
+    }
+    if (memory < 67108864) return { path: ["memory"], says: "must be at least 67108864" };
+  }
+  const cpus: unknown = value.cpus;
+  if (cpus !== undefined) {
+    if (typeof cpus !== "number" || !Number.isFinite(cpus)) {
+      return { path: ["cpus"], says: "must be a number" };
+    }
+    if (cpus < 0.1) return { path: ["cpus"], says: "must be at least 0.1" };
+  }
+  const processes: unknown = value.processes;
+  if (processes !== undefined) {
+    if (typeof processes !== "number" || !Number.isInteger(processes)) {
+      return { path: ["processes"], says: "must be an integer" };
+    }
+    if (processes < 16) return { path: ["processes"], says: "must be at least 16" };
+  }
+  const disk: unknown = value.disk;
+  if (disk !== undefined) {
+    if (typeof disk !== "number" || !Number.isInteger(disk)) {
+      return { path: ["disk"], says: "must be an integer" };
+    }
+    if (disk < 1048576) return { path: ["disk"], says: "must be at least 1048576" };
+  }
+  const time: unknown = value.time;
+  if (time !== undefined) {
+    if (typeof time !== "number" || !Number.isInteger(time)) {
+      return { path: ["time"], says: "must be an integer" };
+    }
+    if (time < 1) return { path: ["time"], says: "must be at least 1" };
   }
   return undefined;
 };
@@ -5694,10 +5908,11 @@ export const checkRepositorySetup: Check<RepositorySetup> = (value) => {
       case "keys":
       case "keep":
       case "allowHosts":
+      case "services":
       case "timeout":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["command", "env", "secrets", "keys", "keep", "allowHosts", "timeout"]) };
+        return { path: [key], says: unknownKey(key, ["command", "env", "secrets", "keys", "keep", "allowHosts", "services", "timeout"]) };
     }
   }
   const command: unknown = value.command;
@@ -5756,6 +5971,17 @@ export const checkRepositorySetup: Check<RepositorySetup> = (value) => {
       if (!pattern4.test(item5)) {
         return { path: ["allowHosts", i4], says: "must match the pattern ^[A-Za-z0-9*._-]+$" };
       }
+    }
+  }
+  const services: unknown = value.services;
+  if (services !== undefined) {
+    if (!isObject(services)) return { path: ["services"], says: "must be an object" };
+    for (const key3 in services) {
+      const item6: unknown = services[key3];
+      if (typeof item6 !== "string") {
+        return { path: ["services", key3], says: "must be a string" };
+      }
+      if (item6 === "") return { path: ["services", key3], says: "must not be empty" };
     }
   }
   const timeout: unknown = value.timeout;

@@ -53,10 +53,20 @@ export function loginWith(credentials: Credentials | undefined, askpass: string)
 
 /** Writes the askpass program, which contains no secret. Returns its path. */
 export async function writeAskpass(folder: string): Promise<string> {
+  return await writeProgram(folder, "askpass", ASKPASS, 0o700);
+}
+
+/** Writes a program for git, whole or not at all. Returns its path. */
+export async function writeProgram(
+  folder: string,
+  name: string,
+  text: string,
+  mode: number,
+): Promise<string> {
   await mkdir(folder, { recursive: true, mode: 0o711 });
-  const path = join(folder, "askpass");
+  const path = join(folder, name);
   const unfinished = `${path}-${process.pid}`;
-  await writeFile(unfinished, ASKPASS, { mode: 0o700 });
+  await writeFile(unfinished, text, { mode });
   await rename(unfinished, path);
   return path;
 }

@@ -26,6 +26,8 @@ export interface ServerGitOptions {
   /** Says which addresses of a host git may connect to. Without it, git reaches no host. */
   readonly resolve?: ResolveHost | undefined;
   readonly env?: NodeJS.ProcessEnv;
+  /** Further settings, `key=value`. */
+  readonly settings?: readonly string[];
 }
 
 /** A repository that a call fetches from or pushes to. */
@@ -115,7 +117,11 @@ export class ServerGit {
     const { gitDir, workTree } = this;
     const { remote } = call;
     const pinned = remote === undefined ? undefined : await this.#pin(remote);
-    const settings = [...SETTINGS, ...(pinned?.settings ?? [])].flatMap((each) => ["-c", each]);
+    const { settings: own = [] } = this.#options;
+    const settings = [...SETTINGS, ...own, ...(pinned?.settings ?? [])].flatMap((each) => [
+      "-c",
+      each,
+    ]);
     const where = workTree === undefined ? [] : [`--work-tree=${workTree}`];
     const login = loginWith(remote?.credentials, askpass);
     return await runProgram({
@@ -170,6 +176,11 @@ export class ServerGit {
   /** Another git folder with the same work tree. */
   at(gitDir: string): ServerGit {
     return new ServerGit({ ...this.#options, gitDir });
+  }
+
+  /** The same with other further settings. */
+  with(settings: readonly string[]): ServerGit {
+    return new ServerGit({ ...this.#options, settings });
   }
 
   /** The same git folder with another work tree, or with none. */

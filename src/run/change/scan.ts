@@ -74,7 +74,7 @@ const BATCH = 16 * 1024 * 1024;
 const HEADER = 128;
 
 /** The sizes of objects in bytes, in the order of the objects. */
-async function sizesOf(git: ServerGit, objects: readonly string[]): Promise<number[]> {
+export async function sizesOf(git: ServerGit, objects: readonly string[]): Promise<number[]> {
   if (objects.length === 0) return [];
   const input = `${objects.join("\n")}\n`;
   const listed = await git.text(["cat-file", "--batch-check=%(objectsize)"], { input });
@@ -82,7 +82,7 @@ async function sizesOf(git: ServerGit, objects: readonly string[]): Promise<numb
 }
 
 /** Reads the objects of entries, in the order of the entries. */
-async function* readObjects<E extends { readonly object: string }>(
+export async function* readObjects<E extends { readonly object: string }>(
   git: ServerGit,
   entries: readonly E[],
 ): AsyncGenerator<readonly [E, Buffer]> {

@@ -1,5 +1,5 @@
 import { type Dirent, constants } from "node:fs";
-import { type FileHandle, lchown, mkdir, open, readdir, readlink, rm } from "node:fs/promises";
+import { lchown, mkdir, open, readdir, readlink, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { TrunklineError } from "../../base/errors.ts";
@@ -10,6 +10,8 @@ import { SHORTEST_SECRET, secretForms } from "../../base/text/mask.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import type { Credentials } from "../../git/server/pin-connection.ts";
 import type { ServerGit } from "../../git/server/server-git.ts";
+import { type Content, objectFolders } from "../content/content.ts";
+import { isOfFile } from "../content/flat-index.ts";
 import type { CachedRepository } from "../repository-cache.ts";
 import { giveTo } from "../workspace/copy.ts";
 import type { FileOwner, WorkspaceDriver } from "../workspace/driver.ts";
@@ -27,10 +29,12 @@ import {
 } from "./layers.ts";
 import {
   type Recipe,
+  type RecipeSource,
   type SetupSettings,
+  entryFor,
   recipeFor,
   secretsFor,
-  setupOf,
+  variablesOf,
   workspaceFolder,
 } from "./recipe.ts";
 import { type OpenSetupPlace, SetupOutput, runSteps } from "./run-steps.ts";
@@ -90,6 +94,7 @@ export interface EnvironmentRequest {
   readonly repository: CachedRepository;
   readonly credentials: Credentials;
   readonly revision: string;
+  readonly content?: Content;
   /** Whether to try even if set-up has failed recently. */
   readonly retry: boolean;
   readonly signal: AbortSignal;
@@ -195,22 +200,44 @@ export class Environments {
   }
 
   async #want(request: EnvironmentRequest): Promise<WantedLayer | undefined> {
-    const { settings, parse, machine } = this.#options;
+    const { settings, machine } = this.#options;
     const { repository, revision } = request;
     const begun = Date.now();
     // Most repositories have no set-up, so this is checked before anything is read.
     const { repositories, from } = settings;
-    if (from.length === 0 && setupOf(repository.url, repositories) === undefined) return undefined;
+    if (from.length === 0 && entryFor(repository.url, repositories) === undefined) return undefined;
     const files = await filesOf(repository, revision);
-    const read = (path: string): Promise<string> =>
-      repository.git.text(["cat-file", "blob", `${revision}:${path}`], { maxOutput: LARGEST_FILE });
-    const folder = workspaceFolder(repository.url);
-    const has = (path: string): boolean => files.has(path);
-    const source = { url: repository.url, folder, has, read, parse, variables: usualVariables() };
+    const source = this.#source(repository, revision, files);
     const recipe = await recipeFor(source, settings);
     if (recipe === undefined) return undefined;
     const name = { key: layerKey(recipe, files, machine), revision };
     return { ...request, recipe, name, files, begun };
+  }
+
+  /** The variables that agents get. Why they cannot be read, the session is told by `prepare`. */
+  async variables(
+    repository: CachedRepository,
+    revision: string,
+  ): Promise<Readonly<Record<string, string>>> {
+    const { settings } = this.#options;
+    if (!settings.from.includes("devcontainer")) return {};
+    const files = await filesOf(repository, revision);
+    const source = this.#source(repository, revision, files);
+    return await variablesOf(source, settings).catch(() => ({}));
+  }
+
+  #source(repository: CachedRepository, revision: string, files: RevisionFiles): RecipeSource {
+    const { parse } = this.#options;
+    const { git, url } = repository;
+    return {
+      url,
+      folder: workspaceFolder(url),
+      has: (path) => files.has(path),
+      read: (path) =>
+        git.text(["cat-file", "blob", `${revision}:${path}`], { maxOutput: LARGEST_FILE }),
+      parse,
+      variables: usualVariables(),
+    };
   }
 
   async #find({ repository, name, files, credentials }: WantedLayer): Promise<Layer | undefined> {
@@ -277,6 +304,7 @@ interface LayerBuilderOptions {
 
 interface LayerRequest {
   readonly repository: CachedRepository;
+  readonly content?: Content;
   readonly name: LayerName;
   readonly recipe: Recipe;
   readonly secrets: Readonly<Record<string, string>>;
@@ -301,13 +329,14 @@ const MOST_NAMED = 5;
 /** Runs set-up in its own workspace, and makes a layer of the result. Throws SetupError. */
 async function buildLayer(options: LayerBuilderOptions, request: LayerRequest): Promise<Layer> {
   const { workspaces, layers, driver, users } = options;
-  const { repository, name, recipe, secrets, tell } = request;
+  const { repository, content, name, recipe, secrets, tell } = request;
   const search = new SecretSearch(secrets);
   const session = workspaces.newSetupName();
   const user = users?.of(session);
   const opening = workspaces.open({
     session,
     repository,
+    content,
     revision: name.revision,
     branch: "setup",
     owner: user,
@@ -325,13 +354,14 @@ async function buildLayer(options: LayerBuilderOptions, request: LayerRequest): 
     {
       await using place = await options.openPlace({
         name: session,
+        url: repository.url,
         workspace,
         folder: workspaceFolder(repository.url),
         owner: user,
         home,
         env: recipe.env,
         secrets,
-        objects: repository.objects,
+        objects: objectFolders(repository, workspace.content),
         allowHosts: recipe.allowHosts,
         refused: (why) => output.line(`trunkline: ${why}`),
       });
@@ -388,10 +418,10 @@ async function undoAllButIgnored(git: ServerGit): Promise<string[]> {
   const undone: string[] = [];
   for (let round = 0; round < MOST_ROUNDS; round++) {
     const status = ["status", "--porcelain=v1", "-z", "--untracked-files=normal", "--no-renames"];
-    const entries = (await git.list(status)).map((entry) => entry.slice(3));
+    const entries = (await git.list(status)).filter(isOfFile).map((entry) => entry.slice(3));
     if (entries.length === 0) return undone;
     for (const entry of entries) undone.push(entry);
-    await git.run(["read-tree", "--reset", "-u", "HEAD"]);
+    await git.run(["checkout-index", "--force", "--all", "--index"]);
     await git.run(["clean", "-ffdq"]);
   }
   const what = "each time changes are undone, git stops ignoring other files";
@@ -498,16 +528,16 @@ export class SecretSearch {
 
   async #findInFile(path: Buffer): Promise<string | undefined> {
     await using file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW);
-    const buffer = Buffer.alloc(CHUNK + this.#longest);
-    // The end of a chunk is searched again with the next: a secret may span both.
-    for (let kept = 0; ;) {
-      const read = await fill(file, buffer, kept);
-      const secret = this.#findIn(buffer.subarray(0, kept + read));
+    let kept = Buffer.alloc(0);
+    const stream = file.createReadStream({ highWaterMark: CHUNK, autoClose: false });
+    for await (const chunk of stream as AsyncIterable<Buffer>) {
+      // The end of a chunk is searched again with the next: a secret may span both.
+      const bytes = Buffer.concat([kept, chunk]);
+      const secret = this.#findIn(bytes);
       if (secret !== undefined) return secret;
-      if (kept + read < buffer.length) return undefined;
-      buffer.copyWithin(0, buffer.length - this.#longest);
-      kept = this.#longest;
+      kept = Buffer.from(bytes.subarray(-this.#longest));
     }
+    return undefined;
   }
 }
 
@@ -518,15 +548,4 @@ function bytesOf(folder: string, path: string): Buffer {
 
 function readable(path: string): string {
   return Buffer.from(path, "latin1").toString("utf8");
-}
-
-/** Reads until the buffer is full or the file ends. */
-async function fill(file: FileHandle, buffer: Buffer, from: number): Promise<number> {
-  let at = from;
-  while (at < buffer.length) {
-    const { bytesRead } = await file.read(buffer, at, buffer.length - at);
-    if (bytesRead === 0) break;
-    at += bytesRead;
-  }
-  return at - from;
 }

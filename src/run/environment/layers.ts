@@ -42,7 +42,8 @@ export async function filesOf(
 export function layerKey(recipe: Recipe, files: RevisionFiles, machine: string): string {
   const { steps, env, secrets, keep } = recipe;
   const isKey = keyFiles(recipe, files);
-  const relevant = [...files].filter(([path]) => isKey(path));
+  // Of a submodule only its commit is known here.
+  const relevant = [...files].filter(([path, entry]) => isKey(path) || entry.startsWith("160000 "));
   const facts = { steps, env, secrets, keep, machine, relevant };
   return createHash("sha256").update(JSON.stringify(facts)).digest("hex").slice(0, 32);
 }

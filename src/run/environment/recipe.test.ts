@@ -6,7 +6,7 @@ import {
   recipeFor,
   type RepositorySetup,
   secretsFor,
-  setupOf,
+  entryFor,
   workspaceFolder,
 } from "./recipe.ts";
 
@@ -56,7 +56,7 @@ describe("recipeFor()", () => {
   });
 });
 
-describe("setupOf()", () => {
+describe("entryFor()", () => {
   it("finds a repository by any of its addresses", () => {
     const repositories = { "github.com/acme/app": { command: "one" }, "*": { command: "other" } };
     const named = [
@@ -65,8 +65,8 @@ describe("setupOf()", () => {
       "ssh://git@github.com:22/acme/app.git",
       "git@github.com:acme/app",
     ];
-    for (const url of named) assert.equal(setupOf(url, repositories)?.command, "one", url);
-    assert.equal(setupOf("https://github.com/acme/apple", repositories)?.command, "other");
+    for (const url of named) assert.equal(entryFor(url, repositories)?.command, "one", url);
+    assert.equal(entryFor("https://github.com/acme/apple", repositories)?.command, "other");
   });
 });
 
@@ -83,14 +83,14 @@ describe("the settings of a repository", () => {
       ...["https://git.corp:8443/acme/x", "ssh://git@git.corp:2223/acme/x", "eve@git.corp:acme/x"],
       ...["https://git.corp@evil.com/acme/x", "/srv/acme/../evil", "https://srv/acme/x"],
     ];
-    for (const url of others) assert.equal(setupOf(url, repositories), undefined, url);
+    for (const url of others) assert.equal(entryFor(url, repositories), undefined, url);
     const own = [
       ...["https://git.corp./acme/x", "git@git.corp:acme/x", "ssh://eve@git.corp/acme/x"],
       ...["ssh://git@git.corp:2222/acme/x", "/srv/acme/x", "https://GIT.corp:443/acme/x.git"],
     ];
-    for (const url of own) assert.ok(setupOf(url, repositories), url);
-    assert.ok(setupOf("https://git.corp/a", { "git.corp*": {} }));
-    assert.equal(setupOf("https://git.corp.evil/a", { "git.corp*": {} }), undefined);
+    for (const url of own) assert.ok(entryFor(url, repositories), url);
+    assert.ok(entryFor("https://git.corp/a", { "git.corp*": {} }));
+    assert.equal(entryFor("https://git.corp.evil/a", { "git.corp*": {} }), undefined);
   });
 });
 

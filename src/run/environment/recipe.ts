@@ -12,7 +12,7 @@ export type { RepositorySetup };
 export type SetupSettings = Required<Pick<Settings, "repositories" | "from">>;
 
 /** The commands that set a repository up, with their options. */
-export interface Recipe extends Required<Omit<RepositorySetup, "command" | "keys">> {
+export interface Recipe extends Required<Omit<RepositorySetup, "command" | "keys" | "services">> {
   /** A short name, for people. */
   readonly title: string;
   readonly steps: readonly SetupStep[];
@@ -43,7 +43,7 @@ export async function recipeFor(
   source: RecipeSource,
   settings: SetupSettings,
 ): Promise<Recipe | undefined> {
-  const configured = setupOf(source.url, settings.repositories);
+  const configured = entryFor(source.url, settings.repositories);
   const found = await commandsOf(source, configured, settings.from);
   if (found === undefined) return undefined;
   const { secrets = [], keep = [], allowHosts = [], timeout = TIMEOUT, keys } = configured ?? {};
@@ -51,18 +51,15 @@ export async function recipeFor(
   return { ...found, env, secrets, keep, allowHosts, timeout, keys };
 }
 
-/** The configuration that applies to a repository. */
-export function setupOf(
-  url: string,
-  repositories: SetupSettings["repositories"],
-): RepositorySetup | undefined {
+/** The entry that applies to a repository. */
+export function entryFor<T>(url: string, repositories: Readonly<Record<string, T>>): T | undefined {
   const { isScp, user, path, normal, ...place } = parseRemoteUrl(url);
   if (normal === undefined) return undefined;
   // A path that begins in the home folder of a user is another one for each of them.
   const isHome = isScp && !path.startsWith("/") && user !== undefined && user !== "git";
   const [login, host] = [isHome ? user : "", hostText(place)];
   const plain = path.replace(/^\//, "").replace(/\.git$/, "");
-  const isIts = ([pattern]: readonly [string, unknown]): boolean => {
+  const isIts = ([pattern]: readonly [string, T]): boolean => {
     if (pattern === "*") return true;
     // Without a path, a star at the end of the host is meant for the path.
     const [, logins = "", hosts = "", paths = ""] =
@@ -70,6 +67,21 @@ export function setupOf(
     return glob(logins)(login) && glob(hosts.toLowerCase())(host) && glob(paths)(plain);
   };
   return Object.entries(repositories).find(isIts)?.[1];
+}
+
+/** Variables that could lead an agent's own programs, its git or its connections elsewhere. */
+const NOT_FOR_AGENTS =
+  /^(?:(?:LD|DYLD|GIT|TRUNKLINE)_.*|NODE_(?!ENV$).*|(?:BASH_)?ENV|HOME|TMPDIR|.*_PROXY|.*_BASE_URL)$/i;
+
+/** The variables of a devcontainer that agents get. */
+export async function variablesOf(
+  source: RecipeSource,
+  { from }: Pick<SetupSettings, "from">,
+): Promise<Readonly<Record<string, string>>> {
+  const path = from.includes("devcontainer") ? DEVCONTAINERS.find(source.has) : undefined;
+  if (path === undefined) return {};
+  const { env } = readDevcontainer(source.parse(path, await source.read(path)), source);
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !NOT_FOR_AGENTS.test(name)));
 }
 
 /** The folder in which both set-up and agents see a repository, so that paths stay valid. */

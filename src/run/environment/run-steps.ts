@@ -110,6 +110,8 @@ export class SetupOutput implements AsyncDisposable {
 interface SetupPlaceOptions {
   /** A unique name of letters and digits. */
   readonly name: string;
+  /** The address of the repository. */
+  readonly url: string;
   readonly workspace: Workspace;
   /** The folder at which programs see the files. */
   readonly folder: string;
@@ -120,8 +122,8 @@ interface SetupPlaceOptions {
   readonly env: Readonly<Record<string, string>>;
   /** Variables that must not be in a command line. */
   readonly secrets: Readonly<Record<string, string>>;
-  /** The folder of the objects that the repository uses as alternates. */
-  readonly objects: string;
+  /** The folders of the objects that the repository uses. */
+  readonly objects: readonly string[];
   /** Hosts that may be reached in addition to those of agents. */
   readonly allowHosts: readonly string[];
   /** Called when a host was refused. */

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { isAbsolute, join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { ExternalAgent, type ExternalAgentOptions } from "../../agent/external-agent.ts";
 import type { Confine } from "../../base/process/child-process.ts";
 import { TrunklineError } from "../../base/errors.ts";
@@ -8,7 +9,10 @@ import { EgressProxy } from "../../sandbox/egress-proxy.ts";
 import type { SandboxParts } from "../../sandbox/probe.ts";
 import { openSandbox, removeGroups } from "../../sandbox/sandbox.ts";
 import { workspaceFolder } from "../environment/recipe.ts";
+import { background } from "../../base/background.ts";
 import type { Run } from "../run.ts";
+import { limitsFor } from "../run-limits.ts";
+import { diskUse } from "../workspace/workspace.ts";
 import type { InnerAgent } from "../spares.ts";
 import { findProgram } from "./find-program.ts";
 import type { ModelServices } from "./model-services.ts";
@@ -25,10 +29,9 @@ export interface ConfinedAgentOptions {
   readonly needs: readonly string[];
   readonly allowHosts: readonly string[];
   readonly models: ModelServices;
+  /** Commands that run beside it, by name. */
+  readonly services: Readonly<Record<string, string>>;
 }
-
-/** Limits for all programs of a sandbox together. */
-export const LIMITS = { memory: 4 * 1024 ** 3, processes: 512, cpus: 4 };
 
 /** Opens an agent in its own sandbox, together with the commands that it runs. They end with the sandbox. */
 export async function openConfinedAgent(options: ConfinedAgentOptions): Promise<InnerAgent> {
@@ -61,25 +64,36 @@ export async function openConfinedAgent(options: ConfinedAgentOptions): Promise<
     write: [tree],
     also: [{ path: tree, at: workspaceFolder(run.plan.url) }],
     home,
-    read: [run.objects, ...program.needs, ...named, ...options.needs],
-    limits: LIMITS,
+    read: [...run.objects, ...program.needs, ...named, ...options.needs],
+    limits: run.limits,
+    variables: run.variables,
     egress,
     proxyVariables: models.variables,
     user: run.owner,
   });
   const confine: Confine = ({ command, args = [], env, cwd = tree, ...rest }) => {
     const path = command === agent.command ? program.path : command;
-    return { ...rest, ...sandbox.wrap({ command: path, args, env: { ...env, ...SAFE }, cwd }) };
+    const start = besideServices(options.services, path, args);
+    return { ...rest, ...sandbox.wrap({ ...start, env: { ...env, ...SAFE }, cwd }) };
   };
   const inner = new ExternalAgent({ ...agent, actsAs: undefined, confine });
+  let tell: ((update: SessionUpdate) => void) | undefined;
+  const watch = watchDisk(run.workspace.folder, run.limits.disk, async (why) => {
+    agent.log.warn("run.disk-full", { workspace, why });
+    tell?.(progressUpdate(why));
+    await inner[Symbol.asyncDispose]();
+    await sandbox[Symbol.asyncDispose]();
+  });
   return {
     name: inner.name,
     start: (owner) => inner.start(owner),
     open: (session) => {
       refused.tellTo((update) => session.update(update));
+      tell = (update) => session.update(update);
       return inner.open(session);
     },
     [Symbol.asyncDispose]: async () => {
+      watch[Symbol.dispose]();
       await inner[Symbol.asyncDispose]();
       egress[Symbol.dispose]();
       await sandbox[Symbol.asyncDispose]();
@@ -89,7 +103,69 @@ export async function openConfinedAgent(options: ConfinedAgentOptions): Promise<
 
 /** Ends the programs that a killed server left in the sandbox of a workspace, and removes its control groups. */
 export async function removeSandbox(workspace: string, user: Run["owner"]): Promise<void> {
-  await removeGroups(workspace, user, LIMITS);
+  await removeGroups(workspace, user, limitsFor({}, ""));
+}
+
+/** Starts services that belong to the sandbox's first process, and becomes the program. */
+const WITH_SERVICES = `
+mkdir -p ~/services
+count=$1
+shift
+while [ "$count" -gt 0 ]; do
+  name=$1 line=$2
+  (exec sh -c "$line" </dev/null >~/services/"$name".log 2>&1 &)
+  shift 2
+  count=$((count - 1))
+done
+exec "$@"`;
+
+function besideServices(
+  services: ConfinedAgentOptions["services"],
+  command: string,
+  args: readonly string[],
+): { readonly command: string; readonly args: readonly string[] } {
+  const all = Object.entries(services);
+  if (all.length === 0) return { command, args };
+  const words = ["sh", String(all.length), ...all.flat(), command, ...args];
+  return { command: "/bin/sh", args: ["-c", WITH_SERVICES, ...words] };
+}
+
+/** Milliseconds between two counts, unless one takes long. */
+const COUNT_EVERY = 5_000;
+/** The share of the time that counting may take. */
+const COUNT_SHARE = 20;
+
+/** Counts what a folder takes, and calls back once it is over the limit. */
+export function watchDisk(
+  folder: string,
+  most: number | undefined,
+  over: (why: string) => Promise<void>,
+  every = COUNT_EVERY,
+): Disposable {
+  const stop = new AbortController();
+  const { signal } = stop;
+  const watch = async (limit: number): Promise<void> => {
+    for (let wait = every; ;) {
+      await delay(wait, undefined, { ref: false, signal });
+      const begun = performance.now();
+      const bytes = await diskUse(folder).catch(() => 0);
+      signal.throwIfAborted();
+      wait = Math.max(every, COUNT_SHARE * (performance.now() - begun));
+      if (bytes <= limit) continue;
+      const what = `its files take ${bytes} bytes on disk, and \`remote.limits\` allows ${limit}`;
+      return await over(
+        `The agent was ended: ${what}. Open the session again with more, or delete it.`,
+      );
+    }
+  };
+  const watching = most === undefined ? Promise.resolve() : watch(most);
+  background(
+    watching.catch((error: unknown) => {
+      if (!signal.aborted) throw error;
+    }),
+    "Counting the files of a run",
+  );
+  return { [Symbol.dispose]: () => stop.abort() };
 }
 
 /** git refuses repositories of other users, and in the sandbox the user differs. */

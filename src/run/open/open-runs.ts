@@ -8,12 +8,13 @@ import { hostText } from "../../base/address.ts";
 import { currentSession } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { Semaphore } from "../../base/limit/semaphore.ts";
-import type { Principal } from "../../base/principal.ts";
+import { accessTokenOf, type Principal } from "../../base/principal.ts";
 import { OwnedChild } from "../../base/process/child-process.ts";
 import { usualVariables } from "../../base/process/environment.ts";
 import { selfCommand } from "../../base/process/self-command.ts";
 import { parseRemoteUrl } from "../../base/remote-url.ts";
 import type { AppContext } from "../../config/app-context.ts";
+import type { RunLimitSettings } from "../../config/schema/schema.gen.ts";
 import { BUILT_IN, type Config } from "../../config/config.ts";
 import { openData } from "../../config/data-folder.ts";
 import { parseFile } from "../../config/file/parse-file.ts";
@@ -40,12 +41,14 @@ import type { Agent } from "../../session/agent.ts";
 import type { SessionSetup } from "../../session/session-setup.ts";
 import { DENIED_NAMES } from "../change/scan.ts";
 import type { RunSetup } from "../environment/environments.ts";
+import { entryFor } from "../environment/recipe.ts";
 import type { OpenSetupPlace, SetupPlace } from "../environment/run-steps.ts";
 import type { Proposal, ProposalResult, Propose } from "../pull-request.ts";
 import { type RemotePolicy, pinAddresses, refuseRepository } from "../remote-ref.ts";
 import { RunAgent } from "../run-agent.ts";
 import { isPlan } from "../run-plan.ts";
 import type { Run } from "../run.ts";
+import { limitsFor } from "../run-limits.ts";
 import { Runs } from "../runs.ts";
 import { type InnerAgent, Spares } from "../spares.ts";
 import type { CarriedCheckpoints } from "../workspace/carried.ts";
@@ -53,7 +56,7 @@ import { CopyDriver, canReflink } from "../workspace/copy.ts";
 import type { WorkspaceDriver } from "../workspace/driver.ts";
 import { OverlayDriver, canOverlay } from "../workspace/overlay.ts";
 import { RunUsers } from "../workspace/run-users.ts";
-import { LIMITS, SAFE, openConfinedAgent, removeSandbox } from "./confined-agent.ts";
+import { SAFE, openConfinedAgent, removeSandbox } from "./confined-agent.ts";
 import { type Identified, identifyFor } from "./identify.ts";
 import { modelServices } from "./model-services.ts";
 
@@ -99,6 +102,7 @@ export async function openRuns(
     driver,
     policy: remote,
     scan: { ...remote.scan, denied: [...DENIED_NAMES, ...remote.scan.deny] },
+    limitsOf: ({ url, token }) => limitsFor(remote.limits, url, token),
     turns: remote.turns,
     mostBases: remote.bases,
     hibernateAfter: remote.hibernateAfter * 1000,
@@ -156,7 +160,9 @@ function place(
   const wanted = runs.plan(meta);
   if (wanted === undefined) return undefined;
   refuseRepository(principal, wanted.url);
-  const plan = spares.reserve(wanted, principal.id);
+  const within = principal.limits?.repositories;
+  const token = accessTokenOf(principal) === undefined ? undefined : principal.name;
+  const plan = spares.reserve({ ...wanted, within, token }, principal.id);
   const cwd = runs.treeOf(plan);
   return { cwd, additionalDirectories: [], mcpServers: [], run: plan, meta: meta as never };
 }
@@ -216,6 +222,7 @@ export async function innerAgent(
         : [],
     allowHosts: config.remote.egress.allowHosts,
     models: modelServices(process.env),
+    services: entryFor(run.plan.url, config.remote.setup.repositories)?.services ?? {},
   });
 }
 
@@ -327,13 +334,13 @@ interface RunSetupOptions {
 
 /** The configured set-up of repositories. Secrets come from the environment of the server, or are stored. */
 export function runSetup(
-  { setup, egress }: Config["remote"],
+  { setup, egress, limits }: Config["remote"],
   { parts, env = process.env, open }: RunSetupOptions,
 ): RunSetup {
   return {
     settings: setup,
     mostLayers: setup.layers,
-    openPlace: setupPlaces(parts, egress.allowHosts),
+    openPlace: setupPlaces(parts, egress.allowHosts, limits),
     maxLayer: setup.maxLayer,
     findSecret: async (name) => env[name] || storedKey(name, open),
     parse: (path, text) => parseFile(path, text).value,
@@ -370,9 +377,10 @@ function shellFor(env: Readonly<Record<string, string>>, command: readonly strin
 export function setupPlaces(
   parts: SandboxParts | undefined,
   allowHosts: readonly string[],
+  limits: RunLimitSettings = {},
 ): OpenSetupPlace {
   return async (options) => {
-    const { name, workspace, folder, owner, home, objects, refused } = options;
+    const { name, url, workspace, folder, owner, home, objects, refused } = options;
     const own = { ...usualVariables(), ...options.secrets };
     if (parts === undefined) return unconfined(workspace.tree, own, options.env);
     const egress = new EgressProxy({
@@ -388,8 +396,8 @@ export function setupPlaces(
       write: [workspace.tree],
       also: [{ path: workspace.tree, at: folder }],
       home,
-      read: [objects],
-      limits: LIMITS,
+      read: objects,
+      limits: limitsFor(limits, url),
       egress,
       user: owner,
     });

@@ -22,13 +22,14 @@ function placeIn(folder: string, isConfined: boolean) {
     [],
   )({
     name: "setup",
+    url: "https://git.example/team/app",
     workspace: { folder, tree } as Workspace,
     folder: "/workspaces/app",
     owner: undefined,
     home,
     env: { TRUNKLINE_MARK: "of the repository" },
     secrets: { TOKEN: "0123456789" },
-    objects: tree,
+    objects: [tree],
     allowHosts: [],
     refused: () => {},
   });

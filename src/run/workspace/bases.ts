@@ -1,7 +1,10 @@
-import { existsSync } from "node:fs";
-import { mkdir, readdir, rename, rm, stat, utimes } from "node:fs/promises";
+import { existsSync, readFileSync } from "node:fs";
+import { mkdir, readdir, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
+import { TrunklineError } from "../../base/errors.ts";
+import { type Content, lfsFolders, nameOfFiles, PLAIN } from "../content/content.ts";
+import { flatten } from "../content/flat-index.ts";
 import { type CachedRepository, removeUnfinished, unfinishedName } from "../repository-cache.ts";
 
 export interface BasesOptions {
@@ -12,7 +15,10 @@ export interface BasesOptions {
 
 /** A checked-out tree that workspaces begin with. */
 export interface Base {
+  /** See `nameOfFiles`. */
+  readonly name: string;
   readonly revision: string;
+  readonly content: Content;
   readonly tree: string;
   /** The git index of that tree, with cached file metadata. */
   readonly index: string;
@@ -33,30 +39,46 @@ export class Bases {
    * The tree of a revision: exactly that one, or one of the same repository that git can update
    * quickly, or a new one.
    */
-  async near(repository: CachedRepository, revision: string): Promise<Base> {
+  async near(
+    repository: CachedRepository,
+    revision: string,
+    content: Content = PLAIN,
+  ): Promise<Base> {
+    const name = nameOfFiles(revision, content);
+    // Git would update neither submodules nor what is lacking.
+    if (name !== revision) return await this.exactly(repository, name, content);
     const folder = join(this.#options.folder, repository.key);
     const exact = baseIn(folder, revision);
     const found = existsSync(exact.tree) ? exact : await this.#latest(folder);
-    if (found === undefined) return await this.#make(repository, folder, revision);
+    if (found === undefined) return await this.#make(repository, folder, revision, content);
     const now = new Date();
-    await utimes(join(folder, found.revision), now, now).catch(() => {});
+    await utimes(join(folder, found.name), now, now).catch(() => {});
     return found;
   }
 
   /** The base that a workspace began with; it is created again if it was removed. */
-  async exactly(repository: CachedRepository, revision: string): Promise<Base> {
+  async exactly(
+    repository: CachedRepository,
+    name: string,
+    content: Content = PLAIN,
+  ): Promise<Base> {
     const folder = join(this.#options.folder, repository.key);
-    const base = baseIn(folder, revision);
-    return existsSync(base.tree) ? base : await this.#make(repository, folder, revision);
+    if (existsSync(join(folder, name))) return baseIn(folder, name);
+    const [revision = ""] = name.split("-");
+    if (nameOfFiles(revision, content) === name) {
+      return await this.#make(repository, folder, revision, content);
+    }
+    const why = "its submodules or files of Git LFS cannot be fetched any more";
+    throw new TrunklineError("unavailable", `Cannot open the workspace: ${why}.`);
   }
 
   /** Removes the least recently used bases. */
   async prune(repository: CachedRepository, inUse: ReadonlySet<string | undefined>): Promise<void> {
     const folder = join(this.#options.folder, repository.key);
-    const free = (await byAge(folder)).filter((revision) => !inUse.has(revision));
-    for (const revision of free.slice(this.#options.most)) {
-      const gone = join(folder, unfinishedName(`gone-${revision}`));
-      await rename(join(folder, revision), gone);
+    const free = (await byAge(folder)).filter((name) => !inUse.has(name));
+    for (const name of free.slice(this.#options.most)) {
+      const gone = join(folder, unfinishedName(`gone-${name}`));
+      await rename(join(folder, name), gone);
       await rm(gone, { recursive: true, force: true });
     }
   }
@@ -70,15 +92,20 @@ export class Bases {
   }
 
   async #latest(folder: string): Promise<Base | undefined> {
-    const [revision] = await byAge(folder);
-    return revision === undefined ? undefined : baseIn(folder, revision);
+    const name = (await byAge(folder)).find((each) => !each.includes("-"));
+    return name === undefined ? undefined : baseIn(folder, name);
   }
 
-  #make(repository: CachedRepository, folder: string, revision: string): Promise<Base> {
-    const key = join(folder, revision);
+  #make(
+    repository: CachedRepository,
+    folder: string,
+    revision: string,
+    content: Content,
+  ): Promise<Base> {
+    const key = join(folder, nameOfFiles(revision, content));
     const making =
       this.#making.get(key) ??
-      checkOut(repository, folder, revision).finally(() => this.#making.delete(key));
+      checkOut(repository, folder, revision, content).finally(() => this.#making.delete(key));
     this.#making.set(key, making);
     return making;
   }
@@ -88,39 +115,48 @@ async function checkOut(
   repository: CachedRepository,
   folder: string,
   revision: string,
+  content: Content,
 ): Promise<Base> {
-  const unfinished = join(folder, unfinishedName(revision));
+  const name = nameOfFiles(revision, content);
+  const unfinished = join(folder, unfinishedName(name));
   await rm(unfinished, { recursive: true, force: true });
   await mkdir(join(unfinished, "tree"), { recursive: true, mode: 0o755 });
   try {
-    await repository.git.on(join(unfinished, "tree")).run(["read-tree", "-m", "-u", revision], {
-      env: { GIT_INDEX_FILE: join(unfinished, "index") },
-      timeout: CHECKOUT_TIMEOUT,
-    });
-    await rename(unfinished, join(folder, revision)).catch((error: NodeJS.ErrnoException) => {
+    const folders = lfsFolders(repository, content);
+    const git = repository.gitWith(folders).on(join(unfinished, "tree"));
+    const env = { GIT_INDEX_FILE: join(unfinished, "index") };
+    await git.run(["read-tree", "-m", "-u", revision], { env, timeout: CHECKOUT_TIMEOUT });
+    await flatten(git, env, content.submodules, true);
+    await writeFile(join(unfinished, CONTENT), JSON.stringify(content));
+    await rename(unfinished, join(folder, name)).catch((error: NodeJS.ErrnoException) => {
       // Another process has created it first.
       if (error.code !== "ENOTEMPTY" && error.code !== "EEXIST") throw error;
     });
   } finally {
     await rm(unfinished, { recursive: true, force: true });
   }
-  return baseIn(folder, revision);
+  return baseIn(folder, name);
 }
 
-function baseIn(folder: string, revision: string): Base {
-  const own = join(folder, revision);
-  return { revision, tree: join(own, "tree"), index: join(own, "index") };
+const CONTENT = "content.json";
+
+function baseIn(folder: string, name: string): Base {
+  const own = join(folder, name);
+  const [revision = ""] = name.split("-");
+  const content =
+    name === revision ? PLAIN : (JSON.parse(readFileSync(join(own, CONTENT), "utf8")) as Content);
+  return { name, revision, content, tree: join(own, "tree"), index: join(own, "index") };
 }
 
-/** Revisions, the most recently used first. */
+/** The names of bases, the most recently used first. */
 async function byAge(folder: string): Promise<string[]> {
   const names = await readdir(folder).catch(() => []);
-  const revisions = names.filter((name) => /^[0-9a-f]{40,64}$/.test(name));
+  const bases = names.filter((name) => /^[0-9a-f]{40,64}(?:-[0-9a-f]{16})?$/.test(name));
   const used = await Promise.all(
-    revisions.map(async (revision) => {
-      const status = await stat(join(folder, revision)).catch(() => undefined);
-      return { revision, at: status?.mtimeMs ?? 0 };
+    bases.map(async (name) => {
+      const status = await stat(join(folder, name)).catch(() => undefined);
+      return { name, at: status?.mtimeMs ?? 0 };
     }),
   );
-  return used.toSorted((one, other) => other.at - one.at).map(({ revision }) => revision);
+  return used.toSorted((one, other) => other.at - one.at).map(({ name }) => name);
 }

@@ -79,7 +79,7 @@ export async function layWorkspace(
     await rm(path, { force: true });
   }
   const { repository } = facts;
-  const kept: Facts = { base: base.revision, repository: repository.key, driver: "copy" };
+  const kept: Facts = { base: base.name, repository: repository.key, driver: "copy" };
   await writeFacts(folder, { ...kept, isAway: true });
 }
 

@@ -3,6 +3,7 @@ import { dirname, join } from "node:path";
 import { copyIndex } from "../../git/copy-index.ts";
 import { authorVariables } from "../../git/git.ts";
 import type { ServerGit } from "../../git/server/server-git.ts";
+import { restoreSubmodules, withLinks } from "../content/flat-index.ts";
 import type { CachedRepository } from "../repository-cache.ts";
 import type { Base } from "./bases.ts";
 import type { FileOwner } from "./driver.ts";
@@ -79,6 +80,7 @@ export async function restoreFiles(copy: WorkingCopy, owner: FileOwner | undefin
   // The index of the base caches file metadata, so git does not read the files again.
   await copyIndex(base.index, join(git.gitDir, "index"));
   await git.run(["read-tree", "--reset", "HEAD"], TIMEOUT);
+  await restoreSubmodules(git, tree, base.content.submodules);
 }
 
 /**
@@ -130,6 +132,7 @@ async function exactGit({ git, tree, base }: WorkingCopy): Promise<ExactGit> {
   await writeFile(join(gitDir, "HEAD"), "ref: refs/heads/none\n");
   await writeFile(join(gitDir, "info/attributes"), AS_THEY_ARE);
   await copyIndex(base.index, index);
+  await withLinks(git, index, base.content.submodules);
   const own = git.on(tree).at(gitDir);
   const env = { GIT_INDEX_FILE: index, GIT_OBJECT_DIRECTORY: join(git.gitDir, "objects") };
   return {

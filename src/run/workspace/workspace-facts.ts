@@ -8,7 +8,11 @@ import type { WorkspaceDriver } from "./driver.ts";
 
 /** The initial content of a git folder. */
 export interface GitFolderFacts {
-  readonly repository: CachedRepository;
+  readonly repository: Pick<CachedRepository, "key" | "objects">;
+  /** Further folders of objects. */
+  readonly alternates?: readonly string[];
+  /** Lines of its configuration. */
+  readonly config?: string;
   readonly revision: string;
   readonly branch: string;
   readonly shallow: string;
@@ -17,20 +21,23 @@ export interface GitFolderFacts {
 
 /** Creates a git folder with an alternate for its objects. It uses no git: `git init` takes longer. */
 export async function writeGitFolder(gitDir: string, facts: GitFolderFacts): Promise<void> {
-  const { repository, revision, branch, shallow, keep } = facts;
+  const { repository, alternates = [], config = "", revision, branch, shallow, keep } = facts;
+  const objects = [repository.objects, ...alternates];
   const ref = `refs/heads/${branch}`;
   await mkdir(join(gitDir, "objects/info"), { recursive: true, mode: 0o755 });
   await mkdir(join(gitDir, ref, ".."), { recursive: true, mode: 0o755 });
   await Promise.all([
     writeFile(join(gitDir, "HEAD"), `ref: ${ref}\n`),
     writeFile(join(gitDir, ref), `${revision}\n`),
-    writeFile(join(gitDir, "config"), "[core]\n\trepositoryformatversion = 0\n\tbare = false\n"),
-    writeFile(join(gitDir, "objects/info/alternates"), `${repository.objects}\n`),
+    writeFile(join(gitDir, "config"), CONFIG + config),
+    writeFile(join(gitDir, "objects/info/alternates"), objects.map((each) => `${each}\n`).join("")),
     ...(keep.length === 0 ? [] : [writeExclude(gitDir, keep)]),
     ...(shallow === "" ? [] : [writeFile(join(gitDir, "shallow"), shallow)]),
   ]);
   await chmod(gitDir, 0o755);
 }
+
+const CONFIG = "[core]\n\trepositoryformatversion = 0\n\tbare = false\n";
 
 async function writeExclude(gitDir: string, patterns: readonly string[]): Promise<void> {
   await mkdir(join(gitDir, "info"), { recursive: true, mode: 0o755 });

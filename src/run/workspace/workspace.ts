@@ -1,14 +1,17 @@
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
-import { lstat, mkdir, readdir, rm, stat, utimes } from "node:fs/promises";
+import { copyFile, lstat, mkdir, readdir, rm, stat, utimes } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { TrunklineError } from "../../base/errors.ts";
 import { copyIndex } from "../../git/copy-index.ts";
 import type { ResolveHost } from "../../git/server/pin-connection.ts";
 import { ServerGit } from "../../git/server/server-git.ts";
 import { FileLock } from "../../store/file-lock.ts";
+import { type Content, isFetched, lfsFolders } from "../content/content.ts";
+import { isFolder, withLinks } from "../content/flat-index.ts";
+import { LFS_FILTER, lfsConfig, lfsSettings } from "../content/lfs-filter.ts";
 import type { Layer, Layers } from "../environment/layers.ts";
-import type { CachedRepository } from "../repository-cache.ts";
+import { type CachedRepository, shallowOf } from "../repository-cache.ts";
 import type { Base, Bases } from "./bases.ts";
 import { isWorkspace, layWorkspace } from "./carried.ts";
 import { removeTree } from "./copy.ts";
@@ -59,6 +62,7 @@ export interface Workspace {
   readonly home: string | undefined;
   /** Git with our own git folder, on those files. */
   readonly git: ServerGit;
+  readonly content: Content;
   /** Whether it was created now, not opened again. */
   readonly isNew: boolean;
   /** Releases the tree. The changes are kept for the next time. */
@@ -73,6 +77,8 @@ export interface WorkspaceRequest {
   /** The branch that is worked on. */
   readonly branch: string;
   readonly owner: FileOwner | undefined;
+  /** What its files consist of; only git's own by default. */
+  readonly content?: Content | undefined;
   /** The layer of set-up that it begins with, above its base. */
   readonly layer?: Pick<Layer, "id" | "tree" | "home"> | undefined;
   /** Patterns, as in .gitignore, of files that are never committed. */
@@ -89,6 +95,7 @@ interface WorkspacesOptions {
   readonly abandoned?: (workspace: string, repository: string | undefined) => Promise<void>;
   readonly driver: WorkspaceDriver;
   readonly askpass: string;
+  readonly lfsFilter?: string | undefined;
   readonly protocols?: readonly string[];
   readonly resolve?: ResolveHost | undefined;
 }
@@ -112,7 +119,7 @@ export class Workspaces implements AsyncDisposable {
 
   /** Creates a workspace, or opens the session's existing one. */
   async open(request: WorkspaceRequest): Promise<Workspace> {
-    const { session, repository, revision, owner, layer } = request;
+    const { session, repository, revision, owner, layer, content } = request;
     const { driver, bases } = this.#options;
     const folder = join(this.#options.folder, session);
     await mkdir(folder, { recursive: true, mode: 0o711 });
@@ -123,19 +130,20 @@ export class Workspaces implements AsyncDisposable {
     if (facts?.isAway === true) await this.#removeTree(folder);
     else if (!isNew) this.#checkDriver(facts);
     const base = isNew
-      ? await bases.near(repository, revision)
-      : await bases.exactly(repository, facts.base);
+      ? await bases.near(repository, revision, content)
+      : await bases.exactly(repository, facts.base, content);
     const tree = await driver.open({
       layers: layer === undefined ? [base.tree] : [layer.tree, base.tree],
       folder,
       owner,
     });
     const home = await this.#openHome(folder, request);
-    const git = this.#git(join(folder, "git"), tree);
+    const filter = lfsSettings(this.#options.lfsFilter, lfsFolders(repository, base.content));
+    const git = this.#git(join(folder, "git"), tree).with(filter);
     const lock = opening.move();
     let closing: Promise<void> | undefined;
     const close = (): Promise<void> => (closing ??= this.#close(request, folder, lock));
-    const workspace = { folder, tree, home, git, isNew, close };
+    const workspace = { folder, tree, home, git, content: base.content, isNew, close };
     try {
       if (facts === undefined) await this.#begin(request, base, workspace);
       else await this.#continue(request, base, workspace, facts);
@@ -153,12 +161,12 @@ export class Workspaces implements AsyncDisposable {
 
   /** Replaces a session's workspace with one that another machine has packed; see `layWorkspace`. */
   async carryIn(request: WorkspaceRequest, packed: Buffer, checkpoint: string): Promise<void> {
-    const { session, repository, revision, branch, keep = [] } = request;
+    const { session, repository, revision, branch, content } = request;
     await this.remove(session, repository);
     const folder = join(this.#options.folder, session);
-    const base = await this.#options.bases.near(repository, revision);
+    const base = await this.#options.bases.near(repository, revision, content);
     await repository.keep(session, revision);
-    const facts = { repository, revision, branch, shallow: await repository.shallow(), keep };
+    const facts = await factsFor(request, { revision, branch }, base);
     // There is no tree yet.
     const git = this.#git(join(folder, "git"), folder);
     try {
@@ -178,7 +186,8 @@ export class Workspaces implements AsyncDisposable {
     for (const { path: folder, facts } of await this.#all()) {
       if (signal.aborted) return;
       if (facts === undefined || facts.isAway === true || !this.#isOurs(facts)) continue;
-      if (SETUP.test(basename(folder))) continue;
+      // Files of submodules would not be in the commit.
+      if (SETUP.test(basename(folder)) || facts.base.includes("-")) continue;
       const closed = (await stat(join(folder, FACTS)).catch(() => undefined))?.mtimeMs;
       // It was removed meanwhile.
       if (closed === undefined) continue;
@@ -278,8 +287,7 @@ export class Workspaces implements AsyncDisposable {
     const { session, repository, revision, branch, owner } = request;
     const { folder, tree, git } = workspace;
     await repository.keep(session, revision);
-    const { keep = [], layer } = request;
-    const facts = { repository, revision, branch, shallow: await repository.shallow(), keep };
+    const facts = await factsFor(request, { revision, branch }, base);
     await writeGitFolder(git.gitDir, facts);
     await copyIndex(base.index, join(git.gitDir, "index"));
     if (base.revision !== revision) {
@@ -287,12 +295,12 @@ export class Workspaces implements AsyncDisposable {
       const names = ["diff-tree", "-r", "-z", "--name-only", "--no-renames", "--diff-filter=d"];
       await giveFiles(tree, await git.list([...names, base.revision, revision]), owner);
     }
-    await this.#giveOwnGit(tree, git, facts, owner);
+    await this.#giveOwnGit(request, workspace, revision);
     const kept: Facts = {
-      base: base.revision,
+      base: base.name,
       repository: repository.key,
       driver: this.#options.driver.name,
-      layer: layer?.id,
+      layer: request.layer?.id,
       ...(request.isSpare === true ? { isSpare: true } : {}),
     };
     await writeFacts(folder, kept);
@@ -300,17 +308,17 @@ export class Workspaces implements AsyncDisposable {
 
   /** Opens an existing workspace. */
   async #continue(
-    { repository, branch, owner, layer, keep = [] }: WorkspaceRequest,
+    request: WorkspaceRequest,
     base: Base,
-    { folder, tree, git }: Workspace,
+    workspace: Workspace,
     { isAway, ...facts }: Facts,
   ): Promise<void> {
+    const { owner, layer } = request;
+    const { folder, tree, git } = workspace;
     await removeStaleLocks(git.gitDir);
     if (isAway === true) {
       await restoreFiles({ tree, git, base }, owner);
-      const revision = await git.text(["rev-parse", "HEAD"]);
-      const shallow = await repository.shallow();
-      await this.#giveOwnGit(tree, git, { repository, revision, branch, shallow, keep }, owner);
+      await this.#giveOwnGit(request, workspace, await git.text(["rev-parse", "HEAD"]));
     } else if (layer === undefined || layer.id === facts.layer) return;
     const { name: driver } = this.#options.driver;
     const kept: Facts = { ...facts, driver, layer: layer?.id ?? facts.layer };
@@ -361,23 +369,52 @@ export class Workspaces implements AsyncDisposable {
     }
   }
 
-  /** A git folder for the agent's own use; our code never reads it. */
+  /** Git folders for the agent's own use, also in submodules; our code never reads them. */
   async #giveOwnGit(
-    tree: string,
-    git: ServerGit,
-    facts: GitFolderFacts,
-    owner: FileOwner | undefined,
+    request: WorkspaceRequest,
+    { tree, git, content }: Workspace,
+    revision: string,
   ): Promise<void> {
-    const own = join(tree, ".git");
+    const { repository, branch, keep = [] } = request;
+    const { lfsFilter } = this.#options;
+    const folders = lfsFolders(repository, content);
+    const config = lfsConfig(lfsFilter && LFS_FILTER, folders);
+    const shallow = await repository.shallow();
+    const own = { repository, revision, branch, shallow, keep, config };
+    const index = join(git.gitDir, "own-index");
+    await copyIndex(join(git.gitDir, "index"), index);
+    await withLinks(git, index, content.submodules);
+    await this.#giveGit(request, tree, ".git", own, index);
+    await rm(index, { force: true });
+    for (const { path, ...its } of content.submodules.filter(isFetched)) {
+      // An earlier turn may have removed it, or have put a link in its place.
+      if (!(await isFolder(tree, path))) continue;
+      const facts = { ...its, branch, keep: [], config, shallow: await shallowOf(its.repository) };
+      await git.run(["read-tree", its.revision], { env: { GIT_INDEX_FILE: index } });
+      await this.#giveGit(request, tree, join(path, ".git"), facts, index);
+      await rm(index, { force: true });
+    }
+  }
+
+  async #giveGit(
+    { owner }: WorkspaceRequest,
+    tree: string,
+    path: string,
+    facts: GitFolderFacts,
+    index: string,
+  ): Promise<void> {
+    const own = join(tree, path);
     await rm(own, { recursive: true, force: true });
     await writeGitFolder(own, facts);
-    await copyIndex(join(git.gitDir, "index"), join(own, "index"));
+    await copyIndex(index, join(own, "index"));
+    const { lfsFilter } = this.#options;
+    if (lfsFilter !== undefined) await copyFile(lfsFilter, join(own, "lfs-filter"));
     if (owner === undefined) return;
     // A dozen files: `chown` would take longer to start than they take.
     const names = await readdir(own, { recursive: true });
     await giveFiles(
       tree,
-      names.map((name) => join(".git", name)),
+      names.map((name) => join(path, name)),
       owner,
     );
   }
@@ -408,6 +445,16 @@ export class Workspaces implements AsyncDisposable {
       paths.map(async (path) => ({ path, facts: await readFacts(path).catch(() => undefined) })),
     );
   }
+}
+
+/** The initial content of our own git folder. */
+async function factsFor(
+  { repository, keep = [] }: WorkspaceRequest,
+  at: Pick<GitFolderFacts, "revision" | "branch">,
+  { content }: Base,
+): Promise<GitFolderFacts> {
+  const alternates = content.submodules.filter(isFetched).map((each) => each.repository.objects);
+  return { ...at, repository, alternates, shallow: await repository.shallow(), keep };
 }
 
 const SETUP = /^setup[0-9a-f]{16}$/;

@@ -78,47 +78,13 @@ export class ForgeServer implements AsyncDisposable {
   }
 
   #backend(request: IncomingMessage, response: ServerResponse, account: string): void {
-    const { pathname, search } = new URL(request.url ?? "/", this.url);
+    const { pathname } = new URL(request.url ?? "/", this.url);
     const owner = pathname.split("/")[1] ?? "";
     if (owner !== account && owner !== "team") {
       response.writeHead(404).end("Repository not found\n");
       return;
     }
-    const child = spawn("git", ["http-backend"], {
-      env: {
-        PATH: process.env.PATH,
-        GIT_PROJECT_ROOT: this.#repositories,
-        GIT_HTTP_EXPORT_ALL: "1",
-        GIT_CONFIG_NOSYSTEM: "1",
-        GIT_CONFIG_COUNT: "1",
-        GIT_CONFIG_KEY_0: "safe.directory",
-        GIT_CONFIG_VALUE_0: "*",
-        HOME: this.#repositories,
-        RIG_ACCOUNT: account,
-        REMOTE_USER: account,
-        REQUEST_METHOD: request.method,
-        PATH_INFO: pathname,
-        QUERY_STRING: search.slice(1),
-        CONTENT_TYPE: request.headers["content-type"] ?? "",
-        HTTP_CONTENT_ENCODING: request.headers["content-encoding"] ?? "",
-        GIT_PROTOCOL: String(request.headers["git-protocol"] ?? ""),
-      },
-    });
-    request.pipe(child.stdin);
-    child.stdin.on("error", () => {});
-    const chunks: Buffer[] = [];
-    child.stdout.on("data", (chunk: Buffer) => chunks.push(chunk));
-    child.on("close", () => {
-      const all = Buffer.concat(chunks);
-      const end = all.indexOf("\r\n\r\n");
-      let status = 200;
-      for (const line of all.subarray(0, end).toString("latin1").split("\r\n")) {
-        const [name = "", value = ""] = line.split(": ");
-        if (name === "Status") status = Number.parseInt(value, 10);
-        else response.setHeader(name, value);
-      }
-      response.writeHead(status).end(all.subarray(end + 4));
-    });
+    serveGit(request, response, this.#repositories, account);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -128,7 +94,52 @@ export class ForgeServer implements AsyncDisposable {
   }
 }
 
-function tokenOf({ headers }: IncomingMessage): string {
+/** Answers a request with git's own `http-backend`. */
+export function serveGit(
+  request: IncomingMessage,
+  response: ServerResponse,
+  repositories: string,
+  account: string,
+): void {
+  const { pathname, search } = new URL(request.url ?? "/", "http://localhost");
+  const child = spawn("git", ["http-backend"], {
+    env: {
+      PATH: process.env.PATH,
+      GIT_PROJECT_ROOT: repositories,
+      GIT_HTTP_EXPORT_ALL: "1",
+      GIT_CONFIG_NOSYSTEM: "1",
+      GIT_CONFIG_COUNT: "1",
+      GIT_CONFIG_KEY_0: "safe.directory",
+      GIT_CONFIG_VALUE_0: "*",
+      HOME: repositories,
+      RIG_ACCOUNT: account,
+      REMOTE_USER: account,
+      REQUEST_METHOD: request.method,
+      PATH_INFO: pathname,
+      QUERY_STRING: search.slice(1),
+      CONTENT_TYPE: request.headers["content-type"] ?? "",
+      HTTP_CONTENT_ENCODING: request.headers["content-encoding"] ?? "",
+      GIT_PROTOCOL: String(request.headers["git-protocol"] ?? ""),
+    },
+  });
+  request.pipe(child.stdin);
+  child.stdin.on("error", () => {});
+  const chunks: Buffer[] = [];
+  child.stdout.on("data", (chunk: Buffer) => chunks.push(chunk));
+  child.on("close", () => {
+    const all = Buffer.concat(chunks);
+    const end = all.indexOf("\r\n\r\n");
+    let status = 200;
+    for (const line of all.subarray(0, end).toString("latin1").split("\r\n")) {
+      const [name = "", value = ""] = line.split(": ");
+      if (name === "Status") status = Number.parseInt(value, 10);
+      else response.setHeader(name, value);
+    }
+    response.writeHead(status).end(all.subarray(end + 4));
+  });
+}
+
+export function tokenOf({ headers }: IncomingMessage): string {
   const own = headers["private-token"];
   if (typeof own === "string") return own;
   const [kind = "", value = ""] = (headers.authorization ?? "").split(" ");
