@@ -108,7 +108,7 @@ export class HttpServer {
     this.#tasks = new LazyTaskStore(app);
     this.mcpDoor = new McpDoor({
       offer,
-      instructions: (profile) => instructionsFor(offer, profile),
+      instructions: (profile, person) => instructionsFor(offer, profile, person),
       rootsTimeout: app.rootsTimeout,
       tasks: this.#tasks.options,
     });

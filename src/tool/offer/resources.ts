@@ -1,4 +1,4 @@
-import { OWNER, type Principal } from "../../base/principal.ts";
+import { OWNER, personOf, type Principal } from "../../base/principal.ts";
 import { Announcement } from "./registry.ts";
 import type { Profile } from "../profile/profile.ts";
 import {
@@ -34,9 +34,9 @@ export class Resources {
   add(provider: ResourceProvider): () => void {
     this.#providers.add(provider);
     for (const uri of this.#watchers.keys()) this.#tell(provider, "watch", uri);
-    this.changed();
+    this.changed(provider.person);
     return () => {
-      if (this.#providers.delete(provider)) this.changed();
+      if (this.#providers.delete(provider)) this.changed(provider.person);
     };
   }
 
@@ -100,9 +100,9 @@ export class Resources {
   }
 
   /** The extensions of the servers that a client sees, with the settings of all of them. */
-  extensions(profile?: Profile): Readonly<Record<string, unknown>> {
+  extensions(profile?: Profile, principal = OWNER): Readonly<Record<string, unknown>> {
     const merged: Record<string, unknown> = {};
-    for (const provider of this.#providers) {
+    for (const provider of this.#ownAndShared(principal)) {
       for (const { server, extensions } of provider.extensions?.() ?? []) {
         if (profile?.hasServer(server) === false) continue;
         for (const [name, settings] of Object.entries(extensions)) {
@@ -139,12 +139,20 @@ export class Resources {
   }
 
   #providersFor(principal: Principal): ResourceProvider[] {
-    return [...this.#providers].filter(({ scope }) => mayHave(principal, scope));
+    return this.#ownAndShared(principal).filter(({ scope }) => mayHave(principal, scope));
   }
 
-  /** For providers: which resources there are has changed. */
-  changed(): void {
-    this.#changes.make();
+  /** Nobody gets another's. A person's own come first: they are asked only for what they have named. */
+  #ownAndShared(principal: Principal): ResourceProvider[] {
+    const all = [...this.#providers];
+    const person = personOf(principal);
+    const own = all.filter((each) => each.person !== undefined && each.person === person);
+    return [...own, ...all.filter((each) => each.person === undefined)];
+  }
+
+  /** For providers: which resources there are has changed, for a person or for all. */
+  changed(person?: string): void {
+    this.#changes.make(person);
   }
 
   /** For providers: what the resource says has changed. */
@@ -153,8 +161,8 @@ export class Resources {
   }
 
   /** Calls back after changes: once for all that were made in one turn. Returns how to stop it. */
-  onChange(listener: () => void): () => void {
-    return this.#changes.on(listener);
+  onChange(listener: () => void, person?: string): () => void {
+    return this.#changes.on(listener, person);
   }
 
   /** Calls back when the resource is updated. Providers hear of the first watcher and the last. */
@@ -177,6 +185,8 @@ export class Resources {
   }
 
   #tell(provider: ResourceProvider, what: "watch" | "unwatch", uri: string): void {
+    // Watching is shared by all who watch an address.
+    if (provider.person !== undefined) return;
     try {
       provider[what]?.(uri);
     } catch (error) {
