@@ -59,7 +59,10 @@ export const OAUTH_PREFIX = "oauth ";
  * The person behind a principal, for what belongs to a person alone. Undefined for whoever was not asked who
  * they are, and for programs: they have nothing of their own.
  */
-export function personOf({ id, person = id }: Pick<Principal, "id" | "person">): string | undefined {
+export function personOf({
+  id,
+  person = id,
+}: Pick<Principal, "id" | "person">): string | undefined {
   const isPerson = [BEARER_PREFIX, OAUTH_PREFIX].some((prefix) => id.startsWith(prefix));
   return isPerson || id === OWNER.id ? person : undefined;
 }

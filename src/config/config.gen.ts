@@ -602,4 +602,4 @@ export const PATHS: readonly (readonly [path: readonly string[], kind: PathKind]
 ];
 
 /** The keys of an entry of `mcpServers`, whichever form it has. */
-export const SERVER_KEYS: ReadonlySet<string> = new Set(["type","command","args","env","cwd","envFile","instance","disabled","timeout","autoApprove","include","exclude","url","headers","headersHelper","oauth","openapi","auth"]);
+export const SERVER_KEYS: ReadonlySet<string> = new Set(["type","command","args","env","cwd","envFile","instance","disabled","timeout","autoApprove","include","exclude","url","headers","headersHelper","login","oauth","openapi","auth"]);

@@ -37,7 +37,13 @@ import {
   ToolFault,
   type ToolResult,
 } from "./tool.ts";
-import { type Approver, heldBecause, heldKey, type HeldTool, ToolRegistry } from "./tool-registry.ts";
+import {
+  type Approver,
+  heldBecause,
+  heldKey,
+  type HeldTool,
+  ToolRegistry,
+} from "./tool-registry.ts";
 import { RateLimiter } from "../base/limit/rate-limiter.ts";
 import { diskWords, TrunklineError, originalError } from "../base/errors.ts";
 import { OWNER, personOf, type Principal } from "../base/principal.ts";
@@ -441,8 +447,7 @@ export class Toolbox {
 
   /** A server that has not listed its tools yet may have the tool: wait for it. */
   async #arrived(name: string, context: WaitingCaller): Promise<void> {
-    const isThere = (): boolean =>
-      Boolean(this.#meant(name, context) ?? this.#held(name, context));
+    const isThere = (): boolean => Boolean(this.#meant(name, context) ?? this.#held(name, context));
     if (this.#sources !== undefined) await awaitTool(isThere, this.#sources, context);
   }
 

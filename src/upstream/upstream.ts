@@ -63,6 +63,10 @@ export interface UpstreamOptions {
   readonly channelLimits?: Partial<ChannelLimits>;
   /** Of a further instance of a server: whose it is. */
   readonly owner?: () => ToolContext | undefined;
+  /** Who alone uses it. */
+  readonly person?: string;
+  /** Called for all that is done for a caller, who may have to log in first. */
+  readonly gate?: <T>(server: string, context: ToolContext, work: () => Promise<T>) => Promise<T>;
 }
 
 /** How often a request is sent that does not reach the server. */
@@ -279,9 +283,23 @@ export class Upstream {
     return new TrunklineError("unavailable", message);
   }
 
-  /** The instance for a caller. */
-  for(context: ToolContext): Upstream {
-    return this.#instances.for(context);
+  /** Who alone uses it, as themselves. */
+  get person(): string | undefined {
+    return this.#options.person;
+  }
+
+  /** Uses the instance for a caller, for what may be repeated. */
+  useFor<T>(context: ToolContext, work: (client: McpClient) => Promise<T>): Promise<T> {
+    return this.#gated(context, () => this.#instances.for(context).use(work, true));
+  }
+
+  /** Tries to start it now if it is down. */
+  wake(): void {
+    this.#life.wake();
+  }
+
+  #gated<T>(context: ToolContext, work: () => Promise<T>): Promise<T> {
+    return this.#options.gate?.(this.name, context, work) ?? work();
   }
 
   /**
@@ -289,7 +307,16 @@ export class Upstream {
    * the call runs. Where a question of it was refused meanwhile, a call that failed is repeated on an
    * instance of its own if that does no harm; otherwise the answer says why.
    */
-  async callToolFor(
+  callToolFor(
+    context: ToolContext,
+    name: string,
+    call: (client: McpClient) => Promise<ToolResult>,
+    isHarmless: boolean,
+  ): Promise<ToolResult> {
+    return this.#gated(context, () => this.#callToolFor(context, name, call, isHarmless));
+  }
+
+  async #callToolFor(
     context: ToolContext,
     name: string,
     call: (client: McpClient) => Promise<ToolResult>,

@@ -48,7 +48,8 @@ export async function openMcp(
   return {
     peer,
     offer: tools.offer,
-    tool: (name) => tools.offer.tools.get(name, door.profileOf(connection.client, connection), OWNER),
+    tool: (name) =>
+      tools.offer.tools.get(name, door.profileOf(connection.client, connection), OWNER),
     [Symbol.asyncDispose]: () => open.disposeAsync(),
   };
 }

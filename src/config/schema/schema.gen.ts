@@ -488,6 +488,12 @@ export interface McpAddress {
   };
   /** Command of the shell that prints further headers as a JSON object; run for each connection. */
   readonly headersHelper?: string;
+  /**
+   * Whose login it is used with. `shared`, the default: one, for everybody who may use the server;
+   * `each`: each person logs in as themselves; `passed on`: the token that a person has for this
+   * gateway is exchanged for one for the server (RFC 8693), at `oauth.issuer`.
+   */
+  readonly login?: "shared" | "each" | "passed on";
   readonly oauth?: OAuthSettings;
   /**
    * `shared`, the default: all clients of a gateway use one instance of the server; `client`: each
@@ -2675,6 +2681,7 @@ const fitsMcpAddress: (value: unknown) => boolean = (value) => {
       case "url":
       case "headers":
       case "headersHelper":
+      case "login":
       case "oauth":
       case "instance":
       case "disabled":
@@ -2707,6 +2714,10 @@ const fitsMcpAddress: (value: unknown) => boolean = (value) => {
   if (headersHelper !== undefined) {
     if (typeof headersHelper !== "string") return false;
     if (headersHelper === "") return false;
+  }
+  const login: unknown = value.login;
+  if (login !== undefined) {
+    if (login !== "shared" && login !== "each" && login !== "passed on") return false;
   }
   const oauth: unknown = value.oauth;
   if (oauth !== undefined) {
@@ -3049,6 +3060,7 @@ export const checkMcpAddress: Check = (value) => {
       case "url":
       case "headers":
       case "headersHelper":
+      case "login":
       case "oauth":
       case "instance":
       case "disabled":
@@ -3058,7 +3070,7 @@ export const checkMcpAddress: Check = (value) => {
       case "exclude":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["type", "url", "headers", "headersHelper", "oauth", "instance", "disabled", "timeout", "autoApprove", "include", "exclude"]) };
+        return { path: [key], says: unknownKey(key, ["type", "url", "headers", "headersHelper", "login", "oauth", "instance", "disabled", "timeout", "autoApprove", "include", "exclude"]) };
     }
   }
   const type: unknown = value.type;
@@ -3093,6 +3105,12 @@ export const checkMcpAddress: Check = (value) => {
       return { path: ["headersHelper"], says: "must be a string" };
     }
     if (headersHelper === "") return { path: ["headersHelper"], says: "must not be empty" };
+  }
+  const login: unknown = value.login;
+  if (login !== undefined) {
+    if (login !== "shared" && login !== "each" && login !== "passed on") {
+      return { path: ["login"], says: "must be one of: shared, each, passed on" };
+    }
   }
   const oauth: unknown = value.oauth;
   if (oauth !== undefined) {

@@ -67,14 +67,14 @@ export class Offer implements Required<ToolSources> {
   known(principal: Principal = OWNER): Promise<void> | undefined {
     const all = this.#sources
       .map((each) => each.known(principal))
-     .filter((wait) => wait !== undefined);
+      .filter((wait) => wait !== undefined);
     return all.length <= 1 ? all[0] : Promise.all(all).then(() => {});
   }
 
   arrival(principal: Principal = OWNER): Promise<void> | undefined {
     const all = this.#sources
       .map((each) => each.arrival?.(principal))
-     .filter((one) => one !== undefined);
+      .filter((one) => one !== undefined);
     return all.length <= 1 ? all[0] : Promise.race(all);
   }
 

@@ -49,7 +49,9 @@ export async function awaitTool(
   const stopped = Promise.withResolvers<"stopped">();
   let told = 0;
   const telling = setInterval(() => {
-    const missing = sources.missing(context.profile, context.caller.principal).map(({ why }) => why);
+    const missing = sources
+      .missing(context.profile, context.caller.principal)
+      .map(({ why }) => why);
     context.progress(++told * STEP, undefined, missing.join(". "));
   }, TELL_EVERY);
   const stopListening = onAbort(context.signal, () => stopped.resolve("stopped"));

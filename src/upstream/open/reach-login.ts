@@ -6,7 +6,7 @@ import { logIn, type LogInOptions } from "../oauth/log-in.ts";
 import type { Login, LoginStore } from "../oauth/login-tokens.ts";
 import { OAuthHttp } from "../oauth/oauth-http.ts";
 import { withReferences } from "../references.ts";
-import { type AddressSettings, isAddress } from "../settings.ts";
+import { type AddressSettings, hasAuthorization, isAddress } from "../settings.ts";
 import { ServerLogins } from "./server-logins.ts";
 import { serverReferences } from "./server-references.ts";
 
@@ -50,8 +50,7 @@ export async function reachLogin(
   if (!isAddress(settings)) throw cannot("an API gets its credentials from 'auth' and 'headers'");
   const resolved = await withReferences(settings, serverReferences(app, env));
   if (!isAddress(resolved)) throw cannot("it has no address");
-  const headers = Object.keys(resolved.headers ?? {}).map((header) => header.toLowerCase());
-  if (headers.includes("authorization")) {
+  if (hasAuthorization(resolved)) {
     throw cannot("its 'Authorization' header is configured. Remove that from 'headers' first");
   }
   const logins = new ServerLogins({ data: app.config.data, env });

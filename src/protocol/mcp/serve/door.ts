@@ -252,7 +252,11 @@ function serveTools(door: McpDoor): Route<Connection>[] {
           const context = door.contextOf(request);
           const { page, next } = pageOf(offer.tools.listFor(context), params.cursor);
           const tools = page.map((tool) => client.codec.shapeTool(describe(tool)));
-          return { tools, ...next, ...missingSources(offer, context.profile, context.caller.principal) };
+          return {
+            tools,
+            ...next,
+            ...missingSources(offer, context.profile, context.caller.principal),
+          };
         };
         return offer.known(request.call.state.principal)?.then(list) ?? list();
       },
@@ -351,7 +355,18 @@ export function relayNotices(
   let isBehind = false;
   const { principal, folder } = connection;
   const stop = door.offer.notices.on((notice) => {
-    const { level, logger, data, message, scope, server, concerns, isNews = false, more, person } = notice;
+    const {
+      level,
+      logger,
+      data,
+      message,
+      scope,
+      server,
+      concerns,
+      isNews = false,
+      more,
+      person,
+    } = notice;
     if (!mayHave(principal, scope)) return;
     if (person !== undefined && person !== personOf(principal)) return;
     if (door.profileOf(connection.client, connection)?.hasServer(server) === false) return;
