@@ -42,6 +42,11 @@ export interface ConfigInForce {
        */
       readonly grants?: 
         | readonly ("tools" | "sessions" | "programs" | "review" | "dashboard" | "admin")[];
+      /**
+       * Client that you have registered there for `/logins`, where people log in to servers as
+       * themselves, with the redirect URI `/logins/callback`. Found out where it is left out.
+       */
+      readonly clientId?: string;
       /** Audience that a token may have, in addition to `publicUrl` with `/mcp`. */
       readonly audience?: string;
     };

@@ -120,6 +120,11 @@ export interface ServeSettings {
      */
     readonly grants?: 
       | readonly ("tools" | "sessions" | "programs" | "review" | "dashboard" | "admin")[];
+    /**
+     * Client that you have registered there for `/logins`, where people log in to servers as
+     * themselves, with the redirect URI `/logins/callback`. Found out where it is left out.
+     */
+    readonly clientId?: string;
     /** Audience that a token may have, in addition to `publicUrl` with `/mcp`. */
     readonly audience?: string;
   };
@@ -1739,10 +1744,11 @@ export const checkServeSettings: Check = (value) => {
         case "authorizationServers":
         case "scopes":
         case "grants":
+        case "clientId":
         case "audience":
           continue;
         default:
-          return { path: ["oauth", key3], says: unknownKey(key3, ["authorizationServers", "scopes", "grants", "audience"]) };
+          return { path: ["oauth", key3], says: unknownKey(key3, ["authorizationServers", "scopes", "grants", "clientId", "audience"]) };
       }
     }
     const authorizationServers: unknown = oauth.authorizationServers;
@@ -1795,6 +1801,13 @@ export const checkServeSettings: Check = (value) => {
           return { path: ["oauth", "grants", i5], says: "must be one of: tools, sessions, programs, review, dashboard, admin" };
         }
       }
+    }
+    const clientId: unknown = oauth.clientId;
+    if (clientId !== undefined) {
+      if (typeof clientId !== "string") {
+        return { path: ["oauth", "clientId"], says: "must be a string" };
+      }
+      if (clientId === "") return { path: ["oauth", "clientId"], says: "must not be empty" };
     }
     const audience: unknown = oauth.audience;
     if (audience !== undefined) {

@@ -55,6 +55,10 @@ export const serve = {
               "that are started), `review`, `dashboard`, `admin`. Without it, all but `programs` and " +
               "`admin`.",
           ),
+          clientId: s.text(
+            "Client that you have registered there for `/logins`, where people log in to servers as " +
+              "themselves, with the redirect URI `/logins/callback`. Found out where it is left out.",
+          ),
           audience: s.text(
             "Audience that a token may have, in addition to `publicUrl` with `/mcp`.",
           ),
