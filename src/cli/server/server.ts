@@ -10,11 +10,11 @@ import { testServer } from "../../app/tool/test-server.ts";
 import type { ServerTest } from "../../server/dashboard/sources.ts";
 import { SERVER_ENTRIES } from "../../config/edit/config-entries.ts";
 import { serverEntry } from "../../config/edit/server-entry.ts";
+import { OWNER } from "../../base/principal.ts";
 import { type LoginReach, logInTo, logOutOf, reachLogin } from "../../upstream/open/reach-login.ts";
 import { ServerLogins } from "../../upstream/open/server-logins.ts";
 import { ApprovalsFile } from "../../store/approval/approvals-file.ts";
 import type { LoginState } from "../../upstream/oauth/login-tokens.ts";
-import { revokeLogin } from "../../upstream/oauth/oauth-http.ts";
 import { isAddress, shownSource } from "../../upstream/settings.ts";
 import {
   addEntry,

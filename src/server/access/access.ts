@@ -8,7 +8,7 @@ import {
   type Principal,
 } from "../../base/principal.ts";
 import type { Authorization } from "../../protocol/mcp/serve/http/options.ts";
-import { TOKEN_PREFIX, type OwnerToken } from "../../store/access/access-token.ts";
+import { ownerOf, TOKEN_PREFIX, type OwnerToken } from "../../store/access/access-token.ts";
 import type { AccessTokens } from "../../store/access/access-tokens.ts";
 import type { BrowserLogins } from "./browser-logins.ts";
 import type { Verdict } from "./jwt-verifier.ts";
@@ -96,7 +96,8 @@ export class Access {
     const proof = { key: `${BEARER_PREFIX}${id}`, isLive: () => tokens.isLive(id) };
     const limited = limits === undefined ? {} : { limits };
     const shown = profile === undefined ? {} : { profile };
-    const principal: Principal = { id: proof.key, name, scopes, ...limited, ...shown };
+    const person = ownerOf(found);
+    const principal: Principal = { id: proof.key, name, scopes, person, ...limited, ...shown };
     return { principal, proof, standing: proof };
   }
 

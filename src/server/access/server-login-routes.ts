@@ -22,7 +22,7 @@ import type { Serving } from "./serving.ts";
 export interface ServerLoginRoutesOptions {
   readonly serving: Serving;
   readonly own: () => OwnAddress;
-  readonly admission: Pick<Admission, "admit">;
+  readonly admission: Pick<Admission, "admit" | "logins">;
   readonly offer: Pick<Offer, "profileFor">;
   /** The program with its configuration as it is now. */
   readonly app: () => Promise<AppContext>;
@@ -37,6 +37,7 @@ interface BrowserSession {
 
 /** A login at an issuer that was begun, by its secret `state`. */
 interface BegunLogin {
+  readonly stop: AbortController;
   /** The browser that began it, and may finish it. */
   readonly by: string;
   readonly came: (params: URLSearchParams) => void;
@@ -45,6 +46,8 @@ interface BegunLogin {
 
 /** Milliseconds that a browser is known for. */
 const GOOD_FOR = 60 * 60_000;
+/** Milliseconds that somebody has to say who they are. */
+const PATIENCE = 10 * 60_000;
 const MOST_SESSIONS = 1_000;
 const MOST_BEGUN = 100;
 /** Bytes of a body. */
@@ -168,8 +171,8 @@ export class ServerLoginRoutes {
     request: IncomingMessage,
   ): Promise<{ readonly link: string }> {
     const { reached } = await this.#reach(server, "log in to", admitted, person);
-    return this.#toIssuer(by, request, async (show, comeback) => {
-      await logInTo(reached, show, undefined, comeback);
+    return this.#toIssuer(by, request, async (show, comeback, signal) => {
+      await logInTo(reached, show, signal, comeback);
       return { server, done: `Logged in to ${server}. You can go back to your assistant.` };
     });
   }
@@ -190,10 +193,10 @@ export class ServerLoginRoutes {
     const http = new OAuthHttp({ server: new URL(issuer), trustsIssuer: true });
     const found = { issuer: await issuerMetadata(issuer, http), resource, scopes };
     const settings = { issuer, ...(clientId === undefined ? {} : { clientId }) };
-    const link = await this.#toIssuer(session.key, request, async (show, comeback) => {
+    const link = await this.#toIssuer(session.key, request, async (show, comeback, stop) => {
       const { accessToken: token } = await logInAt(found, {
         ...{ server: new URL(issuer), settings, headers: {}, wanted: [], http, show, comeback },
-        signal: AbortSignal.timeout(GOOD_FOR),
+        signal: AbortSignal.any([stop, AbortSignal.timeout(PATIENCE)]),
       });
       // The token goes no further: it says who has come.
       const headers = { authorization: `Bearer ${token}` };
@@ -210,16 +213,20 @@ export class ServerLoginRoutes {
   async #toIssuer(
     by: string,
     request: IncomingMessage,
-    work: (show: LogInOptions["show"], comeback: (state: string) => Comeback) => Promise<object>,
+    work: (
+      show: LogInOptions["show"],
+      comeback: (state: string) => Comeback,
+      signal: AbortSignal,
+    ) => Promise<object>,
   ): Promise<{ readonly link: string }> {
-    if (this.#begun.size >= MOST_BEGUN) {
-      throw new TrunklineError("limit", "Too many logins are under way: try again later.");
-    }
+    const [oldest] = this.#begun.values();
+    if (this.#begun.size >= MOST_BEGUN) oldest?.stop.abort(new Error("others have begun since"));
+    const stop = new AbortController();
     const shown = Promise.withResolvers<{ readonly link: string }>();
     let begun: BegunLogin | undefined;
     const comeback = (state: string): Comeback => {
       const came = Promise.withResolvers<URLSearchParams>();
-      begun = { by, came: came.resolve, done: Promise.resolve({}) };
+      begun = { by, stop, came: came.resolve, done: Promise.resolve({}) };
       this.#begun.set(state, begun);
       return {
         redirectUri: `${this.#originFor(request)}${COMEBACK_PATH}`,
@@ -227,7 +234,7 @@ export class ServerLoginRoutes {
         [Symbol.asyncDispose]: async () => void this.#begun.delete(state),
       };
     };
-    const done = work(({ link }) => shown.resolve({ link }), comeback);
+    const done = work(({ link }) => shown.resolve({ link }), comeback, stop.signal);
     done.catch((error: Error) => shown.reject(error));
     const { link } = await shown.promise;
     if (begun !== undefined) begun.done = done;
@@ -263,7 +270,9 @@ export class ServerLoginRoutes {
     return [...parts, `Max-Age=${GOOD_FOR / 1000}`, ...secure].join("; ");
   }
 
-  #sessionOf({ headers: { cookie = "" } }: IncomingMessage): BrowserSession | undefined {
+  #sessionOf(request: IncomingMessage): BrowserSession | undefined {
+    if (!this.#options.admission.logins.isOfOwnPage(request)) return undefined;
+    const { cookie = "" } = request.headers;
     const start = `${this.#cookie}=`;
     const own = cookie.split(";").find((part) => part.trim().startsWith(start));
     const session = this.#sessions.get(hashToken(own?.trim().slice(start.length) ?? ""));

@@ -7,6 +7,7 @@ import { holdSecrets } from "../../base/text/mask.ts";
 import { FileLock } from "../../store/file-lock.ts";
 import { RecordFile } from "../../store/record-file.ts";
 import { loginsPath } from "../../store/store-files.ts";
+import { type AccessToken, ownerOf } from "../../store/access/access-token.ts";
 import type { SecretName, SecretStore } from "../../store/secret/secret-store.ts";
 import { CONFIGURED_AUTHORIZATION, type HttpAuthorization } from "../http/http-exchange.ts";
 import {
@@ -72,8 +73,10 @@ export class ServerLogins {
     return all.flatMap(([key, state]) => (state.person === person ? [{ key, ...state }] : []));
   }
 
-  /** Ends all logins of a person who is no more let in, also where they were made. */
-  async end(person: string): Promise<void> {
+  /** Ends all logins of a token's person, also where they were made, unless they have tokens left. */
+  async endOf(token: AccessToken, left: readonly AccessToken[]): Promise<void> {
+    const person = ownerOf(token);
+    if (left.some((other) => ownerOf(other) === person)) return;
     for (const { key } of await this.listOf(person)) {
       const text = await (await this.#secrets.get()).get({ service: SERVICE, account: key });
       const login = parsed(text);

@@ -52,7 +52,6 @@ function ServerActions({ server }: { readonly server: ServerRow }): JSX.Element 
   const { name, canLogIn } = server;
   const actions = [
     ["test", "Test", `Test ${name}`],
-    ...(canLogIn === true ? [["login", "Log in", `Log in to ${name}`] as const] : []),
     ["remove", "Remove", `Remove ${name}`],
   ] as const;
   return (
@@ -69,6 +68,11 @@ function ServerActions({ server }: { readonly server: ServerRow }): JSX.Element 
           {says}
         </Button>
       ))}
+      {canLogIn === true ? (
+        <a href={`logins#${encodeURIComponent(name)}`} aria-label={`Log in to ${name}`}>
+          Log in
+        </a>
+      ) : null}
     </div>
   );
 }

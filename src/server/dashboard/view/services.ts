@@ -69,7 +69,7 @@ function serverRows({ tools }: DashboardSources, configured: Config["mcpServers"
 }
 
 function canLogIn(settings: Config["mcpServers"][string]): boolean {
-  return isAddress(settings) && !hasAuthorization(settings);
+  return isAddress(settings) && settings.login !== "passed on" && !hasAuthorization(settings);
 }
 
 async function pluginRows(sources: DashboardSources): Promise<PluginRow[]> {
