@@ -231,7 +231,9 @@ export class ServerLoginRoutes {
       return {
         redirectUri: `${this.#originFor(request)}${COMEBACK_PATH}`,
         came: came.promise,
-        [Symbol.asyncDispose]: async () => void this.#begun.delete(state),
+        [Symbol.asyncDispose]: async () => {
+          this.#begun.delete(state);
+        },
       };
     };
     const done = work(({ link }) => shown.resolve({ link }), comeback, stop.signal);

@@ -34,7 +34,7 @@ export class Offer implements Required<ToolSources> {
       sources: this,
       keep: async (kept, context) => (await this.#keeping()).keep(kept, context),
     });
-    this.resources = new Resources(options.report);
+    this.resources = new Resources(options.report, (principal) => this.opened(principal));
     this.instructions = new ServerInstructions(options.approver);
   }
 
@@ -69,6 +69,10 @@ export class Offer implements Required<ToolSources> {
       .map((each) => each.known(principal))
       .filter((wait) => wait !== undefined);
     return all.length <= 1 ? all[0] : Promise.all(all).then(() => {});
+  }
+
+  async opened(principal: Principal): Promise<void> {
+    for (const each of this.#sources) await each.opened?.(principal);
   }
 
   arrival(principal: Principal = OWNER): Promise<void> | undefined {

@@ -26,9 +26,15 @@ export class Resources {
   readonly #changes = new Announcement((error) => this.#report("resource.listener", { error }));
   readonly #watchers = new Map<string, Announcement>();
   readonly #report: Report;
+  readonly #opened: (principal: Principal) => Promise<void>;
 
-  constructor(report: Report = () => {}) {
+  /** `opened` opens the providers that a principal alone has. */
+  constructor(
+    report: Report = () => {},
+    opened: (principal: Principal) => Promise<void> = async () => {},
+  ) {
     this.#report = report;
+    this.#opened = opened;
   }
 
   add(provider: ResourceProvider): () => void {
@@ -61,7 +67,7 @@ export class Resources {
    */
   async read(uri: string, context: ToolContext): Promise<ResourceResult | undefined> {
     const failures: unknown[] = [];
-    for (const provider of this.#providersFor(context.caller.principal)) {
+    for (const provider of await this.#providersFor(context.caller.principal)) {
       try {
         if ((await context.profile?.hasResourceOf(provider, uri)) === false) continue;
         const result = await provider.read(uri, context);
@@ -91,7 +97,7 @@ export class Resources {
     question: Question,
     context: ToolContext,
   ): Promise<Readonly<Record<string, unknown>> | undefined> {
-    for (const provider of this.#providersFor(context.caller.principal)) {
+    for (const provider of await this.#providersFor(context.caller.principal)) {
       if ((await context.profile?.hasResourceOf(provider, uri)) === false) continue;
       const result = await provider.askAbout?.(uri, question, context);
       if (result !== undefined) return result;
@@ -120,7 +126,7 @@ export class Resources {
     principal: Principal,
     profile?: Profile,
   ): Promise<Completion | undefined> {
-    for (const provider of this.#providersFor(principal)) {
+    for (const provider of await this.#providersFor(principal)) {
       if ((await profile?.hasResourceOf(provider, uri)) === false) continue;
       const completion = await provider.complete?.(uri, argument);
       if (completion !== undefined) return completion;
@@ -131,14 +137,15 @@ export class Resources {
   /** Whether a client may be told that a resource has changed. */
   async isShown(uri: string, principal: Principal, profile: Profile | undefined): Promise<boolean> {
     if (profile === undefined) return true;
-    for (const provider of this.#providersFor(principal)) {
+    for (const provider of await this.#providersFor(principal)) {
       const source = await provider.sourceOf?.(uri);
       if (source !== undefined) return profile.hasResource(source.name, source.server);
     }
     return profile.hasResource(uri);
   }
 
-  #providersFor(principal: Principal): ResourceProvider[] {
+  async #providersFor(principal: Principal): Promise<ResourceProvider[]> {
+    await this.#opened(principal);
     return this.#ownAndShared(principal).filter(({ scope }) => mayHave(principal, scope));
   }
 
@@ -198,7 +205,7 @@ export class Resources {
     principal: Principal,
     ask: (provider: ResourceProvider) => readonly T[] | Promise<readonly T[]>,
   ): Promise<T[]> {
-    const lists = this.#providersFor(principal).map(async (provider) => {
+    const lists = (await this.#providersFor(principal)).map(async (provider) => {
       try {
         return await ask(provider);
       } catch (error) {

@@ -12,6 +12,8 @@ export interface MissingSource {
 
 /** Sources of tools that have to be asked for them first, such as upstreams. */
 export interface ToolSources {
+  /** Opens what a principal alone has; undefined when that is open. Lists may come later. */
+  opened?(principal: Principal): Promise<unknown> | undefined;
   /**
    * Await it before answering a list of a principal. The wait is bounded; undefined when there is nothing
    * to wait for.

@@ -110,17 +110,24 @@ class ConfiguredOffer implements OpenedOffer {
     await this.#opened();
     const all = [this.#upstreams, ...this.#persons.values().map(({ upstreams }) => upstreams)];
     const having = all.filter((each) => each?.get(name) !== undefined);
-    const isPersonal = Object.hasOwn(this.#personal, name);
-    if (having.length > 0 || isPersonal) {
-      await Promise.all(having.map((each) => each?.restart(name)));
-    } else throw new TrunklineError("not-found", `There is no MCP server '${name}'.`);
+    await Promise.all(having.map(async (each) => each?.restart(name)));
+    if (having.length === 0 && !Object.hasOwn(this.#personal, name))
+      throw new TrunklineError("not-found", `There is no MCP server '${name}'.`);
   }
 
   async open(): Promise<void> {
     const { reloading } = this.#options;
     this.offer.waitFor({
       known: (principal) => this.#serversOf(principal)?.then((servers) => servers?.known()),
-      arrival: (principal) => this.#openedFor(principal)?.upstreams.arrival(),
+      opened: (principal) => {
+        return this.#openedFor(principal) === undefined ? this.#serversOf(principal) : undefined;
+      },
+      arrival: (principal) => {
+        const servers = this.#openedFor(principal);
+        return servers === undefined
+          ? this.#serversOf(principal)?.then((opened) => opened?.upstreams.arrival())
+          : servers.upstreams.arrival();
+      },
       missing: (_, principal) => this.#openedFor(principal)?.upstreams.missing() ?? [],
     });
     this.#ends.push(

@@ -508,6 +508,7 @@ function serveLists(door: McpDoor): Route<Connection>[] {
     door.serve(METHODS.getPrompt, (request) =>
       inRounds(door, request, "prompts/get", async (context) => {
         const { name, arguments: args = {} } = request.params;
+        await offer.opened(request.call.state.principal);
         const prompt = promptFor(door, name, request);
         if (prompt === undefined) {
           throw RpcError.of(STANDARD.invalidParams, `Unknown prompt: ${name}`);
