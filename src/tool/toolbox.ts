@@ -536,7 +536,7 @@ export interface ToolboxOptions {
   /** Its tools belong to the caller that brought them: no scope of a token is needed. */
   readonly isPrivate?: boolean;
   /** Sources that may still bring a tool: a call of an unknown tool waits for them. */
-  readonly sources?: Required<ToolSources>;
+  readonly sources?: Required<Omit<ToolSources, "opened">>;
   /** Finds the repositories among a client's roots; without it, no root is one. */
   readonly repositoryOf?: RepositoryOf | undefined;
   /** Tells whether a principal may use a repository that is limited to some; without it, none has one. */

@@ -66,7 +66,7 @@ export interface UpstreamsOptions {
 export type UpstreamTable = Readonly<Record<string, UpstreamSettings>>;
 
 /** Other people's MCP servers, each on its own, offered together. */
-export class Upstreams implements Required<ToolSources>, AsyncDisposable {
+export class Upstreams implements Required<Omit<ToolSources, "opened">>, AsyncDisposable {
   readonly #options: UpstreamsOptions;
   readonly #person: string | undefined;
   readonly #addresses: ResourceAddresses;

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
-import { hasScope, OWNER, personOf } from "../../base/principal.ts";
+import { hasScope, mayControl, mayUseAll, OWNER, personOf } from "../../base/principal.ts";
 import type { AppContext } from "../../config/app-context.ts";
 import { hashToken } from "../../store/access/access-token.ts";
 import type { Offer } from "../../tool/offer/offer.ts";
@@ -148,10 +148,11 @@ export class ServerLoginRoutes {
     if (settings === undefined || !isAddress(settings)) return false;
     const subject = { door: "http", client: "login page", principal };
     if (this.#options.offer.profileFor(subject)?.hasServer(name) === false) return false;
+    if (!mayControl(principal)) return false;
     // What all use is for whoever may configure it.
     return settings.login === "each"
       ? hasScope(principal, "tools")
-      : settings.login === undefined && hasScope(principal, "admin");
+      : settings.login !== "passed on" && mayUseAll(principal);
   }
 
   async #reach(name: string, doing: string, admitted: Pick<Admitted, "principal">, person: string) {

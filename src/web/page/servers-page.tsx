@@ -69,7 +69,12 @@ function ServerActions({ server }: { readonly server: ServerRow }): JSX.Element 
         </Button>
       ))}
       {canLogIn === true ? (
-        <a href={`logins#${encodeURIComponent(name)}`} aria-label={`Log in to ${name}`}>
+        <a
+          href={`logins#${encodeURIComponent(name)}`}
+          target="_blank"
+          rel="noopener"
+          aria-label={`Log in to ${name}`}
+        >
           Log in
         </a>
       ) : null}
