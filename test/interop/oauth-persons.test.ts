@@ -151,7 +151,7 @@ describe("a login of each person, with oidc-provider", { timeout: 300_000 }, () 
       assert.deepEqual(people, ["bob", "ada"]);
     }
     const audit = await home.runInProcess("audit", "search", "--json");
-    assert.match(audit.out, /"as":"token ada"/);
+    assert.match(audit.out, /"as": "token ada"/);
     await using gateway = await home.serve();
     const client = await Client.begin(gateway, phone);
     assert.equal((await client.call()).result?.content[0].text, "done");

@@ -113,12 +113,9 @@ function projectCommand(name: "test" | "format", description: string): SlashComm
     run: async (input, context) => {
       const project = await readProject(context.files);
       const line = project[name];
-      if (line === undefined) {
-        await context.speaker.text(unknownText(name, project));
-        return;
-      }
+      if (line === undefined) return unknownText(name, project);
       const answer = await runStep(context, input === "" ? line : `${line} ${input}`);
-      await context.speaker.text(fencedBlock(tail(answer.text)));
+      return fencedBlock(tail(answer.text));
     },
   };
 }
@@ -157,11 +154,10 @@ export const init: SlashCommand = {
   name: "init",
   description: `Write an ${FILE} with what agents should know about the project`,
   run: async (_, context) => {
-    const { files, speaker } = context;
+    const { files } = context;
     const target = await files.workspace.findToWrite(FILE);
     if ((await files.readIfThere(target)) !== undefined) {
-      await speaker.text(`There is an ${FILE} already; it stays as it is.\n`);
-      return;
+      return `There is an ${FILE} already; it stays as it is.\n`;
     }
     const text = await describe(context);
     const answer = await context.perform({
@@ -170,7 +166,7 @@ export const init: SlashCommand = {
       need: "write",
       call: (work) => changeFile(work, target, { old: undefined, text }),
     });
-    await speaker.text(`${answer.text}\n`);
+    return `${answer.text}\n`;
   },
 };
 

@@ -8,13 +8,12 @@ import { suggest } from "../../base/text/suggest.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { replaceFile } from "../../store/replace-file.ts";
 import type { SecretName, SecretStore } from "../../store/secret/secret-store.ts";
+import type { ModelCost, ModelSettings } from "../../config/schema/schema.gen.ts";
 import { Announcement } from "../../tool/offer/registry.ts";
 import {
   type FindKey,
   keyVariables,
   type LocalPort,
-  type ModelCost,
-  type ModelSettings,
   openModel,
   type Provider,
   providersOf,

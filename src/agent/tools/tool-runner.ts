@@ -14,10 +14,6 @@ import { cut } from "../../session/client/fit-update.ts";
 import { type PermissionOption, subjectWords } from "../../session/permission/permission.ts";
 import { argumentProblem } from "../../tool/schema/plain-schema.ts";
 import type { Arguments, Tool, JsonSchema } from "../../tool/tool.ts";
-import type { BackgroundCommands } from "../background/background-commands.ts";
-import type { ActsAs } from "../command-environment.ts";
-import type { CommandSandbox } from "../files/command-sandbox.ts";
-import type { TurnFiles } from "../files/turn-files.ts";
 import type { HookRun } from "../../hooks/hooks.ts";
 import { hooksMeta, type TurnHooks, withWords } from "../hooks/session-hooks.ts";
 import type { Mode } from "../modes.ts";
@@ -28,7 +24,6 @@ import {
   type AgentTool,
   type Choice,
   type Consent,
-  type EditCheck,
   type Location,
   Refused,
   type ShownContent,
@@ -38,21 +33,20 @@ import {
 } from "./agent-tool.ts";
 import type { ToolGroups } from "./tool-groups.ts";
 
-interface ToolRunnerOptions {
+/** What a tool gets to work with, whatever the call. */
+type ToolServices = Pick<
+  ToolWork,
+  "files" | "log" | "sessionId" | "actsAs" | "sandbox" | "diagnostics" | "background"
+>;
+
+interface ToolRunnerOptions extends ToolServices {
   readonly turn: Turn;
   readonly speaker: Speaker;
-  readonly files: TurnFiles;
   readonly mode: () => Mode;
   readonly tools: ReadonlyMap<string, AgentTool>;
   readonly groups: ToolGroups;
-  readonly sessionId: string;
-  readonly log: Log;
   /** Milliseconds for tools that have no timeout of their own. */
   readonly timeout: number;
-  readonly actsAs?: ActsAs | undefined;
-  readonly sandbox?: CommandSandbox | undefined;
-  readonly background: BackgroundCommands;
-  readonly diagnostics?: EditCheck | undefined;
   /** What cancels one of the calls that are running, by its id. */
   readonly running: Map<string, AbortController>;
   readonly hooks?: TurnHooks | undefined;
@@ -275,24 +269,17 @@ export class ToolRunner {
     countdown: Countdown,
     insists: string | undefined,
   ): ToolWork {
-    const { turn, speaker, files, log, sessionId, actsAs, sandbox, background, diagnostics } =
-      this.#options;
+    const { turn, speaker } = this.#options;
     let why = insists;
     return {
-      files,
+      ...servicesOf(this.#options),
       get client() {
         return turn.client;
       },
       signal,
-      log,
-      sessionId,
       toolCallId: call.id,
       principal: turn.principal,
       trace: carrierOf(turn.span, turn._meta),
-      actsAs,
-      sandbox,
-      background,
-      diagnostics,
       show: (shown) => this.#update(call, shown),
       plan: (entries) => speaker.plan(entries),
       progressed: () => turn.progressed(),
@@ -416,6 +403,11 @@ export class ToolRunner {
     const meant = near.length === 0 ? "" : `. Did you mean ${near.join(" or ")}?`;
     return RpcError.of(ACP.toolNotFound, `there is no tool '${name.slice(0, 100)}'${meant}`);
   }
+}
+
+function servicesOf(options: ToolServices): ToolServices {
+  const { files, log, sessionId, actsAs, sandbox, diagnostics, background } = options;
+  return { files, log, sessionId, actsAs, sandbox, diagnostics, background };
 }
 
 /** A request that only a person answers, because a hook wants it: no rule, no mode and no `--yes`. */

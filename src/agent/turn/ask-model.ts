@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 import type * as AiLibrary from "ai";
-import type { LanguageModel, ModelMessage, ToolSet } from "ai";
+import type { LanguageModel, LanguageModelUsage, ModelMessage, ToolSet } from "ai";
 
 import { TrunklineError } from "../../base/errors.ts";
 import { Backoff } from "../../base/limit/backoff.ts";
@@ -31,13 +31,15 @@ interface ModelQuestion {
   readonly said: (text: string) => void;
 }
 
-export interface TokenUsage {
-  readonly inputTokens: number;
-  readonly outputTokens: number;
-  readonly cachedReadTokens: number;
-  readonly cachedWriteTokens: number;
-  readonly thoughtTokens: number;
-}
+export const NO_TOKENS = {
+  inputTokens: 0,
+  outputTokens: 0,
+  cachedReadTokens: 0,
+  cachedWriteTokens: 0,
+  thoughtTokens: 0,
+};
+
+export type TokenUsage = Readonly<typeof NO_TOKENS>;
 
 /** One answer of a model: messages and tool calls. */
 export interface ModelAnswer {
@@ -143,15 +145,7 @@ function callOf(part: {
 }
 
 /** What a request has used; undefined where the provider does not say. */
-export function usageOf(usage: {
-  readonly inputTokens: number | undefined;
-  readonly outputTokens: number | undefined;
-  readonly inputTokenDetails: {
-    readonly cacheReadTokens: number | undefined;
-    readonly cacheWriteTokens: number | undefined;
-  };
-  readonly outputTokenDetails: { readonly reasoningTokens: number | undefined };
-}): TokenUsage | undefined {
+export function usageOf(usage: LanguageModelUsage): TokenUsage | undefined {
   const { inputTokens = 0, outputTokens = 0, inputTokenDetails, outputTokenDetails } = usage;
   if (inputTokens === 0 && outputTokens === 0) return undefined;
   return {

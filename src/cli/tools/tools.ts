@@ -18,7 +18,6 @@ import {
   type ToolResult,
   type Caller,
   CannotAsk,
-  type Project,
   type Question,
   type ToolContext,
 } from "../../tool/tool.ts";
@@ -26,7 +25,6 @@ import { confirm } from "../shell/ask.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
 import { firstLine, linesText, paint, print } from "../shell/layout.ts";
 import { openQuietApp } from "../shell/open-app.ts";
-import type { LogLevel } from "../../base/log.ts";
 import { OWNER } from "../../base/principal.ts";
 
 /** Source of the built-in tools, which come from no server. */
@@ -151,7 +149,7 @@ export async function call(invocation: Invocation<{ readonly args: string }>): P
     stop.abort();
     throw new TrunklineError("cancelled", `The call of '${name}' was cancelled`);
   });
-  const caller = new TerminalCaller({
+  const caller = terminalContext({
     folder: cwd,
     signal: stop.signal,
     tell: (line) => err(`${line}\n`),
@@ -485,7 +483,7 @@ function pieceOf(piece: Content): string {
   return `[${facts.filter((fact) => typeof fact === "string").join(", ")}]`;
 }
 
-export interface TerminalCallerOptions {
+interface TerminalOptions {
   /** The folder that the person is in. */
   readonly folder: string;
   readonly signal: AbortSignal;
@@ -503,44 +501,32 @@ export const TERMINAL: Caller = {
   client: "terminal",
 };
 
-/** A person who calls a tool from a terminal. */
-export class TerminalCaller implements ToolContext {
-  readonly caller = TERMINAL;
-  readonly meta = {};
-  readonly folder: string;
-  project?: Project | undefined;
-  readonly signal: AbortSignal;
-  readonly #tell: (line: string) => void;
-  readonly #confirm: TerminalCallerOptions["confirm"];
-
-  constructor(options: TerminalCallerOptions) {
-    this.folder = options.folder;
-    this.signal = options.signal;
-    this.#tell = options.tell;
-    this.#confirm = options.confirm;
-  }
-
-  progress(done: number, total?: number, message?: string): void {
-    const count = total === undefined ? String(done) : `${done}/${total}`;
-    this.#tell(message === undefined ? count : `${count} ${message}`);
-  }
-
-  log(level: LogLevel, data: unknown): void {
-    if (level === "debug") return;
-    this.#tell(`${level}: ${typeof data === "string" ? data : JSON.stringify(data)}`);
-  }
-
+/** The context of a person who calls a tool from a terminal. */
+export function terminalContext({ tell, confirm: asks, ...where }: TerminalOptions): ToolContext {
   /** A yes or no can be asked for; a form with fields cannot. */
-  canAsk({ method, params }: Question): boolean {
+  const canAsk = ({ method, params }: Question): boolean => {
     const { requestedSchema, mode } = params ?? {};
     const { properties = {} } = (requestedSchema ?? {}) as { properties?: object };
     const isPlain = mode !== "url" && Object.keys(properties).length === 0;
-    return this.#confirm !== undefined && method === "elicitation/create" && isPlain;
-  }
-
-  async ask(question: Question): Promise<unknown> {
-    if (this.#confirm === undefined || !this.canAsk(question)) throw new CannotAsk(question);
-    const isAllowed = await this.#confirm(String(question.params?.message));
-    return isAllowed ? { action: "accept", content: {} } : { action: "decline" };
-  }
+    return asks !== undefined && method === "elicitation/create" && isPlain;
+  };
+  return {
+    ...where,
+    caller: TERMINAL,
+    meta: {},
+    progress: (done, total, message) => {
+      const count = total === undefined ? String(done) : `${done}/${total}`;
+      tell(message === undefined ? count : `${count} ${message}`);
+    },
+    log: (level, data) => {
+      if (level === "debug") return;
+      tell(`${level}: ${typeof data === "string" ? data : JSON.stringify(data)}`);
+    },
+    canAsk,
+    ask: async (question) => {
+      if (asks === undefined || !canAsk(question)) throw new CannotAsk(question);
+      const isAllowed = await asks(String(question.params?.message));
+      return isAllowed ? { action: "accept", content: {} } : { action: "decline" };
+    },
+  };
 }

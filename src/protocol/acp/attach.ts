@@ -7,6 +7,7 @@ import type {
   AnswerParams,
   ElicitParams,
   PermissionParams,
+  PromptResult,
   SettingsResult,
   UpdateParams,
 } from "./schema.gen.ts";
@@ -69,11 +70,7 @@ export interface AttachOptions {
 }
 
 /** How a turn ended. */
-export interface Ended {
-  readonly stopReason: string;
-  readonly usage?: Readonly<Record<string, unknown>> | null;
-  readonly _meta?: Readonly<Record<string, unknown>> | null;
-}
+export type Ended = PromptResult;
 
 /** A person at a session. */
 export interface Attached extends AsyncDisposable {

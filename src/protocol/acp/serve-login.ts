@@ -12,7 +12,7 @@ import { visibleQuestion } from "../../session/visible-request.ts";
 import type { AgentOffer } from "./codec.ts";
 import type { AcpConnection } from "./connection.ts";
 import { clientMethod, isObject, type JsonObject, METHODS, objectOf, ours } from "./methods.ts";
-import type { InitializeResult, NewSessionParams } from "./schema.gen.ts";
+import type { InitializeResult, NewSessionParams, ProviderParams } from "./schema.gen.ts";
 
 /** An agent that was started before. */
 export interface KnownAgent {
@@ -179,7 +179,7 @@ export function serveLogin(door: LoginDoor): Route<AcpConnection>[] {
   };
   const setProvider =
     (method: ProviderChoice["method"]) =>
-    async (params: JsonObject, call: LoginCall): Promise<unknown> => {
+    async (params: ProviderParams, call: LoginCall): Promise<unknown> => {
       const { state } = call;
       refuseLogin(state, "set the providers of an agent");
       const agent = await find(undefined, state);
@@ -187,7 +187,7 @@ export function serveLogin(door: LoginDoor): Route<AcpConnection>[] {
         (choice) => choice.params.providerId !== params.providerId,
       );
       if (agent.request === undefined) throw withoutLogin(agent);
-      const providers = [...others, { method, params }];
+      const providers = [...others, { method, params: { ...params } }];
       // The agent refuses what it does not support.
       await ask(agent, call, { method: "providers/list", params: {}, providers });
       state.providers.set(agent.name, providers);

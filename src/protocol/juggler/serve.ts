@@ -26,7 +26,7 @@ import {
   type InitializeParams,
 } from "./schema.gen.ts";
 import { resolve } from "node:path";
-import { method } from "../../rpc/method.ts";
+import { request } from "../../rpc/method.ts";
 
 export interface JugglerOptions {
   /** Opened with the first message that needs it. */
@@ -198,11 +198,13 @@ export interface ExecuteActionResult {
 }
 
 /** RemoteJuggler, "Server Registration". */
-export const initialize = method<InitializeParams, InitializeResult>("acp/initialize", {
-  check: checkInitializeParams,
-});
+export const initialize = request<InitializeParams, InitializeResult>(
+  "acp/initialize",
+  checkInitializeParams,
+);
 
 /** RemoteJuggler, "Execute Action". */
-export const executeAction = method<ExecuteActionParams, ExecuteActionResult>("acp/executeAction", {
-  check: checkExecuteActionParams,
-});
+export const executeAction = request<ExecuteActionParams, ExecuteActionResult>(
+  "acp/executeAction",
+  checkExecuteActionParams,
+);

@@ -1,5 +1,5 @@
 import { STATUS_CODES } from "node:http";
-import { isObject } from "../../base/check.ts";
+import { isObject, parsedJson } from "../../base/check.ts";
 import { DEFAULT_LIMITS } from "../../base/limit/limits.ts";
 import type { Channel, ChannelLimits } from "../../wire/channel.ts";
 import { memoryPair } from "../../wire/channel/memory.ts";
@@ -223,7 +223,7 @@ function resultOf(what: string, { status, type, body, isCut }: HttpResult): Resu
     };
   }
   const text = body.toString("utf8");
-  const value = isCut ? undefined : parsed(text);
+  const value = isCut ? undefined : parsedJson(text);
   return {
     content: [note(text), ...ends],
     // A result has an object; a list, and what is too deep for a message, is in the text only.
@@ -262,14 +262,6 @@ function isText(media: string, body: Buffer): boolean {
   return (
     !body.subarray(0, 1_000).includes(0) && /^(?:application\/octet-stream)?$/i.test(media.trim())
   );
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return undefined;
-  }
 }
 
 /** Bytes of an answer that a model may get. */

@@ -44,6 +44,7 @@ describe(
         page.context().waitForEvent("page"),
         page.getByRole("link", { name: "Log in to work" }).press("Enter"),
       ]);
+      await tab.setViewportSize({ width: 400, height: 800 });
       const entry = tab.getByRole("listitem").filter({ hasText: "work" });
       await entry.getByText("no login").waitFor();
       assert.deepEqual(await problemsOf(tab), []);

@@ -30,7 +30,7 @@ import { turn } from "./rounds.ts";
 import { McpToolContext } from "./tool-context.ts";
 import { describeProblem } from "../../../base/check.ts";
 import { STANDARD } from "../../../rpc/codes.ts";
-import { type Method, method } from "../../../rpc/method.ts";
+import { type Method, notification } from "../../../rpc/method.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
 import { neededFor } from "./question.ts";
 import type { Caching, Implementation, Revision } from "../revision/codec.ts";
@@ -436,10 +436,13 @@ function serveSession(door: McpDoor): Route<Connection>[] {
       relayNotices(door, call.state, call.peer);
       return {};
     }),
-    route(method<JsonObject>("notifications/initialized"), () => {}),
-    route<JsonObject, void, Connection>(method("notifications/roots/list_changed"), (_, call) => {
-      call.state.roots.changed();
-    }),
+    route(notification("notifications/initialized"), () => {}),
+    route<JsonObject, void, Connection>(
+      notification("notifications/roots/list_changed"),
+      (_, call) => {
+        call.state.roots.changed();
+      },
+    ),
   ];
 }
 

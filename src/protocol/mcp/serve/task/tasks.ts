@@ -32,7 +32,7 @@ export interface NewTask extends ResumedWork {
 
 export interface TasksOptions {
   /** Without it, tasks are forgotten when the process ends. */
-  readonly store?: TaskStore | undefined;
+  readonly store?: (() => Promise<TaskStore>) | undefined;
   readonly report?: ((event: string, fields: Record<string, unknown>) => void) | undefined;
 }
 
@@ -72,7 +72,7 @@ export class Tasks {
       status: "working",
       ...(remote instanceof Promise ? {} : { remote }),
     };
-    await this.#options.store?.begin(record);
+    await (await this.#options.store?.())?.begin(record);
     return this.#begin(record, work);
   }
 
@@ -87,11 +87,12 @@ export class Tasks {
   ): Promise<KnownTask> {
     const running = this.#tasks.get(id);
     if (running !== undefined) return theirs(id, owner, running);
-    const find = async () => this.#options.store?.find(id);
+    const store = await this.#options.store?.();
+    const find = async () => store?.find(id);
     const record = await find();
     if (record?.owner !== owner) return theirs(id, owner, undefined);
     if (record.isLost === true && record.remote !== undefined && resume !== undefined) {
-      const isOurs = await this.#options.store?.adopt(id);
+      const isOurs = await store?.adopt(id);
       const work = isOurs === true ? await resume(record.remote) : undefined;
       const task = work === undefined ? undefined : this.#begin(record, work);
       const found = task ?? this.#tasks.get(id);
@@ -125,7 +126,7 @@ export class Tasks {
     if (remote instanceof Promise) {
       const { store, report } = this.#options;
       remote
-        .then((known) => (known === undefined ? undefined : store?.goesOn(id, known)))
+        .then(async (known) => known && (await store?.())?.goesOn(id, known))
         .catch((error: unknown) => report?.("task.not-stored", { task: id, error }));
     }
     if (ttl !== null) {
@@ -144,7 +145,7 @@ export class Tasks {
     const { store, report } = this.#options;
     let kept = KEPT;
     try {
-      await store?.end(ended);
+      await (await store?.())?.end(ended);
       if (store !== undefined) kept = 0;
     } catch (error) {
       report?.("task.not-stored", { task: ended.id, error });
