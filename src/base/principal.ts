@@ -63,7 +63,7 @@ export function personOf({
   id,
   person = id,
 }: Pick<Principal, "id" | "person">): string | undefined {
-  const isPerson = [BEARER_PREFIX, OAUTH_PREFIX].some((prefix) => id.startsWith(prefix));
+  const isPerson = id.startsWith(BEARER_PREFIX) || id.startsWith(OAUTH_PREFIX);
   return isPerson || id === OWNER.id ? person : undefined;
 }
 

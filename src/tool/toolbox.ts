@@ -118,8 +118,9 @@ export class Toolbox {
   /** A tool by the name that it has for a caller. Without a principal: one of those that are for all. */
   get(name: string, profile?: Profile, principal?: Principal): Tool | undefined {
     if (profile === undefined) {
-      const person = principal && personOf(principal);
-      return this.#registry.offered.get(name, person) ?? this.#fallback?.(name);
+      const { offered } = this.#registry;
+      const own = (): Tool | undefined => offered.get(name, principal && personOf(principal));
+      return offered.get(name) ?? own() ?? this.#fallback?.(name);
     }
     const tool = this.get(profile.toolNames.real(name) ?? "", undefined, principal);
     return tool !== undefined && profile.hasTool(tool) && profile.suspension(tool) === undefined

@@ -89,6 +89,8 @@ export class Upstream {
   readonly id = `upstream-${++made}`;
   readonly name: string;
   readonly settings: UpstreamSettings;
+  /** Who alone uses it, as themselves. */
+  readonly person: string | undefined;
   readonly #options: UpstreamOptions;
   readonly #limits: UpstreamLimits;
   readonly #log: Log;
@@ -103,6 +105,7 @@ export class Upstream {
     const { folder, open, channelLimits } = options;
     this.name = name;
     this.settings = settings;
+    this.person = options.person;
     this.#options = options;
     this.#limits = { ...DEFAULT_UPSTREAM_LIMITS, ...options.limits };
     this.#log = options.log.with({ upstream: name });
@@ -283,14 +286,9 @@ export class Upstream {
     return new TrunklineError("unavailable", message);
   }
 
-  /** Who alone uses it, as themselves. */
-  get person(): string | undefined {
-    return this.#options.person;
-  }
-
   /** Uses the instance for a caller, for what may be repeated. */
   useFor<T>(context: ToolContext, work: (client: McpClient) => Promise<T>): Promise<T> {
-    return this.#gated(context, () => this.#instances.for(context).use(work, true));
+    return this.gated(context, () => this.#instances.for(context).use(work, true));
   }
 
   /** Tries to start it now if it is down. */
@@ -298,7 +296,8 @@ export class Upstream {
     this.#life.wake();
   }
 
-  #gated<T>(context: ToolContext, work: () => Promise<T>): Promise<T> {
+  /** Does something for a caller, who may have to log in first. */
+  gated<T>(context: ToolContext, work: () => Promise<T>): Promise<T> {
     return this.#options.gate?.(this.name, context, work) ?? work();
   }
 
@@ -307,16 +306,7 @@ export class Upstream {
    * the call runs. Where a question of it was refused meanwhile, a call that failed is repeated on an
    * instance of its own if that does no harm; otherwise the answer says why.
    */
-  callToolFor(
-    context: ToolContext,
-    name: string,
-    call: (client: McpClient) => Promise<ToolResult>,
-    isHarmless: boolean,
-  ): Promise<ToolResult> {
-    return this.#gated(context, () => this.#callToolFor(context, name, call, isHarmless));
-  }
-
-  async #callToolFor(
+  async callToolFor(
     context: ToolContext,
     name: string,
     call: (client: McpClient) => Promise<ToolResult>,

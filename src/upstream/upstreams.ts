@@ -350,10 +350,11 @@ export function upstreamTool(
         for (const { type } of result.content) isNamed ||= RESOURCES.has(type);
         return isNamed ? addresses.toolResult(upstream.name, result) : result;
       };
-      if (context.span === undefined) return upstream.callToolFor(context, name, work, harmless);
-      return tracedHop(context, attributes, () =>
-        upstream.callToolFor(context, name, work, harmless),
-      );
+      if (upstream.person === undefined && context.span === undefined) {
+        return upstream.callToolFor(context, name, work, harmless);
+      }
+      const make = () => upstream.callToolFor(context, name, work, harmless);
+      return tracedHop(context, attributes, () => upstream.gated(context, make));
     },
   };
 }

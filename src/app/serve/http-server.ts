@@ -300,7 +300,8 @@ export class HttpServer {
       return background(this.#mcp.handle(path, request, response), "Answering a request of MCP");
     }
     if (this.#login.has(path)) return this.#login.handle(path, request, response);
-    if (this.#serverLogins.has(path)) return this.#serverLogins.handle(path, request, response);
+    if (path === LOGINS_PATH || path.startsWith(`${LOGINS_PATH}/`))
+      return this.#serverLogins.handle(path, request, response);
     if (this.#notify.has(path)) return this.#notify.handle(path, request, response);
     if (isForAll(path)) return this.#route(path, request, response, OWNER);
     const then = {

@@ -68,10 +68,6 @@ export class ServerLoginRoutes {
     this.#options = options;
   }
 
-  has(path: string): boolean {
-    return path === LOGINS_PATH || path.startsWith(`${LOGINS_PATH}/`);
-  }
-
   handle(path: string, request: IncomingMessage, response: ServerResponse): void {
     if (request.method === "GET" && (path === LOGINS_PATH || path === COMEBACK_PATH)) {
       return LOGINS_PAGE.send(response, 200);

@@ -306,9 +306,13 @@ class ConfiguredOffer implements OpenedOffer {
     name: string,
     settings: AddressSettings,
   ): Promise<PersonAuthorization> {
-    const logins = await this.#openLogins();
     const { hasAuthorization } = await import("../settings.ts");
     if (hasAuthorization(settings)) throw new TrunklineError("config", BOTH);
+    if (settings.login === "passed on") {
+      const { ExchangedTokens } = await import("../oauth/exchanged-tokens.ts");
+      return new ExchangedTokens(settings, () => this.#app.subjectTokens.get(person));
+    }
+    const logins = await this.#openLogins();
     const page = this.offer.loginPage?.(name);
     const store = logins.ofPerson(person, name, settings);
     return logins.tokensAt(store, name, settings, this.#app.log, page);
