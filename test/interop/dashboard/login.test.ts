@@ -57,7 +57,6 @@ describe(
       assert.equal(new URL(tab.url()).search, "");
       assert.ok(issuer.events.includes("registration_create.success"), issuer.events.join());
       await tab.close();
-      await row.getByText("up", { exact: true }).waitFor();
       await page.getByRole("button", { name: "Test work" }).press("Enter");
       const tested = page.getByRole("dialog", { name: "Test work" });
       await tested.getByRole("button", { name: "Test", exact: true }).press("Enter");
