@@ -8,7 +8,7 @@ import { until } from "../support/until.ts";
 import { GuardedServer } from "./oauth/guarded-server.ts";
 import { Issuer, type IssuerOptions, packages } from "./oauth/issuer.ts";
 
-type Json = Record<string, any>;
+import type { Json } from "../support/acp-app.ts";
 
 /** A gateway with a server that each person uses as themselves, whose issuer is oidc-provider. */
 async function rig(options: IssuerOptions = {}) {

@@ -1,3 +1,4 @@
+import { objectIn } from "../../base/check.ts";
 import type { TurnFiles } from "../files/turn-files.ts";
 import { walk } from "../files/search-text.ts";
 import type { ToolAnswer } from "../tools/agent-tool.ts";
@@ -57,12 +58,7 @@ export async function readProject(files: TurnFiles): Promise<Project> {
 }
 
 function fromPackage(text: string): Commands {
-  let scripts: Record<string, unknown>;
-  try {
-    ({ scripts = {} } = JSON.parse(text) as { scripts?: Record<string, unknown> });
-  } catch {
-    return {};
-  }
+  const { scripts = {} } = (objectIn(text) ?? {}) as { scripts?: Record<string, unknown> };
   const has = (name: string): boolean => {
     const script = scripts[name];
     return typeof script === "string" && !/no test specified/.test(script);

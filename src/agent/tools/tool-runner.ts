@@ -1,3 +1,4 @@
+import { isObject } from "../../base/check.ts";
 import { TaskQueue } from "../../base/limit/task-queue.ts";
 import { diskWords, TrunklineError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
@@ -418,8 +419,7 @@ function insistent(consent: Consent, call: ToolCall, why: string): Consent {
 }
 
 function asArguments(args: unknown): Arguments {
-  const isObject = typeof args === "object" && args !== null && !Array.isArray(args);
-  return isObject ? (args as Arguments) : {};
+  return isObject(args) ? args : {};
 }
 
 /** The message for the model. Unexpected errors are logged. */
@@ -615,13 +615,13 @@ const MOST_NAMES = 10;
 const LONGEST_NAME = 100;
 
 function strip(value: unknown, schema: unknown, path: string, unknown: string[]): unknown {
-  if (!isRecord(schema)) return value;
+  if (!isObject(schema)) return value;
   if (Array.isArray(value)) {
     const { items } = schema;
     return value.map((each, index) => strip(each, items, `${path}${index}.`, unknown));
   }
   const { properties, additionalProperties } = schema;
-  if (!isRecord(value) || !isRecord(properties)) return value;
+  if (!isObject(value) || !isObject(properties)) return value;
   // With pattern properties and the like, only the validator can say what is ruled out.
   const isClosed = additionalProperties === false && schema.patternProperties === undefined;
   const kept: [string, unknown][] = [];
@@ -632,8 +632,4 @@ function strip(value: unknown, schema: unknown, path: string, unknown: string[])
     else kept.push([name, each]);
   }
   return Object.fromEntries(kept);
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

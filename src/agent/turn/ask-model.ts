@@ -51,7 +51,7 @@ export interface ModelAnswer {
 
 /** Sends one request to a model, and passes its text on as it arrives. */
 async function askModel(question: ModelQuestion): Promise<ModelAnswer> {
-  const { model, instructions, messages, speaker } = question;
+  const { model, instructions, messages, speaker, cacheKey } = question;
   const ai = await import("ai");
   // The library would print warnings to stdout, which belongs to the protocol.
   (globalThis as { AI_SDK_LOG_WARNINGS?: false }).AI_SDK_LOG_WARNINGS = false;
@@ -67,9 +67,7 @@ async function askModel(question: ModelQuestion): Promise<ModelAnswer> {
       instructions: { role: "system", content: instructions, providerOptions: CACHED },
       messages: withCacheMark(messages),
       tools: toolSet(question.tools, ai),
-      ...(question.cacheKey === undefined
-        ? {}
-        : { providerOptions: { openai: { promptCacheKey: question.cacheKey } } }),
+      ...(cacheKey && { providerOptions: { openai: { promptCacheKey: cacheKey } } }),
       ...(question.thinking === "default" ? {} : { reasoning: question.thinking }),
       maxRetries: 0,
       abortSignal: signal,

@@ -234,7 +234,7 @@ export async function importSession(invocation: Invocation<ImportValues>): Promi
     mcpServers: [],
     isForced: values.force === true,
   });
-  if (listed?.title !== undefined) await session.suggestTitle(listed.title);
+  if (listed?.title !== undefined) await session.keep({}, { title: listed.title });
   const { last: events } = session;
   await sessions.close(id);
   return print(

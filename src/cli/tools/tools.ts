@@ -13,7 +13,7 @@ import { serverOf } from "../../tool/profile/rank-tools.ts";
 import type { Profile } from "../../tool/profile/profile.ts";
 import { type Cost, costOf, costOfTool, sumOf } from "../../tool/profile/tool-cost.ts";
 import {
-  type Content,
+  resultText,
   type Tool,
   type ToolResult,
   type Caller,
@@ -446,7 +446,7 @@ function counted(count: number): string {
 /** Prints the result of a tool as text, or with --json as it is. An error goes to stderr. */
 export function printResult({ values, out, err, data }: Invocation, result: ToolResult): number {
   if (values.json === true) out(`${JSON.stringify(result, null, 2)}\n`);
-  else (result.isError === true ? err : data)(`${textOf(result)}\n`);
+  else (result.isError === true ? err : data)(`${resultText(result, 2)}\n`);
   return result.isError === true ? 1 : 0;
 }
 
@@ -465,22 +465,6 @@ export async function readArguments(given: string): Promise<Record<string, unkno
     throw new TrunklineError("usage", `The arguments must be an object, such as ${example}`);
   }
   return args as Record<string, unknown>;
-}
-
-function textOf({ content, structuredContent }: ToolResult): string {
-  if (content.length === 0 && structuredContent !== undefined) {
-    return JSON.stringify(structuredContent, null, 2);
-  }
-  return content.map(pieceOf).join("\n");
-}
-
-/** Other content than text is named in brackets, such as `[image, image/png]`. */
-function pieceOf(piece: Content): string {
-  const resource = (piece.resource ?? {}) as Readonly<Record<string, unknown>>;
-  const text = piece.text ?? resource.text;
-  if (typeof text === "string") return text;
-  const facts = [piece.type, piece.name, piece.mimeType, piece.uri ?? resource.uri];
-  return `[${facts.filter((fact) => typeof fact === "string").join(", ")}]`;
 }
 
 interface TerminalOptions {

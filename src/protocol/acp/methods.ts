@@ -11,6 +11,10 @@ export function objectOf(value: unknown): JsonObject {
   return isObject(value) ? value : {};
 }
 
+export function listOf(value: unknown): readonly JsonObject[] {
+  return Array.isArray(value) ? value.map(objectOf) : [];
+}
+
 /** ACP extensibility § The _meta Field: what a message holds for Trunkline. */
 export function ours(meta: unknown): JsonObject {
   return objectOf(objectOf(meta).trunkline);

@@ -30,7 +30,14 @@ export class Observers implements Required<Observer> {
   }
 
   readonly calls: CallObserver = {
-    begun: (call) => this.#first(({ calls }) => calls?.begun?.(call)),
+    // Not by #first(): each call comes by here.
+    begun: (call) => {
+      for (const { calls } of this.#all) {
+        const span = calls?.begun?.(call);
+        if (span !== undefined) return span;
+      }
+      return undefined;
+    },
     asked: (request) => this.#first(({ calls }) => calls?.asked?.(request)),
     ended: (call, end) => {
       for (const { calls } of this.#all) calls?.ended(call, end);

@@ -301,18 +301,13 @@ function callMeant(
 ): ToolResult | Promise<ToolResult> {
   // Some models write the arguments as text.
   const args = typeof given === "string" ? parsedJson(given) : given;
-  if (
-    typeof name !== "string" ||
-    typeof args !== "object" ||
-    args === null ||
-    Array.isArray(args)
-  ) {
+  if (typeof name !== "string" || !isObject(args)) {
     return errorResult(
       `Give \`name\`, the name of a tool as ${SEARCH_TOOL} shows it, and \`arguments\`, an object.`,
     );
   }
   try {
-    const result = call(name, args as Arguments);
+    const result = call(name, args);
     return result instanceof Promise ? result.catch(unknownAsResult) : result;
   } catch (error) {
     return unknownAsResult(error);

@@ -26,7 +26,7 @@ import type {
   ListParams,
   ReadResourceParams,
 } from "../schema.gen.ts";
-import { turn } from "./rounds.ts";
+import { nextTurn } from "../../../base/event-loop.ts";
 import { McpToolContext } from "./tool-context.ts";
 import { describeProblem } from "../../../base/check.ts";
 import { STANDARD } from "../../../rpc/codes.ts";
@@ -328,7 +328,7 @@ export async function run(
   try {
     const result = await door.offer.tools.call(params.name, params.arguments ?? {}, context);
     // Some clients lose progress that arrives in one read with the answer.
-    if (context.hasProgressed) await turn();
+    if (context.hasProgressed) await nextTurn();
     return codec.shapeToolResult(result);
   } catch (error) {
     if (codec.has.missingCapabilityError || !(error instanceof CannotAsk)) throw error;

@@ -3,14 +3,7 @@ import { RpcError } from "../../../../rpc/rpc-error.ts";
 import type { RemoteTask, Question } from "../../../../tool/tool.ts";
 import type { JsonObject } from "../../json-object.ts";
 import type { Rounds } from "../rounds.ts";
-import {
-  type KnownTask,
-  type TaskRecord,
-  type TaskStore,
-  isOver,
-  type TaskError,
-  type TaskStatus,
-} from "./task-record.ts";
+import { type KnownTask, type TaskRecord, type TaskStore, isOver } from "./task-record.ts";
 import { Task } from "./task.ts";
 import { setTimeout as delay } from "node:timers/promises";
 
@@ -98,7 +91,7 @@ export class Tasks {
       const found = task ?? this.#tasks.get(id);
       if (found !== undefined) return found;
     }
-    return theirs(id, owner, new StoredTask(record, find));
+    return theirs(id, owner, storedTask(record, find));
   }
 
   /** Cancels the tasks of a principal whose access was revoked. */
@@ -165,60 +158,24 @@ const LOOK_EVERY = 500;
 const NONE: ReadonlyMap<string, Question> = new Map();
 
 /** A task that another process runs or ran, known from the store. */
-export class StoredTask implements KnownTask {
-  readonly id: string;
-  readonly owner: string;
-  readonly createdAt: string;
-  readonly ttl: number | null;
-  readonly questions = NONE;
-  readonly #find: () => Promise<TaskRecord | undefined>;
-  #record: TaskRecord;
-
-  constructor(record: TaskRecord, find: () => Promise<TaskRecord | undefined>) {
-    this.id = record.id;
-    this.owner = record.owner;
-    this.createdAt = record.createdAt;
-    this.ttl = record.ttl;
-    this.#record = record;
-    this.#find = find;
-  }
-
-  get lastUpdatedAt(): string {
-    return this.#record.lastUpdatedAt;
-  }
-
-  get status(): TaskStatus {
-    return this.#record.status;
-  }
-
-  get result(): JsonObject | undefined {
-    return this.#record.result;
-  }
-
-  get error(): TaskError | undefined {
-    return this.#record.error;
-  }
-
-  get isOver(): boolean {
-    return isOver(this.status);
-  }
-
-  give(): void {
-    this.#mustBeOver("answered");
-  }
-
-  cancel(): void {
-    this.#mustBeOver("cancelled");
-  }
-
-  async next(signal?: AbortSignal): Promise<void> {
-    await delay(LOOK_EVERY, undefined, signal === undefined ? {} : { signal }).catch(() => {});
-    this.#record = (await this.#find()) ?? this.#record;
-  }
-
-  #mustBeOver(what: string): void {
-    if (this.isOver) return;
-    const why = `task '${this.id}' cannot be ${what} here: another process of Trunkline works on it`;
+function storedTask(record: TaskRecord, find: () => Promise<TaskRecord | undefined>): KnownTask {
+  const mustBeOver = (what: string): void => {
+    if (task.isOver) return;
+    const why = `task '${task.id}' cannot be ${what} here: another process of Trunkline works on it`;
     throw RpcError.of(TRUNKLINE.unavailable, why);
-  }
+  };
+  const task: KnownTask = {
+    ...record,
+    questions: NONE,
+    get isOver() {
+      return isOver(task.status);
+    },
+    give: () => mustBeOver("answered"),
+    cancel: () => mustBeOver("cancelled"),
+    next: async (signal) => {
+      await delay(LOOK_EVERY, undefined, signal === undefined ? {} : { signal }).catch(() => {});
+      Object.assign(task, await find());
+    },
+  };
+  return task;
 }
