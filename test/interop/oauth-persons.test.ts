@@ -52,7 +52,7 @@ class Client {
     const { body: text } = await this.#gateway.post(body, this.#headers);
     const lines = text.split("\n").filter((line) => line.startsWith("data: {"));
     const all = lines.length === 0 ? [text] : lines.map((line) => line.slice(6));
-    return all.map((each) => JSON.parse(each) as Json).find(({ id }) => id === body.id) ?? {};
+    return all.map((each): Json => JSON.parse(each)).find(({ id }) => id === body.id) ?? {};
   }
 
   async tools(): Promise<string[]> {
@@ -74,7 +74,7 @@ class Browser {
     this.#gateway = gateway;
   }
 
-  async post(path: string, body: object = {}, more: Record<string, string> = {}) {
+  async post(path: string, body: object = {}, more: Record<string, string> = {}): Promise<Json> {
     const origin = `http://${this.#gateway.authority}`;
     const headers = { cookie: this.#cookie, origin, "sec-fetch-site": "same-origin", ...more };
     const answered = await this.#gateway.post(body, headers, `/logins/${path}`);
@@ -83,7 +83,7 @@ class Browser {
       assert.match(cookie, /HttpOnly; SameSite=Strict/);
       this.#cookie = cookie.split(";")[0] ?? "";
     }
-    return { status: answered.status, ...(JSON.parse(answered.body) as Json) } as Json;
+    return { status: answered.status, ...JSON.parse(answered.body) };
   }
 
   async enter(token: string): Promise<void> {
