@@ -108,7 +108,7 @@ export class SessionTools implements AsyncDisposable {
       this.#opened(speaker),
       this.#lookForReviews(),
     ]);
-    await this.#briefly([servers?.known(), offer?.known()]);
+    await this.#briefly([servers?.known(), offer?.known(principal)]);
     const project = { folder: this.#cwd, folders: [this.#cwd] };
     const subject = { door: "agent", client: AGENT_NAME, folder: this.#cwd, principal };
     const profile = offer?.profileFor(subject);
@@ -122,7 +122,7 @@ export class SessionTools implements AsyncDisposable {
       await this.#report(speaker, "too many tools", says, left.slice(0, 20).join(", "));
     }
     await this.reportServers(speaker, "it has not answered yet");
-    for (const { name, why } of offer?.missing(profile) ?? []) {
+    for (const { name, why } of offer?.missing(profile, principal) ?? []) {
       const says = `The tools of '${name}' are left out for now`;
       await this.#report(speaker, `missing ${name}`, says, why);
     }

@@ -36,6 +36,8 @@ export interface Principal {
   readonly limits?: PrincipalLimits | undefined;
   /** The name of the profile that its token was made with. */
   readonly profile?: string | undefined;
+  /** Whose its token is, where several are one person's. */
+  readonly person?: string | undefined;
 }
 
 /** Whoever can start our programs or read our files: on stdio, on the owner's socket, with the owner's token. */
@@ -52,6 +54,18 @@ export const BEARER_PREFIX = "token ";
 
 /** How the id of somebody begins for whom an authorization server vouches. */
 export const OAUTH_PREFIX = "oauth ";
+
+/**
+ * The person behind a principal, for what belongs to a person alone. Undefined for whoever was not asked who
+ * they are, and for programs: they have nothing of their own.
+ */
+export function personOf({
+  id,
+  person = id,
+}: Pick<Principal, "id" | "person">): string | undefined {
+  const isPerson = id.startsWith(BEARER_PREFIX) || id.startsWith(OAUTH_PREFIX);
+  return isPerson || id === OWNER.id ? person : undefined;
+}
 
 /** The id of the access token of a principal; undefined where it has none. */
 export function accessTokenOf({ id }: Pick<Principal, "id">): string | undefined {

@@ -16,6 +16,8 @@ export class AppContext {
   readonly reloading: Reloading | undefined;
   /** Traces, metrics and the request log; undefined where nothing is observed. */
   observers: Observers | undefined;
+  /** By the ids of people: their last tokens from the gateway's authorization servers. In memory only. */
+  readonly subjectTokens = new Map<string, { readonly token: string; readonly until: number }>();
 
   constructor(config: Config, reloading?: Reloading) {
     this.config = config;

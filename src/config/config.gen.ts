@@ -41,6 +41,11 @@ export interface ConfigInForce {
        */
       readonly grants?: 
         | readonly ("tools" | "sessions" | "programs" | "review" | "dashboard" | "admin")[];
+      /**
+       * Client that you have registered there for the page where people log in to servers as
+       * themselves, with the redirect URI `/logins/callback`. Registered by itself if left out.
+       */
+      readonly clientId?: string;
       /** Audience that a token may have, in addition to `publicUrl` with `/mcp`. */
       readonly audience?: string;
     };
@@ -649,4 +654,4 @@ export const PATHS: readonly (readonly [path: readonly string[], kind: PathKind]
 ];
 
 /** The keys of an entry of `mcpServers`, whichever form it has. */
-export const SERVER_KEYS: ReadonlySet<string> = new Set(["type","command","args","env","cwd","envFile","instance","disabled","timeout","autoApprove","include","exclude","url","headers","headersHelper","oauth","openapi","auth"]);
+export const SERVER_KEYS: ReadonlySet<string> = new Set(["type","command","args","env","cwd","envFile","instance","disabled","timeout","autoApprove","include","exclude","url","headers","headersHelper","login","oauth","openapi","auth"]);

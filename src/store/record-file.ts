@@ -18,7 +18,7 @@ export class RecordFile<T extends object> {
   }
 
   async get(key: string): Promise<T | undefined> {
-    const all = await this.#read();
+    const all = await this.all();
     return Object.hasOwn(all, key) ? all[key] : undefined;
   }
 
@@ -26,7 +26,7 @@ export class RecordFile<T extends object> {
   async change(key: string, change: (known: T | undefined) => T | undefined): Promise<void> {
     await mkdir(dirname(this.#path), { recursive: true, mode: 0o700 });
     await withLock(`${this.#path}.lock`, async () => {
-      const all = new Map(Object.entries(await this.#read()));
+      const all = new Map(Object.entries(await this.all()));
       const state = change(all.get(key));
       if (state === undefined) all.delete(key);
       else all.set(key, state);
@@ -41,7 +41,7 @@ export class RecordFile<T extends object> {
   }
 
   /** Throws if the file cannot be read now: it must not be replaced by an empty one. */
-  async #read(): Promise<Readonly<Record<string, T>>> {
+  async all(): Promise<Readonly<Record<string, T>>> {
     const text = await readFile(this.#path, "utf8").catch((error: NodeJS.ErrnoException) => {
       if (error.code === "ENOENT") return "";
       const why = `Cannot read '${this.#path}': ${error.message}`;

@@ -10,6 +10,8 @@ export interface AuditEntry {
   readonly caller: string;
   /** The principal's id; left out for the owner of the data folder. */
   readonly principal?: string | undefined;
+  /** Whose own login at the server the call was made with; left out where all share one, or none is needed. */
+  readonly as?: string | undefined;
   /** Tells the client apart from others of that name. */
   readonly client: string;
   /** Left out where the client's connection is the session. */
@@ -44,7 +46,7 @@ const last = { time: 0, text: "" };
 
 /** The record of a call, with secrets masked. */
 export function auditEntry(
-  { name, args, given, context }: ObservedCall,
+  { name, args, given, context, tool }: ObservedCall,
   started: number,
   outcome: AuditEntry["outcome"],
   reason: string | undefined,
@@ -58,6 +60,7 @@ export function auditEntry(
     door,
     caller: short(caller),
     principal: principal.id === "" ? undefined : principal.id,
+    as: tool?.person === "" ? "owner" : tool?.person,
     client: short(client),
     // Where the connection is the session, record it once.
     session: context.session === client ? undefined : context.session,

@@ -17,6 +17,8 @@ export interface Notice {
   readonly isNews?: boolean;
   /** The scope that a listener's token must have; default `tools`. */
   readonly scope?: Scope;
+  /** The only person whom it is for. */
+  readonly person?: string;
   /** Whether it is for a client that works in this folder; for all when left out. */
   readonly concerns?: (folder: string) => boolean;
 }

@@ -28,6 +28,11 @@ export function heldBecause({ tool, source, why, like = "" }: HeldTool): string 
   );
 }
 
+/** Those that are held of several persons are in one list, for who approves them. */
+export function heldKey(name: string, person: string | undefined): string {
+  return person === undefined ? name : `${name}\n${person}`;
+}
+
 type Verdict = Pick<HeldTool, "why" | "like"> | undefined;
 
 /** A tool of another server: the verdict on it, and how to remove it from its registry. */
@@ -57,7 +62,9 @@ export class ToolRegistry {
 
   /** Returns how to take the tool out again. */
   add(tool: Tool): () => void {
-    if (this.#approver === undefined) return this.offered.add(tool.definition.name, tool);
+    if (this.#approver === undefined) {
+      return this.offered.add(tool.definition.name, tool, tool.person);
+    }
     this.#unsorted.add(tool);
     const remove = this.#put(tool);
     if (this.#judged.size > 0) this.#judgeAgain(this.#alikeTo(tool), tool);
@@ -83,8 +90,8 @@ export class ToolRegistry {
     const verdict = source === undefined ? undefined : this.#judge(tool, source);
     const remove =
       source === undefined || verdict === undefined
-        ? this.offered.add(definition.name, tool)
-        : this.held.add(definition.name, { tool, source, ...verdict });
+        ? this.offered.add(definition.name, tool, tool.person)
+        : this.held.add(heldKey(definition.name, tool.person), { tool, source, ...verdict });
     if (source !== undefined) this.#judged.set(tool, { verdict, remove });
     return remove;
   }

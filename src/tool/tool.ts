@@ -85,8 +85,10 @@ export interface Tool {
   readonly definition: ToolDefinition;
   /** Set on another server's tool, which is then held when it changes. */
   readonly source?: ToolSource;
-  /** The plugin that brings it, shown to people. */
+  /** The plugin or server that brings it, shown to people. */
   readonly bringer?: string;
+  /** Whose alone it is: it works with this person's own login. */
+  readonly person?: string;
   /** What a tool of our own is for: a heading of lists for people. */
   readonly purpose?: string;
   /**
@@ -509,6 +511,8 @@ export interface ResourceResult {
 export interface ResourceProvider {
   /** The scope that a reader's token must have; default `tools`. */
   readonly scope?: Scope;
+  /** Whose alone it is: it works with this person's own login. */
+  readonly person?: string;
   /** It shows each caller what is the caller's own, which no profile hides. */
   readonly isCallers?: boolean;
   list(): readonly ResourceDefinition[] | Promise<readonly ResourceDefinition[]>;

@@ -203,6 +203,7 @@ describe("Toolbox", () => {
       door: "mcp",
       caller: "tester",
       principal: undefined,
+      as: undefined,
       client: "mcp tester",
       session: "s-1",
       project: "/srv",
@@ -213,6 +214,24 @@ describe("Toolbox", () => {
     assert.equal(JSON.stringify(args), '{"password":"•••","path":"/x","list":[{"api_key":"•••"}]}');
     assert.match(time, /^\d{4}-\d\d-\d\dT.*Z$/);
     assert(milliseconds >= 0 && milliseconds < 60_000);
+  });
+
+  it("records whose own login a call was made with, and finds no other person's tool", async () => {
+    const { box, entries } = toolbox([]);
+    const ada = { id: "token a", person: "token ada", scopes: ["tools"] as const };
+    for (const person of ["token ada", "token bob", ""]) {
+      box.add(sampleTool("mail", () => textResult(person), { person }));
+    }
+    const caller = { door: "mcp", name: "t", client: "t", principal: ada };
+    assert.equal(textOf(await box.call("mail", {}, new SampleContext({ caller }))), "token ada");
+    assert.equal(textOf(await box.call("mail", {}, new SampleContext())), "");
+    assert.deepEqual(
+      entries.map((entry) => entry.as),
+      ["token ada", "owner"],
+    );
+    const nobody = new SampleContext({ caller: { ...caller, principal: { id: "bus x" } } });
+    await assert.rejects(box.call("mail", {}, nobody), /Unknown tool/);
+    assert.equal(box.get("mail"), undefined);
   });
 
   it("answers even if the audit fails", async () => {

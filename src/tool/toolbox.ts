@@ -37,10 +37,16 @@ import {
   ToolFault,
   type ToolResult,
 } from "./tool.ts";
-import { type Approver, heldBecause, type HeldTool, ToolRegistry } from "./tool-registry.ts";
+import {
+  type Approver,
+  heldBecause,
+  heldKey,
+  type HeldTool,
+  ToolRegistry,
+} from "./tool-registry.ts";
 import { RateLimiter } from "../base/limit/rate-limiter.ts";
 import { diskWords, TrunklineError, originalError } from "../base/errors.ts";
-import { OWNER, type Principal } from "../base/principal.ts";
+import { OWNER, personOf, type Principal } from "../base/principal.ts";
 import { visible, visibleLine } from "../base/text/visible.ts";
 import { argumentProblem } from "./schema/plain-schema.ts";
 import type { Profile } from "./profile/profile.ts";
@@ -109,19 +115,23 @@ export class Toolbox {
     return this.#registry.add(tool);
   }
 
-  /** A tool by the name that it has for a caller. */
-  get(name: string, profile?: Profile): Tool | undefined {
-    if (profile === undefined) return this.#registry.offered.get(name) ?? this.#fallback?.(name);
-    const tool = this.get(profile.toolNames.real(name) ?? "");
+  /** A tool by the name that it has for a caller. Without a principal: one of those that are for all. */
+  get(name: string, profile?: Profile, principal?: Principal): Tool | undefined {
+    if (profile === undefined) {
+      const { offered } = this.#registry;
+      const own = (): Tool | undefined => offered.get(name, principal && personOf(principal));
+      return offered.get(name) ?? own() ?? this.#fallback?.(name);
+    }
+    const tool = this.get(profile.toolNames.real(name) ?? "", undefined, principal);
     return tool !== undefined && profile.hasTool(tool) && profile.suspension(tool) === undefined
       ? tool
       : undefined;
   }
 
-  /** The tools that a principal may call, in the order in which they were added. */
-  list(principal: Principal = OWNER): readonly Tool[] {
-    const all = this.#registry.offered.list();
-    if (this.#isPrivate || principal === OWNER) return all;
+  /** The tools that a principal may call, in the order in which they were added. Without one: those for all. */
+  list(principal?: Principal): readonly Tool[] {
+    const all = this.#registry.offered.list(principal && personOf(principal));
+    if (this.#isPrivate || principal === undefined || principal === OWNER) return all;
     return all.filter((tool) => toolRefusal(principal, tool) === undefined);
   }
 
@@ -148,7 +158,7 @@ export class Toolbox {
   /** Whether the policy has a person asked before this call. */
   async asks(shown: Tool, args: Arguments, context: ToolContext): Promise<boolean> {
     // Policies use the real name of the tool, not the one in the caller's profile.
-    const tool = this.get(shown.definition.name, context.profile) ?? shown;
+    const tool = this.#meant(shown.definition.name, context) ?? shown;
     return (await this.#decide(tool, sentBy(tool, args, context), context)) === "ask";
   }
 
@@ -158,7 +168,7 @@ export class Toolbox {
    */
   async isTrusted(shown: Tool, args: Arguments, context: ToolContext): Promise<boolean> {
     // Policies use the real name of the tool, not the one in the caller's profile.
-    const tool = this.get(shown.definition.name, context.profile) ?? shown;
+    const tool = this.#meant(shown.definition.name, context) ?? shown;
     const { source, bringer } = tool;
     if (source === undefined && bringer === undefined) return true;
     const sent = sentBy(tool, args, context);
@@ -177,8 +187,13 @@ export class Toolbox {
   }
 
   /** Calls back when the offered tools change. Returns a function that stops it. */
-  onChange(listener: () => void): () => void {
-    return this.#registry.offered.onChange(listener);
+  onChange(listener: () => void, person?: string): () => void {
+    return this.#registry.offered.onChange(listener, person);
+  }
+
+  /** The tool that a caller means by a name. */
+  #meant(name: string, { profile, caller }: Pick<ToolContext, "profile" | "caller">) {
+    return this.get(name, profile, caller.principal);
   }
 
   /**
@@ -188,13 +203,13 @@ export class Toolbox {
    */
   call(name: string, args: Arguments, context: ToolContext): Promise<ToolResult> {
     const answer = context.profile?.search?.answer(name, args, {
-      known: () => this.#sources?.known(),
+      known: () => this.#sources?.known(context.caller.principal),
       tools: () => this.visibleTo(context),
       // Whoever may list tools may search for them: no policy decides on that.
       found: (work) => this.#settle(this.#begun(name, args, context, undefined), work),
       // Policy, schema and record are those of the tool that is meant.
       call: (meant, given) => {
-        const tool = this.get(meant, context.profile);
+        const tool = this.#meant(meant, context);
         if (tool === undefined || !isForApps(tool)) return this.#call(meant, given, context);
         const call = this.#begun(tool.definition.name, given, context, tool);
         return this.#refuse(call, `'${meant}' is for apps of its server, not for models`);
@@ -205,7 +220,7 @@ export class Toolbox {
 
   /** Most checks need not wait for anything: a call that passes them waits for its tool only. */
   async #call(name: string, args: Arguments, context: ToolContext): Promise<ToolResult> {
-    const tool = this.get(name, context.profile);
+    const tool = this.get(name, context.profile, context.caller.principal);
     // The audit has its real name, not the one in the caller's profile.
     const call = this.#begun(tool?.definition.name ?? name, args, context, tool);
     if (tool === undefined) return this.#missing(call);
@@ -362,8 +377,9 @@ export class Toolbox {
   async resume(task: RemoteTask, context: ToolContext): Promise<ToolResult> {
     const { tool: name, server, taskId } = task;
     // Also if it is cancelled meanwhile: its server has to be told.
-    await this.#arrived(name, { signal: new AbortController().signal, progress: () => {} });
-    const tool = this.get(name);
+    const { caller } = context;
+    await this.#arrived(name, { caller, signal: new AbortController().signal, progress: () => {} });
+    const tool = this.get(name, undefined, caller.principal);
     const call: StartedCall = { name, args: {}, context, tool, started: performance.now() };
     if (tool?.resume === undefined || tool.source?.server !== server) {
       return this.#failed(call, lostTask(task));
@@ -401,26 +417,29 @@ export class Toolbox {
   }
 
   /** A held tool, as far as a caller may know of it. */
-  #held(name: string, profile: Profile | undefined): HeldTool | undefined {
-    const held = this.#registry.held.get(profile?.toolNames.real(name) ?? name);
+  #held(name: string, { profile, caller }: WaitingCaller): HeldTool | undefined {
+    const real = profile?.toolNames.real(name) ?? name;
+    const { held: all } = this.#registry;
+    const held = all.get(real) ?? all.get(heldKey(real, personOf(caller.principal)));
     return held === undefined || profile?.hasTool(held.tool) === false ? undefined : held;
   }
 
   async #missing(call: StartedCall): Promise<ToolResult> {
     const { name, args, context } = call;
     const { profile } = context;
-    const held = this.#held(name, profile);
+    const held = this.#held(name, context);
     if (held !== undefined) return this.#refuse(call, heldBecause(held));
-    const meant = profile && this.get(profile.toolNames.real(name) ?? "");
+    const { principal } = context.caller;
+    const meant = profile && this.get(profile.toolNames.real(name) ?? "", undefined, principal);
     if (meant !== undefined && profile?.hasTool(meant) === true) {
       return this.#refuse(call, profile.suspension(meant) ?? "");
     }
-    if (this.#sources?.arrival() !== undefined) {
-      await this.#arrived(name, context, profile);
+    if (this.#sources?.arrival(principal) !== undefined) {
+      await this.#arrived(name, context);
       if (context.signal.aborted) return this.#failed(call, context.signal.reason);
       return this.#call(name, args, context);
     }
-    const missing = (this.#sources?.missing(profile) ?? []).map(({ why }) => why);
+    const missing = (this.#sources?.missing(profile, principal) ?? []).map(({ why }) => why);
     const all = [`Unknown tool: ${short(name)}`, ...missing, profile?.problem ?? ""];
     const reason = all.filter(Boolean).join(". ");
     this.#record(call, "refused", reason);
@@ -428,8 +447,8 @@ export class Toolbox {
   }
 
   /** A server that has not listed its tools yet may have the tool: wait for it. */
-  async #arrived(name: string, context: WaitingCaller, profile?: Profile): Promise<void> {
-    const isThere = (): boolean => Boolean(this.get(name, profile) ?? this.#held(name, profile));
+  async #arrived(name: string, context: WaitingCaller): Promise<void> {
+    const isThere = (): boolean => Boolean(this.#meant(name, context) ?? this.#held(name, context));
     if (this.#sources !== undefined) await awaitTool(isThere, this.#sources, context);
   }
 
@@ -518,7 +537,7 @@ export interface ToolboxOptions {
   /** Its tools belong to the caller that brought them: no scope of a token is needed. */
   readonly isPrivate?: boolean;
   /** Sources that may still bring a tool: a call of an unknown tool waits for them. */
-  readonly sources?: Required<ToolSources>;
+  readonly sources?: Required<Omit<ToolSources, "opened">>;
   /** Finds the repositories among a client's roots; without it, no root is one. */
   readonly repositoryOf?: RepositoryOf | undefined;
   /** Tells whether a principal may use a repository that is limited to some; without it, none has one. */

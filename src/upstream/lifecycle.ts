@@ -103,6 +103,14 @@ export class Lifecycle {
     }
   }
 
+  /** Starts it now, where it was to be started again later. */
+  wake(): void {
+    if (this.state !== "waiting" && this.state !== "resting") return;
+    clearTimeout(this.#timer);
+    this.#become("idle");
+    this.#start().catch(() => {});
+  }
+
   /** Resolves when it is up again after it died. */
   restarted(): Promise<McpClient> {
     if (this.client?.hasEnded === false) return Promise.resolve(this.client);

@@ -120,6 +120,12 @@ const mcpAddress = s.shape(
     headersHelper: s.text(
       "Command of the shell that prints further headers as a JSON object; run for each connection.",
     ),
+    login: s.choice(
+      ["shared", "each", "passed on"],
+      "Whose login it is used with. `shared`, the default: one, for everybody who may use the " +
+        "server; `each`: each person logs in as themselves; `passed on`: the token that a person has " +
+        "for this gateway is exchanged for one for the server (RFC 8693), at `oauth.issuer`.",
+    ),
     oauth: oAuthSettings,
     ...SERVER,
   },

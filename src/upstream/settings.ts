@@ -56,6 +56,8 @@ export interface AddressSettings extends ServerSettings {
   /** A command of the shell that prints further headers. */
   readonly headersHelper?: string;
   readonly oauth?: OAuthSettings;
+  /** Whose login it is used with; "shared" when left out. */
+  readonly login?: "shared" | "each" | "passed on";
 }
 
 /** An API that an OpenAPI document describes. Its operations are the tools. */
@@ -75,6 +77,16 @@ export type UpstreamSettings = CommandSettings | AddressSettings | OpenApiSettin
 /** Whether it is an MCP server that is reached over HTTP. */
 export function isAddress<T extends object>(settings: T): settings is T & AddressSettings {
   return "url" in settings && !("openapi" in settings);
+}
+
+/** Whether the configuration itself has the `Authorization` header of a server. */
+export function hasAuthorization({ headers = {} }: Pick<AddressSettings, "headers">): boolean {
+  return Object.keys(headers).some((header) => header.toLowerCase() === "authorization");
+}
+
+/** Whether each person uses it as themselves: then nothing of it is shared. */
+export function isPersonal(settings: UpstreamSettings): settings is AddressSettings {
+  return isAddress(settings) && settings.login !== undefined && settings.login !== "shared";
 }
 
 /** Whether a tool is offered, by any of its names. */

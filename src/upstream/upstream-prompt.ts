@@ -28,7 +28,7 @@ export function upstreamPrompt(
         const result = await client.getPrompt(original, args, context);
         return addresses.promptResult(upstream.name, result as unknown as PromptResult);
       };
-      return tracedHop(context, attributes, () => upstream.for(context).use(work, true));
+      return tracedHop(context, attributes, () => upstream.useFor(context, work));
     },
     complete: (argument) => completion(upstream, { type: "ref/prompt", name: original }, argument),
   };

@@ -42,13 +42,17 @@ export class UpstreamResources implements ResourceProvider {
   /** What is subscribed to, and where; nowhere while no upstream has it. */
   readonly #watched = new Map<string, FoundResource | undefined>();
 
+  readonly person?: string;
+
   /** `known` waits for upstreams that were never seen before. */
   constructor(
     upstreams: () => readonly Upstream[],
     addresses: ResourceAddresses,
     known: () => Promise<void>,
     isApproved: (text: ServerText) => boolean,
+    person?: string,
   ) {
+    if (person !== undefined) this.person = person;
     this.#isApproved = isApproved;
     this.#upstreams = upstreams;
     this.#addresses = addresses;
@@ -72,14 +76,13 @@ export class UpstreamResources implements ResourceProvider {
     if (found === undefined) return undefined;
     try {
       const { upstream, uri: original } = found;
-      const instance = upstream.for(context);
       const attributes = {
         "mcp.method.name": "resources/read",
         "mcp.resource.uri": uri,
         "trunkline.server": upstream.name,
       };
       const result = await tracedHop(context, attributes, () => {
-        return instance.use((client) => client.readResource(original, context), true);
+        return upstream.useFor(context, (client) => client.readResource(original, context));
       });
       const contents = Array.isArray(result.contents) ? result.contents : [];
       // By the address that was asked for, also where a template and no list has it.
@@ -116,7 +119,7 @@ export class UpstreamResources implements ResourceProvider {
         .filter(hasSkills)
         .map(async (upstream) => {
           const ask = (client: McpClient): Promise<JsonObject[]> => client.listSkills(context);
-          const all = await upstream.for(context).use(ask, true);
+          const all = await upstream.useFor(context, ask);
           return all.flatMap((skill) => this.#skill(upstream.name, skill) ?? []);
         }),
     );
@@ -137,7 +140,7 @@ export class UpstreamResources implements ResourceProvider {
     const { name } = found.upstream;
     const ask = (client: McpClient): Promise<JsonObject> =>
       client.ask(method, { ...params, uri: found.uri }, context);
-    const result = await found.upstream.for(context).use(ask, true);
+    const result = await found.upstream.useFor(context, ask);
     if (Array.isArray(result.resources)) {
       return { ...result, resources: this.#addresses.entries(name, result.resources) };
     }
@@ -237,6 +240,8 @@ export class UpstreamResources implements ResourceProvider {
 
   /** Where no other server can have it, a server is asked for what it has never named. */
   #only(uri: string): FoundResource | undefined {
+    // Those of all may have it.
+    if (this.person !== undefined) return undefined;
     const able = this.#upstreams().filter(({ catalogue }) => catalogue?.hasResources !== false);
     const [upstream, another] = able;
     return upstream === undefined || another !== undefined ? undefined : { upstream, uri };

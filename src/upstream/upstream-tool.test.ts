@@ -15,7 +15,7 @@ function toolOf(settings: UpstreamSettings, answer: () => Promise<ToolResult>) {
   const upstream = {
     name: "far",
     settings,
-    for: () => upstream,
+    useFor: (_: unknown, work: (client: McpClient) => Promise<ToolResult>) => work(client),
     passer: () => undefined,
     use: (work: (client: McpClient) => Promise<ToolResult>) => work(client),
   };

@@ -63,6 +63,10 @@ export interface UpstreamOptions {
   readonly channelLimits?: Partial<ChannelLimits>;
   /** Of a further instance of a server: whose it is. */
   readonly owner?: () => ToolContext | undefined;
+  /** Who alone uses it. */
+  readonly person?: string;
+  /** Called for all that is done for a caller, who may have to log in first. */
+  readonly gate?: <T>(server: string, context: ToolContext, work: () => Promise<T>) => Promise<T>;
 }
 
 /** How often a request is sent that does not reach the server. */
@@ -85,6 +89,8 @@ export class Upstream {
   readonly id = `upstream-${++made}`;
   readonly name: string;
   readonly settings: UpstreamSettings;
+  /** Who alone uses it, as themselves. */
+  readonly person: string | undefined;
   readonly #options: UpstreamOptions;
   readonly #limits: UpstreamLimits;
   readonly #log: Log;
@@ -99,6 +105,7 @@ export class Upstream {
     const { folder, open, channelLimits } = options;
     this.name = name;
     this.settings = settings;
+    this.person = options.person;
     this.#options = options;
     this.#limits = { ...DEFAULT_UPSTREAM_LIMITS, ...options.limits };
     this.#log = options.log.with({ upstream: name });
@@ -279,9 +286,19 @@ export class Upstream {
     return new TrunklineError("unavailable", message);
   }
 
-  /** The instance for a caller. */
-  for(context: ToolContext): Upstream {
-    return this.#instances.for(context);
+  /** Uses the instance for a caller, for what may be repeated. */
+  useFor<T>(context: ToolContext, work: (client: McpClient) => Promise<T>): Promise<T> {
+    return this.gated(context, () => this.#instances.for(context).use(work, true));
+  }
+
+  /** Tries to start it now if it is down. */
+  wake(): void {
+    this.#life.wake();
+  }
+
+  /** Does something for a caller, who may have to log in first. */
+  gated<T>(context: ToolContext, work: () => Promise<T>): Promise<T> {
+    return this.#options.gate?.(this.name, context, work) ?? work();
   }
 
   /**

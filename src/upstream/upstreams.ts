@@ -1,7 +1,8 @@
 import { TrunklineError } from "../base/errors.ts";
+import { personOf, type Principal } from "../base/principal.ts";
 import { TaskQueue } from "../base/limit/task-queue.ts";
 import type { Log } from "../base/log.ts";
-import type { Notices } from "../tool/notices.ts";
+import type { Notice, Notices } from "../tool/notices.ts";
 import type { Clients } from "../tool/offer/clients.ts";
 import {
   type Prompt,
@@ -22,13 +23,14 @@ import type { OpenLink } from "./link.ts";
 import { Names } from "../tool/offer/names.ts";
 import { type Publication, Published } from "../tool/offer/published.ts";
 import {
+  isAddress,
   isIncluded,
   isOfProject,
   type UpstreamLimits,
   type UpstreamSettings,
   timeoutOf,
 } from "./settings.ts";
-import { Upstream, type UpstreamStatus } from "./upstream.ts";
+import { Upstream, type UpstreamOptions, type UpstreamStatus } from "./upstream.ts";
 import { upstreamPrompt } from "./upstream-prompt.ts";
 import { ResourceAddresses } from "./resource-addresses.ts";
 import { UpstreamResources } from "./upstream-resources.ts";
@@ -55,13 +57,18 @@ export interface UpstreamsOptions {
   readonly open?: OpenLink;
   readonly limits?: Partial<UpstreamLimits>;
   readonly channelLimits?: Partial<ChannelLimits>;
+  /** Who alone uses them, as themselves: all that they offer is this person's. */
+  readonly principal?: Principal;
+  /** Called for all that is done for a caller. */
+  readonly gate?: UpstreamOptions["gate"];
 }
 
 export type UpstreamTable = Readonly<Record<string, UpstreamSettings>>;
 
 /** Other people's MCP servers, each on its own, offered together. */
-export class Upstreams implements Required<ToolSources>, AsyncDisposable {
+export class Upstreams implements Required<Omit<ToolSources, "opened">>, AsyncDisposable {
   readonly #options: UpstreamsOptions;
+  readonly #person: string | undefined;
   readonly #addresses: ResourceAddresses;
   readonly #resources: UpstreamResources;
   readonly #tools: Published<Tool>;
@@ -75,10 +82,12 @@ export class Upstreams implements Required<ToolSources>, AsyncDisposable {
   #isOver = false;
 
   constructor(options: UpstreamsOptions) {
-    const { offer } = options;
+    const { offer, principal } = options;
+    const person = principal && personOf(principal);
     this.#options = options;
+    this.#person = person;
     this.#tools = new Published((_, tool) => offer.tools.add(tool));
-    this.#prompts = new Published((name, prompt) => offer.prompts.add(name, prompt));
+    this.#prompts = new Published((name, prompt) => offer.prompts.add(name, prompt, person));
     this.#addresses = new ResourceAddresses(
       (uri) => this.#resources.serverByTemplate(uri),
       ({ server, uri }, shown) => {
@@ -90,6 +99,7 @@ export class Upstreams implements Required<ToolSources>, AsyncDisposable {
       this.#addresses,
       async () => this.known(),
       (text) => offer.instructions.isApproved(text),
+      person,
     );
     this.#removeResources = offer.resources.add(this.#resources);
     this.#unlisten = offer.clients.onGone((client) => {
@@ -148,6 +158,21 @@ export class Upstreams implements Required<ToolSources>, AsyncDisposable {
     });
   }
 
+  /** The upstream of that name. */
+  get(name: string): Upstream | undefined {
+    return this.#all.find((each) => each.name === name);
+  }
+
+  /** Those over HTTP that are down try again now: somebody may have logged in. */
+  wake(): void {
+    for (const each of this.#all) if (isAddress(each.settings)) each.wake();
+  }
+
+  /** Others may have taken or left names. */
+  refresh(): void {
+    this.#publish();
+  }
+
   status(): UpstreamStatus[] {
     return this.#all.map((each) => each.status());
   }
@@ -175,12 +200,12 @@ export class Upstreams implements Required<ToolSources>, AsyncDisposable {
     this.#all = all;
     this.#publish();
     this.#resources.rewatch();
-    if (before.size > 0) this.#options.offer.resources.changed();
+    if (before.size > 0) this.#options.offer.resources.changed(this.#person);
     await Promise.all([...before.values()].filter((each) => !kept.has(each)).map((e) => e.stop()));
   }
 
   #make(name: string, settings: UpstreamSettings): Upstream {
-    const { offer, folder, log, open, limits, channelLimits } = this.#options;
+    const { offer, folder, log, open, limits, channelLimits, principal, gate } = this.#options;
     return new Upstream(name, settings, {
       folder,
       log,
@@ -188,8 +213,10 @@ export class Upstreams implements Required<ToolSources>, AsyncDisposable {
       updated: (uri) => {
         for (const shown of this.#resources.watchedAs(name, uri)) offer.resources.updated(shown);
       },
-      isOffered: (tool) => offer.tools.get(tool) !== undefined,
-      logged: (notice) => offer.notices.post(notice),
+      isOffered: (tool) => offer.tools.get(tool, undefined, principal) !== undefined,
+      logged: (notice) => this.#post(notice),
+      ...(this.#person === undefined ? {} : { person: this.#person }),
+      ...(gate === undefined ? {} : { gate }),
       ...(open === undefined ? {} : { open }),
       ...(limits === undefined ? {} : { limits }),
       ...(channelLimits === undefined ? {} : { channelLimits }),
@@ -198,7 +225,7 @@ export class Upstreams implements Required<ToolSources>, AsyncDisposable {
 
   /** Tells people, once for each state, that a list is answered without these upstreams. */
   #tellMissing(unknown: readonly Upstream[]): void {
-    const { log, offer } = this.#options;
+    const { log } = this.#options;
     for (const upstream of unknown) {
       const { missing, name } = upstream;
       const { state } = upstream.status();
@@ -207,7 +234,7 @@ export class Upstreams implements Required<ToolSources>, AsyncDisposable {
       log.warn("upstream.missing", { upstream: name, state, why: missing });
       const message = `${missing}. Its tools are not in the list yet. Clients are notified when they are.`;
       const data = { server: name, state, message };
-      offer.notices.post({
+      this.#post({
         level: "warn",
         logger: "trunkline",
         server: name,
@@ -218,30 +245,39 @@ export class Upstreams implements Required<ToolSources>, AsyncDisposable {
     }
   }
 
+  #post(notice: Notice): void {
+    const person = this.#person;
+    this.#options.offer.notices.post(person === undefined ? notice : { ...notice, person });
+  }
+
   #changed(kind: CatalogueKind): void {
     // Also after resources: a tool may name a page under another server's address.
     this.#publish();
     if (kind !== "resources") return;
     this.#resources.rewatch();
-    this.#options.offer.resources.changed();
+    this.#options.offer.resources.changed(this.#person);
   }
 
   /** Puts what all upstreams offer into the offer, under names that do not clash. */
   #publish(): void {
-    const { offer } = this.#options;
-    const ours = this.#tools;
+    const { offer, principal } = this.#options;
+    const person = this.#person;
     this.#addresses.update(this.#all);
-    const isTool = (name: string): boolean =>
-      offer.tools.get(name) !== undefined && !ours.has(name);
+    // What is for all comes before what is a person's.
+    const isTool = (name: string): boolean => {
+      const known = offer.tools.get(name, undefined, principal);
+      return known !== undefined && !(known.person === person && this.#tools.has(name));
+    };
     const isPrompt = (name: string): boolean =>
-      offer.prompts.get(name) !== undefined && !this.#prompts.has(name);
+      (person !== undefined && offer.prompts.get(name) !== undefined) ||
+      (offer.prompts.get(name, person) !== undefined && !this.#prompts.has(name));
     this.#tools.replace(this.#publications("tools", new Names(isTool), upstreamTool));
     this.#prompts.replace(this.#publications("prompts", new Names(isPrompt), upstreamPrompt));
     const said = this.#all.flatMap(({ name: server, catalogue }) => {
       const text = catalogue?.instructions;
       return typeof text === "string" ? [{ server, text }] : [];
     });
-    offer.instructions.replace(said);
+    offer.instructions.replace(said, person);
   }
 
   #publications<T>(
@@ -298,6 +334,7 @@ export function upstreamTool(
       ...{ server: upstream.name, name: original },
       ...(definition === described ? {} : { described }),
     },
+    ...(upstream.person === undefined ? {} : { person: upstream.person }),
     ...(isOfProject(upstream.settings) ? { project: TOLD } : {}),
     ...(task === undefined ? {} : { task }),
     ...(timeout === undefined ? {} : { limits: { timeout } }),
@@ -313,10 +350,11 @@ export function upstreamTool(
         for (const { type } of result.content) isNamed ||= RESOURCES.has(type);
         return isNamed ? addresses.toolResult(upstream.name, result) : result;
       };
-      if (context.span === undefined) return upstream.callToolFor(context, name, work, harmless);
-      return tracedHop(context, attributes, () =>
-        upstream.callToolFor(context, name, work, harmless),
-      );
+      if (upstream.person === undefined && context.span === undefined) {
+        return upstream.callToolFor(context, name, work, harmless);
+      }
+      const make = () => upstream.callToolFor(context, name, work, harmless);
+      return tracedHop(context, attributes, () => upstream.gated(context, make));
     },
   };
 }
@@ -325,7 +363,7 @@ function resuming(upstream: Upstream, addresses: ResourceAddresses): NonNullable
   return async (taskId, context) => {
     try {
       const work = (client: McpClient) => client.resumeTask(taskId, context);
-      return addresses.toolResult(upstream.name, await upstream.for(context).use(work, true));
+      return addresses.toolResult(upstream.name, await upstream.useFor(context, work));
     } catch (error) {
       if (!(error instanceof ToolFault) || error.code !== STANDARD.invalidParams.code) throw error;
       const what = `MCP server '${upstream.name}' does not know its task any more`;

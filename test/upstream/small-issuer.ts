@@ -119,6 +119,7 @@ export class SmallIssuer implements AsyncDisposable {
 
   /** Codes and refresh tokens are good for one use. */
   #take(form: URLSearchParams): boolean {
+    if (form.has("subject_token")) return form.get("subject_token") !== "wrong";
     if (form.get("grant_type") === "refresh_token") {
       return this.#refresh.delete(form.get("refresh_token") ?? "");
     }

@@ -37,7 +37,7 @@ export async function openMcp(
   const { report, rootsTimeout } = app;
   const door = new McpDoor({
     offer: tools.offer,
-    instructions: (seen) => instructionsFor(tools.offer, seen),
+    instructions: (seen, person) => instructionsFor(tools.offer, seen, person),
     rootsTimeout,
     tasks: { store: () => tasks.get(), report },
   });
@@ -48,7 +48,8 @@ export async function openMcp(
   return {
     peer,
     offer: tools.offer,
-    tool: (name) => tools.offer.tools.get(name, door.profileOf(connection.client, connection)),
+    tool: (name) =>
+      tools.offer.tools.get(name, door.profileOf(connection.client, connection), OWNER),
     [Symbol.asyncDispose]: () => open.disposeAsync(),
   };
 }

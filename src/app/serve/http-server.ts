@@ -4,6 +4,8 @@ import { background } from "../../base/background.ts";
 import { OWNER, type Principal } from "../../base/principal.ts";
 import { VERSION } from "../../base/version.ts";
 import type { Refused } from "../../server/access/access.ts";
+import { COMEBACK_PATH, LOGINS_PAGE, LOGINS_PATH } from "../../server/access/login-page.ts";
+import { ServerLoginRoutes } from "../../server/access/server-login-routes.ts";
 import { agentLogin } from "../door/agent-login.ts";
 import { isForPerson, Login, WELCOME } from "../../server/access/login.ts";
 import { isPage, OPEN_AGAIN } from "../../server/access/open-page.ts";
@@ -16,7 +18,8 @@ import { clearTextWarning, resolveServing, type Serving } from "../../server/acc
 import { LazyDashboard } from "../../server/dashboard/lazy-dashboard.ts";
 import type { DashboardSources } from "../../server/dashboard/sources.ts";
 import { TrafficRing } from "../../server/dashboard/traffic/traffic-ring.ts";
-import type { AppContext } from "../../config/app-context.ts";
+import { AppContext } from "../../config/app-context.ts";
+import { loadConfig } from "../../config/load.ts";
 import { fail, refuseUpgrade, send, sendJson } from "../../server/http/http-answers.ts";
 import { createListener, listen } from "../../server/http/listener.ts";
 import { Metrics } from "../../server/http/metrics.ts";
@@ -83,6 +86,7 @@ export class HttpServer {
   readonly #runs: LazyRuns;
   readonly #sessions: LazySessions;
   readonly #notify: NotifyRoutes;
+  readonly #serverLogins: ServerLoginRoutes;
   readonly #acp: AcpDoor;
   readonly #acpOptions: PeerOptions<AcpConnection>;
   readonly #acpHttp: AcpHttp;
@@ -108,7 +112,7 @@ export class HttpServer {
     this.#tasks = lazyTasks(app);
     this.mcpDoor = new McpDoor({
       offer,
-      instructions: (profile) => instructionsFor(offer, profile),
+      instructions: (profile, person) => instructionsFor(offer, profile, person),
       rootsTimeout: app.rootsTimeout,
       tasks: { store: () => this.#tasks.get(), report: app.report },
     });
@@ -134,6 +138,14 @@ export class HttpServer {
       isConnected: () => this.#fleet?.state.isConnected,
       log: app.log,
     });
+    this.#serverLogins = new ServerLoginRoutes({
+      ...{ serving, offer, admission: this.#admission, own: () => this.#own },
+      app: async () => {
+        const input = options.sources?.input;
+        return input === undefined ? app : new AppContext((await loadConfig(input)).config);
+      },
+    });
+    offer.loginPage = (name) => `${this.browserUrl}${LOGINS_PATH}#${encodeURIComponent(name)}`;
     this.#notify = new NotifyRoutes(app, this.#admission, async (answer, by) =>
       (await this.#sessions.get()).answer(answer, by),
     );
@@ -276,6 +288,9 @@ export class HttpServer {
     if (refusal !== undefined) {
       const { status, message, isLink } = refusal;
       if (isLink === true && isPage(path)) return OPEN_AGAIN.send(response, 200);
+      // An issuer has sent the browser back. The page does nothing by itself.
+      if (request.method === "GET" && path === COMEBACK_PATH)
+        return LOGINS_PAGE.send(response, 200);
       if (!isMcp) return fail(response, status, message);
       return refuse(response, status, transportError(message));
     }
@@ -285,6 +300,8 @@ export class HttpServer {
       return background(this.#mcp.handle(path, request, response), "Answering a request of MCP");
     }
     if (this.#login.has(path)) return this.#login.handle(path, request, response);
+    if (path === LOGINS_PATH || path.startsWith(`${LOGINS_PATH}/`))
+      return this.#serverLogins.handle(path, request, response);
     if (this.#notify.has(path)) return this.#notify.handle(path, request, response);
     if (isForAll(path)) return this.#route(path, request, response, OWNER);
     const then = {

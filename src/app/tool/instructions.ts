@@ -29,11 +29,12 @@ export const MOST_OF_ALL = 16_000;
 export function instructionsFor(
   { instructions }: Pick<Offer, "instructions">,
   profile?: Profile,
+  person?: string,
 ): string {
   const parts = [ours(profile)];
   let left = MOST_OF_ALL;
   const leftOut: string[] = [];
-  for (const { server, text } of instructions.list(profile)) {
+  for (const { server, text } of instructions.list(profile, person)) {
     const said = quoted(text);
     if (said === "") continue;
     if (said.length > left) leftOut.push(visibleLine(server));

@@ -10,11 +10,11 @@ import { testServer } from "../../app/tool/test-server.ts";
 import type { ServerTest } from "../../server/dashboard/sources.ts";
 import { SERVER_ENTRIES } from "../../config/edit/config-entries.ts";
 import { serverEntry } from "../../config/edit/server-entry.ts";
-import { type LoginReach, logInTo, reachLogin } from "../../upstream/open/reach-login.ts";
+import { OWNER } from "../../base/principal.ts";
+import { type LoginReach, logInTo, logOutOf, reachLogin } from "../../upstream/open/reach-login.ts";
 import { ServerLogins } from "../../upstream/open/server-logins.ts";
 import { ApprovalsFile } from "../../store/approval/approvals-file.ts";
 import type { LoginState } from "../../upstream/oauth/login-tokens.ts";
-import { revokeLogin } from "../../upstream/oauth/oauth-http.ts";
 import { isAddress, shownSource } from "../../upstream/settings.ts";
 import {
   addEntry,
@@ -204,18 +204,10 @@ const NOT_OPENED =
 export async function logout(invocation: Invocation): Promise<number> {
   const { positionals, err } = invocation;
   const [name = ""] = positionals;
-  const { store, http } = await reach(invocation, "log out of");
-  const known = await store.read();
-  let isRevoked = false;
-  try {
-    if (known !== undefined) isRevoked = await revokeLogin(known, http);
-  } catch (error) {
-    // The stored login is removed in any case.
-    err(
-      `warning: ${known?.issuer} did not end the tokens: ${visibleLine((error as Error).message)}\n`,
-    );
+  const { known, isRevoked, problem } = await logOutOf(await reach(invocation, "log out of"));
+  if (problem !== undefined) {
+    err(`warning: ${known?.issuer} did not end the tokens: ${visibleLine(problem)}\n`);
   }
-  await store.remove();
   const wasThere = known !== undefined;
   const ended = isRevoked ? `, and ${known?.issuer} has ended its tokens` : "";
   const at = visibleLine(name);
@@ -225,7 +217,7 @@ export async function logout(invocation: Invocation): Promise<number> {
 
 async function reach(invocation: Invocation, doing: string): Promise<LoginReach> {
   const [name = ""] = invocation.positionals;
-  return reachLogin(await openQuietApp(invocation), invocation.env, name, doing);
+  return reachLogin(await openQuietApp(invocation), invocation.env, name, doing, OWNER.id);
 }
 
 /** Reads addresses that a person pastes. Returns how to stop. */

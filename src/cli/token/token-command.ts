@@ -50,6 +50,10 @@ export const token: Command = {
         profile: text("NAME", "Show and allow only what this profile of the configuration does", {
           names: "profile",
         }),
+        person: text(
+          "NAME",
+          "Whose it is: the tokens of one person share their logins at MCP servers",
+        ),
         "budget-tokens": text(
           "COUNT",
           "Tokens of models that its turns may use in a day: 200k, 2M",
@@ -76,6 +80,8 @@ export const token: Command = {
           "For sessions that may use two million tokens a day, three at once.",
         "trunkline token create reader --profile reading":
           "For a program that sees the tools of a profile.",
+        "trunkline token create ada-editor --person ada":
+          "For another program of a person who has a token already.",
         "trunkline token create screen --scope sessions --scope admin --observe":
           "For a screen that shows everybody's sessions and controls none.",
       },

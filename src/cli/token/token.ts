@@ -17,6 +17,7 @@ import { AccessTokens } from "../../store/access/access-tokens.ts";
 import { type Device, Devices } from "../../store/access/devices.ts";
 import { SessionLog } from "../../store/session/session-log.ts";
 import { SessionUsage } from "../../store/session/session-usage.ts";
+import { ServerLogins } from "../../upstream/open/server-logins.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
 import { print, printJson, table } from "../shell/layout.ts";
 import { openQuietApp } from "../shell/open-app.ts";
@@ -35,7 +36,11 @@ const UNITS: Readonly<Record<string, number>> = {
 };
 
 type CreateValues = BudgetValues &
-  OptionValues<"expires" | "profile", "observe", "agent" | "tool" | "folder" | "repo"> & {
+  OptionValues<
+    "expires" | "profile" | "person",
+    "observe",
+    "agent" | "tool" | "folder" | "repo"
+  > & {
     readonly scope?: readonly Scope[];
   };
 
@@ -43,11 +48,12 @@ type CreateValues = BudgetValues &
 export async function create(invocation: Invocation<CreateValues>): Promise<number> {
   const { values, positionals, out, err } = invocation;
   const expires = values.expires === undefined ? undefined : expiryOf(values.expires);
-  const { profile } = values;
+  const { profile, person } = values;
   const grant = {
     scopes: [...new Set(values.scope ?? DEFAULT_SCOPES)],
     ...limitsOf(invocation),
     ...(profile === undefined ? {} : { profile }),
+    ...(person === undefined ? {} : { person }),
   };
   const { token, kept } = await (await open(invocation)).create(positionals[0], grant, expires);
   if (values.json === true) return printJson(invocation, { token, ...shownOf(kept) });
@@ -117,6 +123,8 @@ export async function revoke(invocation: Invocation): Promise<number> {
   }
   const kept = await tokens.revoke(named);
   const { name, id } = kept;
+  const { data } = (await openQuietApp(invocation)).config;
+  await new ServerLogins({ data, env: invocation.env }).endOf(kept, tokens.list());
   print(
     invocation,
     { revoked: shownOf(kept) },
@@ -205,14 +213,15 @@ async function warnOfProfile(invocation: Invocation<CreateValues>): Promise<void
 }
 
 /** What a token allows: "tools, review; agents: a". */
-function grantText({ scopes, limits = {}, profile }: AccessToken): string {
+function grantText({ scopes, limits = {}, profile, person }: AccessToken): string {
   const { budget: _, concurrent: __, observe, ...named } = limits;
   const lists = Object.entries<readonly string[]>({ ...named }).map(
     ([name, list]) => `${name}: ${list.join(", ")}`,
   );
   const only = observe === true ? ["only observes sessions"] : [];
   const shown = profile === undefined ? [] : [`profile: ${profile}`];
-  const parts = [scopes.join(", "), ...only, ...shown, ...lists, ...budgetText(limits)];
+  const whose = person === undefined ? [] : [`person: ${person}`];
+  const parts = [scopes.join(", "), ...whose, ...only, ...shown, ...lists, ...budgetText(limits)];
   return visibleLine(parts.join("; "));
 }
 
@@ -229,9 +238,9 @@ function expiryOf(text: string): Date {
 
 /** A token as it is listed, without its hash. */
 function shownOf(token: AccessToken): object {
-  const { id, name, created, expires, lastUsed, scopes, limits, profile } = token;
+  const { id, name, created, expires, lastUsed, scopes, limits, profile, person } = token;
   const isExpired = expires !== undefined && !(Date.parse(expires) > Date.now());
-  return { id, name, scopes, limits, profile, created, expires, lastUsed, isExpired };
+  return { id, name, person, scopes, limits, profile, created, expires, lastUsed, isExpired };
 }
 
 function listing(tokens: readonly AccessToken[], used: ReadonlyMap<string, Amounts>): string[][] {

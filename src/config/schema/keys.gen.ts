@@ -15,6 +15,7 @@ export const SETTINGS: readonly Setting[] = [
   {"path":["serve","publicUrl"],"type":"string","variable":"TRUNKLINE_SERVE_PUBLIC_URL"},
   {"path":["serve","tls","certFile"],"type":"string","variable":"TRUNKLINE_SERVE_TLS_CERT_FILE"},
   {"path":["serve","tls","keyFile"],"type":"string","variable":"TRUNKLINE_SERVE_TLS_KEY_FILE"},
+  {"path":["serve","oauth","clientId"],"type":"string","variable":"TRUNKLINE_SERVE_OAUTH_CLIENT_ID"},
   {"path":["serve","oauth","audience"],"type":"string","variable":"TRUNKLINE_SERVE_OAUTH_AUDIENCE"},
   {"path":["log","level"],"type":"string","variable":"TRUNKLINE_LOG_LEVEL"},
   {"path":["log","verbose"],"type":"boolean","variable":"TRUNKLINE_LOG_VERBOSE"},

@@ -120,6 +120,11 @@ export interface ServeSettings {
      */
     readonly grants?: 
       | readonly ("tools" | "sessions" | "programs" | "review" | "dashboard" | "admin")[];
+    /**
+     * Client that you have registered there for the page where people log in to servers as
+     * themselves, with the redirect URI `/logins/callback`. Registered by itself if left out.
+     */
+    readonly clientId?: string;
     /** Audience that a token may have, in addition to `publicUrl` with `/mcp`. */
     readonly audience?: string;
   };
@@ -488,6 +493,12 @@ export interface McpAddress {
   };
   /** Command of the shell that prints further headers as a JSON object; run for each connection. */
   readonly headersHelper?: string;
+  /**
+   * Whose login it is used with. `shared`, the default: one, for everybody who may use the server;
+   * `each`: each person logs in as themselves; `passed on`: the token that a person has for this
+   * gateway is exchanged for one for the server (RFC 8693), at `oauth.issuer`.
+   */
+  readonly login?: "shared" | "each" | "passed on";
   readonly oauth?: OAuthSettings;
   /**
    * `shared`, the default: all clients of a gateway use one instance of the server; `client`: each
@@ -1797,10 +1808,11 @@ export const checkServeSettings: Check<ServeSettings> = (value) => {
         case "authorizationServers":
         case "scopes":
         case "grants":
+        case "clientId":
         case "audience":
           continue;
         default:
-          return { path: ["oauth", key3], says: unknownKey(key3, ["authorizationServers", "scopes", "grants", "audience"]) };
+          return { path: ["oauth", key3], says: unknownKey(key3, ["authorizationServers", "scopes", "grants", "clientId", "audience"]) };
       }
     }
     const authorizationServers: unknown = oauth.authorizationServers;
@@ -1853,6 +1865,13 @@ export const checkServeSettings: Check<ServeSettings> = (value) => {
           return { path: ["oauth", "grants", i5], says: "must be one of: tools, sessions, programs, review, dashboard, admin" };
         }
       }
+    }
+    const clientId: unknown = oauth.clientId;
+    if (clientId !== undefined) {
+      if (typeof clientId !== "string") {
+        return { path: ["oauth", "clientId"], says: "must be a string" };
+      }
+      if (clientId === "") return { path: ["oauth", "clientId"], says: "must not be empty" };
     }
     const audience: unknown = oauth.audience;
     if (audience !== undefined) {
@@ -2739,6 +2758,7 @@ const fitsMcpAddress: (value: unknown) => boolean = (value) => {
       case "url":
       case "headers":
       case "headersHelper":
+      case "login":
       case "oauth":
       case "instance":
       case "disabled":
@@ -2771,6 +2791,10 @@ const fitsMcpAddress: (value: unknown) => boolean = (value) => {
   if (headersHelper !== undefined) {
     if (typeof headersHelper !== "string") return false;
     if (headersHelper === "") return false;
+  }
+  const login: unknown = value.login;
+  if (login !== undefined) {
+    if (login !== "shared" && login !== "each" && login !== "passed on") return false;
   }
   const oauth: unknown = value.oauth;
   if (oauth !== undefined) {
@@ -3113,6 +3137,7 @@ export const checkMcpAddress: Check<McpAddress> = (value) => {
       case "url":
       case "headers":
       case "headersHelper":
+      case "login":
       case "oauth":
       case "instance":
       case "disabled":
@@ -3122,7 +3147,7 @@ export const checkMcpAddress: Check<McpAddress> = (value) => {
       case "exclude":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["type", "url", "headers", "headersHelper", "oauth", "instance", "disabled", "timeout", "autoApprove", "include", "exclude"]) };
+        return { path: [key], says: unknownKey(key, ["type", "url", "headers", "headersHelper", "login", "oauth", "instance", "disabled", "timeout", "autoApprove", "include", "exclude"]) };
     }
   }
   const type: unknown = value.type;
@@ -3157,6 +3182,12 @@ export const checkMcpAddress: Check<McpAddress> = (value) => {
       return { path: ["headersHelper"], says: "must be a string" };
     }
     if (headersHelper === "") return { path: ["headersHelper"], says: "must not be empty" };
+  }
+  const login: unknown = value.login;
+  if (login !== undefined) {
+    if (login !== "shared" && login !== "each" && login !== "passed on") {
+      return { path: ["login"], says: "must be one of: shared, each, passed on" };
+    }
   }
   const oauth: unknown = value.oauth;
   if (oauth !== undefined) {

@@ -249,7 +249,8 @@ function calledBy(context: ToolContext, node: string): ToolContext | undefined {
   const caller: Caller = {
     door: context.caller.door,
     name,
-    principal: { ...OWNER, ...principal },
+    // What a person has of their own at this gateway is not for what another node says.
+    principal: { ...OWNER, ...principal, person: `node ${node}` },
     client: `${node} ${client}`,
   };
   return contextFor(context, caller, folder, meta);

@@ -134,7 +134,7 @@ async function execute(
 ): Promise<ExecuteActionResult> {
   const { tool, arguments: args = {} } = params;
   // Its server may not have listed its tools yet.
-  if (offer.tools.get(tool, toolContext.profile) === undefined) await offer.known();
+  if (offer.tools.get(tool, toolContext.profile, OWNER) === undefined) await offer.known();
   let result: ToolResult;
   try {
     result = await offer.tools.call(tool, args, toolContext);

@@ -8,7 +8,7 @@ import {
   type Principal,
 } from "../../base/principal.ts";
 import type { Authorization } from "../../protocol/mcp/serve/http/options.ts";
-import { TOKEN_PREFIX, type OwnerToken } from "../../store/access/access-token.ts";
+import { ownerOf, TOKEN_PREFIX, type OwnerToken } from "../../store/access/access-token.ts";
 import type { AccessTokens } from "../../store/access/access-tokens.ts";
 import type { BrowserLogins } from "./browser-logins.ts";
 import type { Verdict } from "./jwt-verifier.ts";
@@ -42,6 +42,8 @@ export interface AccessOptions {
   readonly tokens: AccessTokens;
   readonly logins: BrowserLogins;
   readonly log: Log;
+  /** Keeps a token of an authorization server for who it is from, while it is good. */
+  readonly keep?: (principal: string, token: string, until: number) => void;
   /** For tokens of authorization servers. */
   readonly verifications?: Verifications | undefined;
   readonly attempts?: FailedAttempts;
@@ -68,7 +70,12 @@ export class Access {
       if (token.startsWith(TOKEN_PREFIX)) return this.#useOwn(token, request);
       // Every token is verified, however many wrong ones came from the same address: the address may be
       // a proxy's, and this token good.
-      return this.#judged(await this.#options.verifications?.verify(token), request);
+      const verdict = await this.#options.verifications?.verify(token);
+      const admitted = this.#judged(verdict, request);
+      if ("principal" in admitted && verdict?.kind === "valid") {
+        this.#options.keep?.(admitted.principal.id, token, verdict.until);
+      }
+      return admitted;
     } catch (error) {
       return this.#unsure(error);
     }
@@ -96,7 +103,8 @@ export class Access {
     const proof = { key: `${BEARER_PREFIX}${id}`, isLive: () => tokens.isLive(id) };
     const limited = limits === undefined ? {} : { limits };
     const shown = profile === undefined ? {} : { profile };
-    const principal: Principal = { id: proof.key, name, scopes, ...limited, ...shown };
+    const person = ownerOf(found);
+    const principal: Principal = { id: proof.key, name, scopes, person, ...limited, ...shown };
     return { principal, proof, standing: proof };
   }
 

@@ -69,6 +69,15 @@ export class Admission implements AsyncDisposable {
       tokens: this.#tokens,
       logins: this.logins,
       log: app.log,
+      keep: (principal, token, until) => {
+        const kept = app.subjectTokens;
+        kept.delete(principal);
+        for (const [id, { until: end }] of kept) {
+          if (end > Date.now() && kept.size < MOST_KEPT) break;
+          kept.delete(id);
+        }
+        kept.set(principal, { token, until });
+      },
       verifications: oauth === undefined ? undefined : new Verifications({ load }),
     });
     this.resourceMetadata = metadataOf(serving);
@@ -121,6 +130,9 @@ export class Admission implements AsyncDisposable {
     return found;
   }
 }
+
+/** People whose tokens are kept at once. */
+const MOST_KEPT = 1_000;
 
 /** RFC 6750, section 3.1. */
 function insufficient(message: string, scope: Scope): Refused {

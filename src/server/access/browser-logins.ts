@@ -56,7 +56,7 @@ export class BrowserLogins {
   /** The id of the device that sent a request; undefined where it is not logged in. */
   find(request: IncomingMessage): string | undefined {
     const secret = this.#cookieOf(request);
-    if (secret === undefined || !this.#isOfOwnPage(request)) return undefined;
+    if (secret === undefined || !this.isOfOwnPage(request)) return undefined;
     const { devices } = this.#options;
     const device = devices.find(secret);
     if (device === undefined || !this.#isOfOwner(device)) return undefined;
@@ -118,7 +118,7 @@ export class BrowserLogins {
    * Whether a page of ours made the request, or a person did. Foreign pages were refused before; a
    * browser that sends neither `Origin` nor `Sec-Fetch-Site` may only read.
    */
-  #isOfOwnPage({ headers, method }: IncomingMessage): boolean {
+  isOfOwnPage({ headers, method }: IncomingMessage): boolean {
     const { origin, host = "", upgrade } = headers;
     const { own, publicOrigin } = this.#options;
     if (headers["sec-fetch-site"] === "same-origin") return true;

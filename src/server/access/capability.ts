@@ -5,6 +5,9 @@ export const serve: Capability<DataApp> = {
   routes: async ({ config }) => {
     const { AccessTokens } = await import("../../store/access/access-tokens.ts");
     const { tokenRoutes } = await import("./token-routes.ts");
-    return tokenRoutes(new AccessTokens(config.data));
+    const { ServerLogins } = await import("../../upstream/open/server-logins.ts");
+    const tokens = new AccessTokens(config.data);
+    const logins = new ServerLogins({ data: config.data, env: process.env });
+    return tokenRoutes(tokens, (token) => logins.endOf(token, tokens.list()));
   },
 };

@@ -22,5 +22,5 @@ export const OPEN_AGAIN = new Page(
 
 /** Whether a path has a page for people. To look at it changes nothing. */
 export function isPage(path: string): boolean {
-  return path === "/" || path === "/login" || path.startsWith(ANSWER_PATH);
+  return path === "/" || path === "/login" || path === "/logins" || path.startsWith(ANSWER_PATH);
 }

@@ -36,6 +36,8 @@ export interface OAuth {
   readonly resource: string;
   /** RFC 9728: the address of the protected resource metadata. */
   readonly metadataUrl: string;
+  /** We as a client of the authorization servers, where they do not register clients. */
+  readonly clientId?: string;
 }
 
 /** The scopes that an authorization server's tokens give here, unless the configuration says. */
@@ -116,7 +118,7 @@ function readOAuth(
   oauth: NonNullable<Config["serve"]["oauth"]>,
   publicUrl: string | undefined,
 ): OAuth {
-  const { authorizationServers, scopes = [], audience, grants } = oauth;
+  const { authorizationServers, scopes = [], audience, grants, clientId } = oauth;
   if (publicUrl === undefined) {
     const why = "`serve.oauth` needs `serve.publicUrl`: tokens are made out to that address";
     throw new TrunklineError("config", `${why}. Set it to where others reach this gateway.`);
@@ -126,6 +128,7 @@ function readOAuth(
   return {
     authorizationServers,
     scopes,
+    ...(clientId === undefined ? {} : { clientId }),
     grants: grants ?? USUAL_GRANTS,
     audiences: audience === undefined ? [resource] : [resource, audience],
     resource,

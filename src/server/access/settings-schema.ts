@@ -54,6 +54,10 @@ export const serve = {
               "that are started), `review`, `dashboard`, `admin`. Without it, all but `programs` and " +
               "`admin`.",
           ),
+          clientId: s.text(
+            "Client that you have registered there for the page where people log in to servers as " +
+              "themselves, with the redirect URI `/logins/callback`. Registered by itself if left out.",
+          ),
           audience: s.text(
             "Audience that a token may have, in addition to `publicUrl` with `/mcp`.",
           ),

@@ -20,7 +20,10 @@ const MOST_DAYS = 3_650;
 const LIMITS = ["agents", "tools", "folders", "repositories"] as const;
 
 /** Access tokens, those of all. */
-export function tokenRoutes(tokens: AccessTokens): readonly ApiRoute[] {
+export function tokenRoutes(
+  tokens: AccessTokens,
+  revoked: (token: AccessToken) => Promise<void> = async () => {},
+): readonly ApiRoute[] {
   return [
     route("GET /api/tokens", "admin", async () => ({ tokens: tokens.list().map(rowOf) })),
     route("POST /api/tokens", "admin", async ({ principal, body }) => {
@@ -36,7 +39,7 @@ export function tokenRoutes(tokens: AccessTokens): readonly ApiRoute[] {
       if (!tokens.list().some((token) => token.id === id)) {
         throw new TrunklineError("not-found", `There is no token '${id.slice(0, 64)}'.`);
       }
-      await tokens.revoke(id);
+      await revoked(await tokens.revoke(id));
       const row = { part: "tokens", kind: "token", key: id, isThere: false } as const;
       return { ok: true, isShared: await untilShared(dirname(tokens.path), row) };
     }),

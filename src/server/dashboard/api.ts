@@ -376,9 +376,8 @@ export interface AddedAgent extends Done {
 /**
  * `GET /api/servers` → `{servers}`. `POST /api/servers/NAME/restart` needs `admin` → `Done`, as do:
  * `POST /api/servers` `{name, words, env?, headers?}` (a command line as a list, or one URL) and
- * `POST /api/servers/NAME/remove` → `{file, notes}`; `POST /api/servers/NAME/test` → `ServerTested`;
- * `POST /api/servers/NAME/login` → lines of `LoginLine`, and `POST /api/servers/NAME/login/paste`
- * `{address}` → `Done`. To name a program needs the scope `programs` too.
+ * `POST /api/servers/NAME/remove` → `{file, notes}`; `POST /api/servers/NAME/test` → `ServerTested`.
+ * To name a program needs the scope `programs` too.
  */
 export interface ServerRow {
   readonly name: string;
@@ -400,11 +399,6 @@ export interface ServerTested {
   readonly held: readonly string[];
   readonly log: readonly string[];
 }
-/** The link where a person logs in; later how that ended. */
-export type LoginLine =
-  | { readonly issuer: string; readonly link: string }
-  | { readonly done: string }
-  | { readonly error: string };
 /** `GET /api/plugins` → `{plugins}`. `POST /api/plugins/ID/restart` needs `admin` → `Done`. */
 export interface PluginRow {
   readonly id: string;

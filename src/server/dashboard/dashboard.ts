@@ -269,7 +269,7 @@ function serverParts(
             profileFor: (principal) => tools.profileFor(principal),
           }),
         );
-  const actions = sources === undefined ? undefined : ends.use(new ServerActions(sources));
+  const actions = sources === undefined ? undefined : new ServerActions(sources);
   const overview: OverviewOptions = {
     ...options,
     sessions,

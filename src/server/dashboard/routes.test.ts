@@ -66,8 +66,6 @@ POST /api/identities admin
 POST /api/identities/switch admin
 POST /api/plugins/:id/restart admin
 POST /api/servers admin
-POST /api/servers/:id/login admin
-POST /api/servers/:id/login/paste admin
 POST /api/servers/:id/remove admin
 POST /api/servers/:id/restart admin
 POST /api/servers/:id/test admin

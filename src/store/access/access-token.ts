@@ -6,7 +6,7 @@ import { replaceFile, withLock } from "../replace-file.ts";
 import { hash, randomBytes } from "node:crypto";
 
 import { AMOUNTS } from "../../base/limit/budget.ts";
-import { type PrincipalLimits, type Scope, SCOPES } from "../../base/principal.ts";
+import { BEARER_PREFIX, type PrincipalLimits, type Scope, SCOPES } from "../../base/principal.ts";
 
 /** The stored record of a token, with its hash instead of the token. */
 export interface AccessToken {
@@ -24,12 +24,14 @@ export interface AccessToken {
   readonly limits?: PrincipalLimits;
   /** The profile of its bearer, by name. */
   readonly profile?: string;
+  /** Whose it is, where several are one person's. */
+  readonly person?: string;
   /** The id of the token that created it; it ends with that one. Undefined if the owner created it. */
   readonly maker?: string;
 }
 
 /** What a new token allows. */
-export type Grant = Pick<AccessToken, "scopes" | "limits" | "profile">;
+export type Grant = Pick<AccessToken, "scopes" | "limits" | "profile" | "person">;
 
 /** The scopes of tokens that were created before scopes existed. */
 const ALL_OF_BEFORE: readonly Scope[] = ["tools", "sessions", "programs", "review", "dashboard"];
@@ -63,6 +65,12 @@ export function nameProblem(name: string): string | undefined {
   return undefined;
 }
 
+/** The person of a token: several tokens of one, and those that they made, share logins. */
+export function ownerOf({ id, person, maker }: AccessToken): string {
+  // A name never looks like an id.
+  return `${BEARER_PREFIX}${person ?? maker ?? id}`;
+}
+
 /** A token with an unreadable expiry date counts as expired. */
 export function isExpired({ expires }: AccessToken, now: number): boolean {
   return expires !== undefined && !(Date.parse(expires) > now);
@@ -91,7 +99,7 @@ export function readAccessToken(value: unknown): AccessToken | undefined {
 
 function isAccessToken(value: object): boolean {
   const { id, name, sha256, created, expires, lastUsed } = value as Record<string, unknown>;
-  const { scopes, limits, profile, maker } = value as Record<string, unknown>;
+  const { scopes, limits, profile, person, maker } = value as Record<string, unknown>;
   return (
     typeof id === "string" &&
     typeof name === "string" &&
@@ -103,6 +111,7 @@ function isAccessToken(value: object): boolean {
     isTexts(scopes) &&
     scopes.every((scope) => (SCOPES as readonly string[]).includes(scope)) &&
     (profile === undefined || typeof profile === "string") &&
+    (person === undefined || typeof person === "string") &&
     (maker === undefined || typeof maker === "string") &&
     areLimits(limits)
   );

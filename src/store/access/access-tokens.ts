@@ -81,9 +81,16 @@ export class AccessTokens implements AsyncDisposable {
     expires?: Date,
     maker?: string,
   ): Promise<{ readonly token: string; readonly kept: AccessToken }> {
-    const problem = name === undefined ? undefined : nameProblem(name);
-    if (problem !== undefined) {
-      throw new TrunklineError("usage", `Cannot name a token '${shown(name ?? "")}': ${problem}`);
+    for (const [what, given] of [
+      ["token", name],
+      ["person", grant.person],
+    ] as const) {
+      const problem = given === undefined ? undefined : nameProblem(given);
+      if (problem === undefined) continue;
+      throw new TrunklineError(
+        "usage",
+        `Cannot name a ${what} '${shown(given ?? "")}': ${problem}`,
+      );
     }
     if (grant.scopes.includes("admin") && isLimited(grant)) {
       const why = "it reaches what belongs to all, and a limited token would not";
@@ -101,6 +108,9 @@ export class AccessTokens implements AsyncDisposable {
       }
       const end = maker === undefined ? expires : this.#endOfMade(maker, grant, expires);
       const { scopes, limits, profile } = grant;
+      const from = tokens.find(({ id }) => id === maker);
+      // A token makes others for its own person only.
+      const person = maker === undefined ? grant.person : (from?.person ?? from?.maker ?? maker);
       const made: AccessToken = {
         id: freeId(tokens),
         name: name ?? freeName(names),
@@ -110,6 +120,7 @@ export class AccessTokens implements AsyncDisposable {
         scopes,
         ...(limits === undefined ? {} : { limits }),
         ...(profile === undefined ? {} : { profile }),
+        ...(person === undefined ? {} : { person }),
         ...(maker === undefined ? {} : { maker }),
       };
       return { list: [...tokens, made], result: made };

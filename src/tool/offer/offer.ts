@@ -1,4 +1,5 @@
 import { TrunklineError } from "../../base/errors.ts";
+import { OWNER, type Principal } from "../../base/principal.ts";
 import { endSpan } from "../../base/trace.ts";
 import { Notices } from "../notices.ts";
 import type { Profile, ProfileSubject } from "../profile/profile.ts";
@@ -21,6 +22,8 @@ export class Offer implements Required<ToolSources> {
   readonly notices = new Notices();
   readonly clients = new Clients();
   readonly instructions: ServerInstructions;
+  /** The address of the page where people log in to a server as themselves; undefined without a gateway. */
+  loginPage: ((server: string) => string) | undefined;
   #profiles: Profiles | undefined;
   readonly #sources: ToolSources[] = [];
   #kept: Promise<KeptResults> | undefined;
@@ -31,7 +34,7 @@ export class Offer implements Required<ToolSources> {
       sources: this,
       keep: async (kept, context) => (await this.#keeping()).keep(kept, context),
     });
-    this.resources = new Resources(options.report);
+    this.resources = new Resources(options.report, (principal) => this.opened(principal));
     this.instructions = new ServerInstructions(options.approver);
   }
 
@@ -61,18 +64,26 @@ export class Offer implements Required<ToolSources> {
    * Await it before answering a list: servers may have to be started and asked first. The wait is
    * bounded; undefined when there is nothing to wait for.
    */
-  known(): Promise<void> | undefined {
-    const all = this.#sources.map((each) => each.known()).filter((wait) => wait !== undefined);
+  known(principal: Principal = OWNER): Promise<void> | undefined {
+    const all = this.#sources
+      .map((each) => each.known(principal))
+      .filter((wait) => wait !== undefined);
     return all.length <= 1 ? all[0] : Promise.all(all).then(() => {});
   }
 
-  arrival(): Promise<void> | undefined {
-    const all = this.#sources.map((each) => each.arrival?.()).filter((one) => one !== undefined);
+  async opened(principal: Principal): Promise<void> {
+    for (const each of this.#sources) await each.opened?.(principal);
+  }
+
+  arrival(principal: Principal = OWNER): Promise<void> | undefined {
+    const all = this.#sources
+      .map((each) => each.arrival?.(principal))
+      .filter((one) => one !== undefined);
     return all.length <= 1 ? all[0] : Promise.race(all);
   }
 
-  missing(profile?: Profile): readonly MissingSource[] {
-    const all = this.#sources.flatMap((each) => each.missing?.() ?? []);
+  missing(profile?: Profile, principal: Principal = OWNER): readonly MissingSource[] {
+    const all = this.#sources.flatMap((each) => each.missing?.(profile, principal) ?? []);
     return profile === undefined ? all : all.filter(({ name }) => profile.hasServer(name));
   }
 

@@ -1,4 +1,4 @@
-import { OWNER, type Principal } from "../../base/principal.ts";
+import { OWNER, personOf, type Principal } from "../../base/principal.ts";
 import { Announcement } from "./registry.ts";
 import type { Profile } from "../profile/profile.ts";
 import {
@@ -26,17 +26,23 @@ export class Resources {
   readonly #changes = new Announcement((error) => this.#report("resource.listener", { error }));
   readonly #watchers = new Map<string, Announcement>();
   readonly #report: Report;
+  readonly #opened: (principal: Principal) => Promise<void>;
 
-  constructor(report: Report = () => {}) {
+  /** `opened` opens the providers that a principal alone has. */
+  constructor(
+    report: Report = () => {},
+    opened: (principal: Principal) => Promise<void> = async () => {},
+  ) {
     this.#report = report;
+    this.#opened = opened;
   }
 
   add(provider: ResourceProvider): () => void {
     this.#providers.add(provider);
     for (const uri of this.#watchers.keys()) this.#tell(provider, "watch", uri);
-    this.changed();
+    this.changed(provider.person);
     return () => {
-      if (this.#providers.delete(provider)) this.changed();
+      if (this.#providers.delete(provider)) this.changed(provider.person);
     };
   }
 
@@ -61,7 +67,7 @@ export class Resources {
    */
   async read(uri: string, context: ToolContext): Promise<ResourceResult | undefined> {
     const failures: unknown[] = [];
-    for (const provider of this.#providersFor(context.caller.principal)) {
+    for (const provider of await this.#providersFor(context.caller.principal)) {
       try {
         if ((await context.profile?.hasResourceOf(provider, uri)) === false) continue;
         const result = await provider.read(uri, context);
@@ -98,9 +104,9 @@ export class Resources {
   }
 
   /** The extensions of the servers that a client sees, with the settings of all of them. */
-  extensions(profile?: Profile): Readonly<Record<string, unknown>> {
+  extensions(profile?: Profile, principal = OWNER): Readonly<Record<string, unknown>> {
     const merged: Record<string, unknown> = {};
-    for (const provider of this.#providers) {
+    for (const provider of this.#ownAndShared(principal)) {
       for (const { server, extensions } of provider.extensions?.() ?? []) {
         if (profile?.hasServer(server) === false) continue;
         for (const [name, settings] of Object.entries(extensions)) {
@@ -128,7 +134,7 @@ export class Resources {
     profile: Profile | undefined,
     ask: (provider: ResourceProvider) => Promise<T | undefined> | undefined,
   ): Promise<T | undefined> {
-    for (const provider of this.#providersFor(principal)) {
+    for (const provider of await this.#providersFor(principal)) {
       if ((await profile?.hasResourceOf(provider, uri)) === false) continue;
       const said = await ask(provider);
       if (said !== undefined) return said;
@@ -139,20 +145,29 @@ export class Resources {
   /** Whether a client may be told that a resource has changed. */
   async isShown(uri: string, principal: Principal, profile: Profile | undefined): Promise<boolean> {
     if (profile === undefined) return true;
-    for (const provider of this.#providersFor(principal)) {
+    for (const provider of await this.#providersFor(principal)) {
       const source = await provider.sourceOf?.(uri);
       if (source !== undefined) return profile.hasResource(source.name, source.server);
     }
     return profile.hasResource(uri);
   }
 
-  #providersFor(principal: Principal): ResourceProvider[] {
-    return [...this.#providers].filter(({ scope }) => mayHave(principal, scope));
+  async #providersFor(principal: Principal): Promise<ResourceProvider[]> {
+    await this.#opened(principal);
+    return this.#ownAndShared(principal).filter(({ scope }) => mayHave(principal, scope));
   }
 
-  /** For providers: which resources there are has changed. */
-  changed(): void {
-    this.#changes.make();
+  /** Nobody gets another's. A person's own come first: they are asked only for what they have named. */
+  #ownAndShared(principal: Principal): ResourceProvider[] {
+    const all = [...this.#providers];
+    const person = personOf(principal);
+    const own = all.filter((each) => each.person !== undefined && each.person === person);
+    return [...own, ...all.filter((each) => each.person === undefined)];
+  }
+
+  /** For providers: which resources there are has changed, for a person or for all. */
+  changed(person?: string): void {
+    this.#changes.make(person);
   }
 
   /** For providers: what the resource says has changed. */
@@ -161,8 +176,8 @@ export class Resources {
   }
 
   /** Calls back after changes: once for all that were made in one turn. Returns how to stop it. */
-  onChange(listener: () => void): () => void {
-    return this.#changes.on(listener);
+  onChange(listener: () => void, person?: string): () => void {
+    return this.#changes.on(listener, person);
   }
 
   /** Calls back when the resource is updated. Providers hear of the first watcher and the last. */
@@ -185,6 +200,8 @@ export class Resources {
   }
 
   #tell(provider: ResourceProvider, what: "watch" | "unwatch", uri: string): void {
+    // Watching is shared by all who watch an address.
+    if (provider.person !== undefined) return;
     try {
       provider[what]?.(uri);
     } catch (error) {
@@ -196,7 +213,7 @@ export class Resources {
     principal: Principal,
     ask: (provider: ResourceProvider) => readonly T[] | Promise<readonly T[]>,
   ): Promise<T[]> {
-    const lists = this.#providersFor(principal).map(async (provider) => {
+    const lists = (await this.#providersFor(principal)).map(async (provider) => {
       try {
         return await ask(provider);
       } catch (error) {

@@ -24,29 +24,33 @@ export const SKILL_PREFIX = "@skill ";
  */
 export class ServerInstructions {
   readonly #approver: Approver | undefined;
-  #all: readonly ServerText[] = [];
+  /** By the person whom they are for; those for all under `undefined`. */
+  readonly #all = new Map<string | undefined, readonly ServerText[]>();
 
   constructor(approver: Approver | undefined) {
     this.#approver = approver;
   }
 
   /** Takes what all servers say now, in the order in which it is passed on. */
-  replace(all: readonly ServerText[]): void {
-    this.#all = all;
+  replace(all: readonly ServerText[], person?: string): void {
+    this.#all.set(person, all);
     // Judged at once, so that what is seen first is on record before it can change.
     for (const one of all) this.isApproved(one);
   }
 
   /** What may be passed on to a client. */
-  list(profile?: Profile): readonly ServerText[] {
-    return this.#all.filter((one) => {
+  list(profile?: Profile, person?: string): readonly ServerText[] {
+    const own = person === undefined ? [] : (this.#all.get(person) ?? []);
+    return [...(this.#all.get(undefined) ?? []), ...own].filter((one) => {
       return profile?.hasServer(one.server) !== false && this.isApproved(one);
     });
   }
 
   /** The servers whose instructions wait for a person. */
   held(): readonly string[] {
-    return this.#all.filter((one) => !this.isApproved(one)).map(({ server }) => server);
+    const all = [...this.#all.values()].flat();
+    const waiting = all.filter((one) => !this.isApproved(one));
+    return [...new Set(waiting.map(({ server }) => server))];
   }
 
   /** Whether a model may get a text of another server as it is now. */

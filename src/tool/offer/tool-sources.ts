@@ -1,4 +1,5 @@
 import { onAbort } from "../../base/abort.ts";
+import type { Principal } from "../../base/principal.ts";
 import type { Profile } from "../profile/profile.ts";
 import type { ToolContext } from "../tool.ts";
 
@@ -11,18 +12,20 @@ export interface MissingSource {
 
 /** Sources of tools that have to be asked for them first, such as upstreams. */
 export interface ToolSources {
+  /** Opens what a principal alone has; undefined when that is open. Lists may come later. */
+  opened?(principal: Principal): Promise<unknown> | undefined;
   /**
-   * Await it before answering a list. The wait is bounded; undefined when there is nothing to wait
-   * for.
+   * Await it before answering a list of a principal. The wait is bounded; undefined when there is nothing
+   * to wait for.
    */
-  known(): Promise<void> | undefined;
+  known(principal?: Principal): Promise<void> | undefined;
   /**
    * Resolves when the next source has listed its tools, or has failed to; undefined when no source is
    * still coming.
    */
-  arrival?(): Promise<void> | undefined;
+  arrival?(principal?: Principal): Promise<void> | undefined;
   /** The sources whose tools are not known, as far as a profile shows them. */
-  missing?(profile?: Profile): readonly MissingSource[];
+  missing?(profile?: Profile, principal?: Principal): readonly MissingSource[];
 }
 
 /**
@@ -37,7 +40,7 @@ const TELL_EVERY = 1_000;
 const STEP = 1 / 1_000_000;
 
 /** The part of a context that waiting for a tool needs. */
-export type WaitingCaller = Pick<ToolContext, "signal" | "progress" | "profile">;
+export type WaitingCaller = Pick<ToolContext, "caller" | "signal" | "progress" | "profile">;
 
 /** Waits for a tool until it is known, the caller gives up, or no source is left that may have it. */
 export async function awaitTool(
@@ -48,13 +51,15 @@ export async function awaitTool(
   const stopped = Promise.withResolvers<"stopped">();
   let told = 0;
   const telling = setInterval(() => {
-    const missing = sources.missing(context.profile).map(({ why }) => why);
+    const missing = sources
+      .missing(context.profile, context.caller.principal)
+      .map(({ why }) => why);
     context.progress(++told * STEP, undefined, missing.join(". "));
   }, TELL_EVERY);
   const stopListening = onAbort(context.signal, () => stopped.resolve("stopped"));
   try {
     while (!isThere()) {
-      const arrival = sources.arrival();
+      const arrival = sources.arrival(context.caller.principal);
       if (arrival === undefined) return;
       if ((await Promise.race([stopped.promise, arrival])) === "stopped") return;
     }

@@ -123,7 +123,10 @@ function checkResource(server: URL, resource: unknown): void {
 }
 
 /** The three places of the metadata of an issuer (RFC 8414 and OpenID Connect Discovery). */
-async function issuerMetadata(issuer: string, http: OAuthHttp): Promise<AuthorizationServer> {
+export async function issuerMetadata(
+  issuer: string,
+  http: OAuthHttp,
+): Promise<AuthorizationServer> {
   const url = URL.parse(issuer);
   if (url === null) throw new TrunklineError("unavailable", `Its issuer '${issuer}' is no address`);
   const path = pathOf(url);

@@ -7,7 +7,7 @@ import { TrunklineError } from "../../base/errors.ts";
 import { isLoopback } from "../../base/private-address.ts";
 import { untilAborted } from "../../base/abort.ts";
 import type { OAuthSettings } from "../settings.ts";
-import { bearerChallenge, discover, unionOf } from "./discovery.ts";
+import { bearerChallenge, discover, type Discovered, unionOf } from "./discovery.ts";
 import type { ClientMethod, Login, OAuthClient } from "./login-tokens.ts";
 import {
   clientAuth,
@@ -22,11 +22,20 @@ import {
 const HOST = "127.0.0.1";
 const PATH = "/callback";
 
+/** Where the browser comes back to after a login. */
+export interface Comeback extends AsyncDisposable {
+  readonly redirectUri: string;
+  /** What the authorization server has sent with the browser. */
+  readonly came: Promise<URLSearchParams>;
+  /** Takes an address that a person has copied from a browser. Whether it is of this login. */
+  paste?(text: string): boolean;
+}
+
 /**
  * The address that the browser comes back to after a login. Only what carries the secret `state` of this
  * login counts: other web pages and programs can reach the port, too.
  */
-export class Callback implements AsyncDisposable {
+export class Callback implements Comeback {
   readonly #server: Server;
   readonly #state: string;
   readonly #came = Promise.withResolvers<URLSearchParams>();
@@ -70,12 +79,10 @@ export class Callback implements AsyncDisposable {
     return this.#redirectUri;
   }
 
-  /** What the authorization server has sent with the browser. */
   get came(): Promise<URLSearchParams> {
     return this.#came.promise;
   }
 
-  /** Takes an address that a person has copied from a browser. Whether it is of this login. */
   paste(text: string): boolean {
     const url = URL.parse(text.trim());
     return url !== null && url.href.startsWith(this.#redirectUri) && this.#take(url);
@@ -155,7 +162,8 @@ async function register(
   const isPublic = methods === undefined || methods.includes("none");
   const metadata = {
     client_name: "Trunkline",
-    application_type: "native",
+    // OpenID Connect Dynamic Client Registration, section 2.
+    application_type: isLoopback(new URL(redirectUri)) ? "native" : "web",
     redirect_uris: [redirectUri],
     grant_types: ["authorization_code", "refresh_token"],
     response_types: ["code"],
@@ -196,6 +204,8 @@ export interface LogInOptions {
   readonly headers: Readonly<Record<string, string>>;
   /** Scopes that it has asked for before. */
   readonly wanted: readonly string[];
+  /** Where the browser comes back to, with this secret; a port of this machine when left out. */
+  readonly comeback?: ((state: string) => Comeback) | undefined;
   readonly http: OAuthHttp;
   readonly signal: AbortSignal;
   /** Shows the link to a person. `paste` takes the address that the browser ended at. */
@@ -208,13 +218,22 @@ export interface LogInOptions {
 
 /** Logs a person in to an MCP server, in a browser, with an authorization code. */
 export async function logIn(options: LogInOptions): Promise<Login> {
-  const { server, settings, http, signal } = options;
+  const { server, settings, http } = options;
   const challenge = await challengeOf(options);
-  const { issuer, resource, scopes } = await discover(server, challenge, http, settings.issuer);
+  return logInAt(await discover(server, challenge, http, settings.issuer), options);
+}
+
+/** The same at an issuer that is known. */
+export async function logInAt(
+  { issuer, resource, scopes }: Discovered,
+  options: LogInOptions,
+): Promise<Login> {
+  const { server, settings, http, signal } = options;
   const oauth = await loadOAuth();
   const state = oauth.generateRandomState();
   const verifier = oauth.generateRandomCodeVerifier();
-  await using callback = await Callback.open(state, settings.callbackPort);
+  await using callback =
+    options.comeback?.(state) ?? (await Callback.open(state, settings.callbackPort));
   const { redirectUri } = callback;
   const client = await clientFor(issuer, settings, redirectUri, http);
   const asked = unionOf(settings.scopes ?? scopes, options.wanted, offlineOf(issuer));
@@ -235,7 +254,7 @@ export async function logIn(options: LogInOptions): Promise<Login> {
     link.searchParams.set(name, value);
   }
   checkLink(link, server);
-  const paste = (text: string): boolean => callback.paste(text);
+  const paste = (text: string): boolean => callback.paste?.(text) === true;
   options.show({ issuer: issuer.issuer, link: link.href, paste });
   const given = await untilAborted(callback.came, signal);
   const { revocation_endpoint: revocationEndpoint, token_endpoint: tokenEndpoint = "" } = issuer;

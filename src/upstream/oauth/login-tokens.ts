@@ -37,6 +37,9 @@ export interface LoginState {
   readonly expiresAt?: number;
   /** It is renewed without a person. */
   readonly isRenewed?: boolean;
+  /** The person whose it is, and the name of the server; left out of a login that all share. */
+  readonly person?: string;
+  readonly name?: string;
   /** Scopes that the server has asked for in vain. The next login asks for them. */
   readonly wanted?: readonly string[];
   /** Why it can no longer be used. */
@@ -67,7 +70,7 @@ function isExpired({ expiresAt }: Pick<Login, "expiresAt">, now = Date.now()): b
 }
 
 /** The command that logs in to a server. */
-function loginCommand(name: string): string {
+export function loginCommand(name: string): string {
   return `trunkline server login ${/^[\w.-]+$/.test(name) ? name : `'${name}'`}`;
 }
 
@@ -76,6 +79,8 @@ interface LoginTokensOptions {
   readonly name: string;
   readonly store: LoginStore;
   readonly http: OAuthHttp;
+  /** Where a person logs in; where it is left out, by a command. */
+  readonly page?: string | undefined;
   /** A renewed login could not be stored. */
   readonly report: (event: string, fields: Record<string, unknown>) => void;
 }
@@ -97,6 +102,8 @@ export class LoginTokens implements HttpAuthorization {
   /** A renewed login that could not be stored, and the access token of the one that it replaces. */
   #unstored: { readonly login: Login; readonly replaces: string | undefined } | undefined;
   #reading: Reading | undefined;
+  /** The last refusal that only a person can help with, and the token at that time. */
+  #refused: { readonly token: string | undefined; readonly why: string } | undefined;
 
   constructor(options: LoginTokensOptions) {
     this.#options = options;
@@ -110,9 +117,22 @@ export class LoginTokens implements HttpAuthorization {
     return this.#current(undefined).then((login) => login?.accessToken);
   }
 
-  async refused({ status, challenge, token }: HttpRefusal): Promise<AfterRefusal> {
-    const { name, store } = this.#options;
-    const command = `\`${loginCommand(name)}\``;
+  /** Why requests are refused until a person has logged in, in words that complete "it …". */
+  async refusal(): Promise<string | undefined> {
+    const refused = this.#refused;
+    return refused?.token === (await this.token()) ? refused?.why : undefined;
+  }
+
+  async refused(refusal: HttpRefusal): Promise<AfterRefusal> {
+    const next = await this.#afterRefusal(refusal);
+    this.#refused = "why" in next ? { token: await this.token(), why: next.why } : undefined;
+    return next;
+  }
+
+  async #afterRefusal({ status, challenge, token }: HttpRefusal): Promise<AfterRefusal> {
+    const { name, store, page } = this.#options;
+    const command = page ?? `\`${loginCommand(name)}\``;
+    const run = page === undefined ? "Run" : "Open";
     const said = bearerChallenge(challenge);
     if (status === 403) {
       // MCP 2025-11-25, basic/authorization § Scope Challenge: a wider token takes a new login.
@@ -131,8 +151,8 @@ export class LoginTokens implements HttpAuthorization {
     }
     const { ended = before.ended } = await store.state();
     if (ended !== undefined)
-      return { why: `wants a new login: the last has ended (${ended}). Run ${command}` };
-    return { why: `wants a login (401). Run ${command}` };
+      return { why: `wants a new login: the last has ended (${ended}). ${run} ${command}` };
+    return { why: `wants a login (401). ${run} ${command}` };
   }
 
   /** The login as it is now; one whose token is the refused one, or has ended, is renewed. */

@@ -4,9 +4,9 @@ import type { AppContext } from "../../config/app-context.ts";
 import type { Config } from "../../config/config.ts";
 import { logIn, type LogInOptions } from "../oauth/log-in.ts";
 import type { Login, LoginStore } from "../oauth/login-tokens.ts";
-import { OAuthHttp } from "../oauth/oauth-http.ts";
+import { OAuthHttp, revokeLogin } from "../oauth/oauth-http.ts";
 import { withReferences } from "../references.ts";
-import { type AddressSettings, isAddress } from "../settings.ts";
+import { type AddressSettings, hasAuthorization, isAddress, isPersonal } from "../settings.ts";
 import { ServerLogins } from "./server-logins.ts";
 import { serverReferences } from "./server-references.ts";
 
@@ -37,21 +37,26 @@ export interface LoginReach {
   readonly place: () => Promise<string>;
 }
 
-/** Finds the login of a server. `doing` is what is to be done with it, such as "log in to". */
+/**
+ * Finds the login of a server: the person's own, where each has one, or that of all. `doing` is what is to be
+ * done with it, such as "log in to".
+ */
 export async function reachLogin(
   app: AppContext,
   env: NodeJS.ProcessEnv,
   name: string,
   doing: string,
+  person: string,
 ): Promise<LoginReach> {
   const settings = namedServer(app.config, name, doing);
   const cannot = (why: string) => new TrunklineError("usage", `Cannot ${doing} '${name}': ${why}.`);
   if ("command" in settings) throw cannot("it is a program, which gets secrets as variables");
   if (!isAddress(settings)) throw cannot("an API gets its credentials from 'auth' and 'headers'");
+  if (settings.login === "passed on")
+    throw cannot("each person's token for the gateway is passed on");
   const resolved = await withReferences(settings, serverReferences(app, env));
   if (!isAddress(resolved)) throw cannot("it has no address");
-  const headers = Object.keys(resolved.headers ?? {}).map((header) => header.toLowerCase());
-  if (headers.includes("authorization")) {
+  if (hasAuthorization(resolved)) {
     throw cannot("its 'Authorization' header is configured. Remove that from 'headers' first");
   }
   const logins = new ServerLogins({ data: app.config.data, env });
@@ -60,7 +65,7 @@ export async function reachLogin(
   return {
     name,
     settings: resolved,
-    store: logins.of(name, server),
+    store: isPersonal(resolved) ? logins.ofPerson(person, name, resolved) : logins.of(name, server),
     http: new OAuthHttp({ server, trustsIssuer }),
     place: () => logins.place(),
   };
@@ -74,6 +79,7 @@ export async function logInTo(
   { name, settings, store, http }: LoginReach,
   show: LogInOptions["show"],
   signal?: AbortSignal,
+  comeback?: LogInOptions["comeback"],
 ): Promise<Login> {
   const stop = new AbortController();
   const late = setTimeout(() => stop.abort(tooLate(name)), PATIENCE);
@@ -87,6 +93,7 @@ export async function logInTo(
       http,
       signal: signal === undefined ? stop.signal : AbortSignal.any([stop.signal, signal]),
       show,
+      comeback,
     });
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
@@ -96,6 +103,26 @@ export async function logInTo(
   }
   await store.write(made);
   return made;
+}
+
+/**
+ * Ends a login, also where it was made. What was there, whether its tokens are ended, and why they may not
+ * be: the stored login is removed in any case.
+ */
+export async function logOutOf({ store, http }: Pick<LoginReach, "store" | "http">): Promise<{
+  readonly known: Login | undefined;
+  readonly isRevoked: boolean;
+  readonly problem?: string;
+}> {
+  const known = await store.read();
+  try {
+    const isRevoked = known !== undefined && (await revokeLogin(known, http));
+    return { known, isRevoked };
+  } catch (error) {
+    return { known, isRevoked: false, problem: (error as Error).message };
+  } finally {
+    await store.remove();
+  }
 }
 
 function tooLate(name: string): Error {

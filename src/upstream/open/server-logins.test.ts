@@ -131,7 +131,7 @@ describe("ServerLogins", () => {
   it("leave alone a server whose header is configured", async () => {
     await using folder = await SampleFolder.create();
     const settings = { url: SERVER.href, headers: { AUTHORIZATION: "Bearer x" } };
-    const tokens = await open(folder).tokensFor("work", settings, new Log("error"));
+    const tokens = open(folder).tokensFor("work", settings, new Log("error"));
     assert.equal(tokens, CONFIGURED_AUTHORIZATION);
   });
 });

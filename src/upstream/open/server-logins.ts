@@ -8,6 +8,7 @@ import { holdSecrets } from "../../base/text/mask.ts";
 import { FileLock } from "../../store/file-lock.ts";
 import { RecordFile } from "../../store/record-file.ts";
 import { loginsPath } from "../../store/store-files.ts";
+import { type AccessToken, ownerOf } from "../../store/access/access-token.ts";
 import type { SecretName, SecretStore } from "../../store/secret/secret-store.ts";
 import { CONFIGURED_AUTHORIZATION, type HttpAuthorization } from "../http/http-exchange.ts";
 import {
@@ -16,8 +17,8 @@ import {
   type LoginStore,
   LoginTokens,
 } from "../oauth/login-tokens.ts";
-import { OAuthHttp } from "../oauth/oauth-http.ts";
-import type { AddressSettings } from "../settings.ts";
+import { OAuthHttp, revokeLogin } from "../oauth/oauth-http.ts";
+import { type AddressSettings, hasAuthorization } from "../settings.ts";
 import { userKeyFile } from "../../config/locations.ts";
 import { openSecretStore } from "../../identity/open/open-secret-store.ts";
 
@@ -55,33 +56,81 @@ export class ServerLogins {
     return (await this.#secrets.get()).describe;
   }
 
-  /** The place of the login at a server: for its name and its address, and for no other. */
+  /** The place of the login that all share at a server: for its name and its address, and for no other. */
   of(name: string, server: URL): LoginStore {
-    const key = `${name} ${createHash("sha256").update(server.href).digest("hex").slice(0, 16)}`;
+    return this.#at(`${name} ${hashOf(server.href).slice(0, 16)}`, server);
+  }
+
+  /** The place of a person's own login: for the server's name, its address and the configured issuer. */
+  ofPerson(person: string, name: string, { url, oauth }: AddressSettings): LoginStore {
+    const server = new URL(url);
+    const key = hashOf(JSON.stringify([person, name, server.href, oauth?.issuer]));
+    return this.#at(key, server, { person, name });
+  }
+
+  /** The logins of a person, also at servers that are configured no more. */
+  async listOf(person: string): Promise<(LoginState & { readonly key: string })[]> {
+    const all = Object.entries(await this.#states.all());
+    return all.flatMap(([key, state]) => (state.person === person ? [{ key, ...state }] : []));
+  }
+
+  /** Ends all logins of a token's person, also where they were made, unless they have tokens left. */
+  async endOf(token: AccessToken, left: readonly AccessToken[]): Promise<void> {
+    const person = ownerOf(token);
+    if (left.some((other) => ownerOf(other) === person)) return;
+    for (const { key } of await this.listOf(person)) {
+      const text = await (await this.#secrets.get()).get({ service: SERVICE, account: key });
+      const login = parsedJson(text ?? "") as Login | undefined;
+      const server = new URL(login?.server ?? "http://localhost");
+      if (login !== undefined) {
+        await revokeLogin(login, new OAuthHttp({ server, trustsIssuer: false })).catch(() => {});
+      }
+      await this.#at(key, server).remove();
+    }
+  }
+
+  #at(key: string, server: URL, whose: Pick<LoginState, "person" | "name"> = {}): LoginStore {
     const { data } = this.#options;
     const [states, secrets] = [this.#states, this.#secrets];
-    return new StoredLogin({ key, server: server.href, data, states, secrets });
+    return new StoredLogin({ key, server: server.href, whose, data, states, secrets });
   }
 
   /** The tokens for requests to a server, whose references are resolved. */
-  async tokensFor(name: string, settings: AddressSettings, log: Log): Promise<HttpAuthorization> {
-    const isConfigured = Object.keys(settings.headers ?? {}).some((header) => {
-      return header.toLowerCase() === "authorization";
-    });
-    if (isConfigured) return CONFIGURED_AUTHORIZATION;
+  tokensFor(name: string, settings: AddressSettings, log: Log): HttpAuthorization {
+    if (hasAuthorization(settings)) return CONFIGURED_AUTHORIZATION;
+    return this.tokensAt(this.of(name, new URL(settings.url)), name, settings, log);
+  }
+
+  /** The tokens of the login in a place. `page` is where a person logs in. */
+  tokensAt(
+    store: LoginStore,
+    name: string,
+    settings: AddressSettings,
+    log: Log,
+    page?: string,
+  ): LoginTokens {
     const server = new URL(settings.url);
     return new LoginTokens({
       name,
-      store: this.of(name, server),
+      store,
+      page,
       http: new OAuthHttp({ server, trustsIssuer: settings.oauth?.issuer !== undefined }),
       report: (event, fields) => log.warn(event, fields),
     });
   }
 }
 
+function hashOf(text: string): string {
+  return createHash("sha256").update(text).digest("hex");
+}
+
+const SERVICE = "trunkline.logins";
+
 interface StoredLoginOptions {
   readonly key: string;
   readonly server: string;
+  /** Kept beside the login. */
+  readonly whose: Pick<LoginState, "person" | "name">;
   readonly data: string;
   readonly states: RecordFile<LoginState>;
   readonly secrets: Lazy<SecretStore>;
@@ -110,6 +159,7 @@ class StoredLogin implements LoginStore {
     holdSecrets(login);
     await (await this.#options.secrets.get()).set(this.#name, JSON.stringify(login));
     await this.#options.states.change(this.#options.key, (known) => ({
+      ...this.#options.whose,
       issuer,
       scopes,
       ...(expiresAt === undefined ? {} : { expiresAt }),
@@ -120,7 +170,9 @@ class StoredLogin implements LoginStore {
 
   async remove(state?: LoginState): Promise<boolean> {
     const wasThere = await (await this.#options.secrets.get()).remove(this.#name);
-    await this.#options.states.change(this.#options.key, () => state);
+    await this.#options.states.change(this.#options.key, () => {
+      return state && { ...this.#options.whose, ...state };
+    });
     return wasThere;
   }
 
@@ -137,7 +189,7 @@ class StoredLogin implements LoginStore {
     const { wanted = [] } = await this.state();
     if (beyond(wanted).length === wanted.length) return;
     await this.#options.states.change(this.#options.key, (known = {}) => {
-      return { ...known, wanted: beyond(known.wanted) };
+      return { ...this.#options.whose, ...known, wanted: beyond(known.wanted) };
     });
   }
 
@@ -146,16 +198,13 @@ class StoredLogin implements LoginStore {
   }
 
   async alone<T>(work: () => Promise<T>): Promise<T> {
-    const path = join(
-      this.#options.data,
-      `login-${createHash("sha256").update(this.#options.key).digest("hex")}.lock`,
-    );
+    const path = join(this.#options.data, `login-${hashOf(this.#options.key)}.lock`);
     using _lock = await FileLock.takeBrief(path, LONGEST_RENEWAL);
     return await work();
   }
 
   get #name(): SecretName {
-    return { service: "trunkline.logins", account: this.#options.key };
+    return { service: SERVICE, account: this.#options.key };
   }
 }
 

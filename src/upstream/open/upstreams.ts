@@ -1,16 +1,20 @@
 import { join } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
+import { OWNER, personOf, type Principal } from "../../base/principal.ts";
 import { TaskQueue } from "../../base/limit/task-queue.ts";
 import { loginsPath } from "../../store/store-files.ts";
 import { Offer } from "../../tool/offer/offer.ts";
 import type { ToolboxOptions } from "../../tool/toolbox.ts";
 import { Policy } from "../../tool/policy.ts";
-import type { HttpAuthorization } from "../http/http-exchange.ts";
 import { background } from "../../base/background.ts";
 import type { AddressSettings } from "../settings.ts";
 import type { UpstreamStatus } from "../upstream.ts";
 import type { Upstreams } from "../upstreams.ts";
+import { hashOf } from "../catalogue-key.ts";
+import type { OpenLink } from "../link.ts";
+import type { PersonAuthorization, PersonServers, TokensFor } from "./person-servers.ts";
+import type { ServerLogins } from "./server-logins.ts";
 import type { Config } from "../../config/config.ts";
 import { toolPolicy } from "../../config/tool-policy.ts";
 import { followConfig, type LiveConfig, type Reloading } from "../../config/follow-config.ts";
@@ -65,6 +69,9 @@ class ConfiguredOffer implements OpenedOffer {
   readonly #ends: (() => void)[] = [];
   #table: Config["mcpServers"];
   #upstreams: Upstreams | undefined;
+  /** The servers that each person uses as themselves, and what is open of them, by person. */
+  #personal: Config["mcpServers"] = {};
+  readonly #persons = new Map<string, PersonServers>();
   readonly #changes = new TaskQueue();
   #configuring: Promise<void> | undefined;
   #followsLogins = false;
@@ -84,25 +91,50 @@ class ConfiguredOffer implements OpenedOffer {
   }
 
   known(): Promise<void> | undefined {
-    return this.#upstreams?.known();
+    return this.offer.known();
   }
 
   async started(): Promise<void> {
     await this.#upstreams?.started();
+    // Whoever starts them all is the owner.
+    const own = await this.#serversOf(OWNER);
+    await own?.upstreams.started();
   }
 
   status(): UpstreamStatus[] {
-    return this.#upstreams?.status() ?? [];
+    const own = this.#persons.get(personOf(OWNER) ?? "");
+    return [...(this.#upstreams?.status() ?? []), ...(own?.upstreams.status() ?? [])];
   }
 
   async restart(name: string): Promise<void> {
     await this.#opened();
-    if (this.#upstreams !== undefined) return this.#upstreams.restart(name);
-    throw new TrunklineError("not-found", `There is no MCP server '${name}'.`);
+    const all = [this.#upstreams, ...this.#persons.values().map(({ upstreams }) => upstreams)];
+    const having = all.filter((each) => each?.get(name) !== undefined);
+    await Promise.all(having.map(async (each) => each?.restart(name)));
+    if (having.length === 0 && !Object.hasOwn(this.#personal, name))
+      throw new TrunklineError("not-found", `There is no MCP server '${name}'.`);
   }
 
   async open(): Promise<void> {
     const { reloading } = this.#options;
+    this.offer.waitFor({
+      known: (principal) => this.#serversOf(principal)?.then((servers) => servers?.known()),
+      opened: (principal) => {
+        return this.#openedFor(principal) === undefined ? this.#serversOf(principal) : undefined;
+      },
+      arrival: (principal) => {
+        const servers = this.#openedFor(principal);
+        return servers === undefined
+          ? this.#serversOf(principal)?.then((opened) => opened?.upstreams.arrival())
+          : servers.upstreams.arrival();
+      },
+      missing: (_, principal) => this.#openedFor(principal)?.upstreams.missing() ?? [],
+    });
+    this.#ends.push(
+      this.offer.tools.onChange(() => {
+        for (const { upstreams } of this.#persons.values()) upstreams.refresh();
+      }, NOBODY),
+    );
     if (Object.keys(this.#table).length > 0) await this.#opened();
     const { log, config } = this.#app;
     await this.#applyHooks(config);
@@ -120,6 +152,7 @@ class ConfiguredOffer implements OpenedOffer {
     this.#isOver = true;
     for (const end of this.#ends) end();
     await this.#configuring?.catch(() => {});
+    await Promise.all(this.#persons.values().map((each) => each[Symbol.asyncDispose]()));
     await this.#upstreams?.[Symbol.asyncDispose]();
     await this.#hooks?.[Symbol.asyncDispose]();
   }
@@ -162,50 +195,100 @@ class ConfiguredOffer implements OpenedOffer {
 
   async #configureNow(table: Config["mcpServers"]): Promise<void> {
     if (this.#isOver) return;
-    if (this.#upstreams === undefined && Object.keys(table).length === 0) return;
+    const { isPersonal } = await import("../settings.ts");
+    const all = Object.entries(table);
+    const shared = all.filter(([, settings]) => !isPersonal(settings));
+    this.#personal = Object.fromEntries(all.filter(([, settings]) => isPersonal(settings)));
+    await Promise.all(this.#persons.values().map((each) => each.configure(this.#personal)));
+    if (this.#upstreams === undefined && shared.length === 0) return;
     this.#upstreams ??= await this.#load();
-    await this.#upstreams.configure(table);
+    await this.#upstreams.configure(Object.fromEntries(shared));
+  }
+
+  /** The servers that a person uses as themselves, where they are open. */
+  #openedFor(principal: Principal | undefined): PersonServers | undefined {
+    return principal && this.#persons.get(personOf(principal) ?? NOBODY);
+  }
+
+  /** The same, opened if need be. Undefined where there are none. */
+  #serversOf(principal: Principal | undefined): Promise<PersonServers | undefined> | undefined {
+    const person = principal && personOf(principal);
+    if (person === undefined || Object.keys(this.#personal).length === 0) return undefined;
+    return this.#changes.run(async () => {
+      const known = this.#persons.get(person);
+      if (known !== undefined || this.#isOver) return known;
+      const made = await this.#openFor(person, principal as Principal);
+      await made.configure(this.#personal);
+      return made;
+    });
+  }
+
+  async #openFor(person: string, principal: Principal): Promise<PersonServers> {
+    await this.#options.beforeUpstreams?.();
+    const { PersonServers } = await import("./person-servers.ts");
+    const { config, log } = this.#app;
+    const connect = await this.#connecting();
+    const close = (which: string): void => {
+      const servers = this.#persons.get(which);
+      this.#persons.delete(which);
+      background(servers?.[Symbol.asyncDispose]() ?? Promise.resolve(), "Closing servers");
+    };
+    const servers: PersonServers = new PersonServers({
+      ...{ log, offer: this.offer, principal: { ...principal, person } },
+      folder: join(config.data, "upstreams", `person-${hashOf(person)}`),
+      channelLimits: config.limits,
+      unused: () => close(person),
+      connect,
+      tokensOf: (name, settings) => this.#tokensOf(person, name, settings),
+    });
+    this.#persons.set(person, servers);
+    const [oldest = ""] = this.#persons.keys();
+    if (this.#persons.size > MOST_PERSONS) close(oldest);
+    return servers;
   }
 
   async #load(): Promise<Upstreams> {
     await this.#options.beforeUpstreams?.();
     const { Upstreams } = await import("../upstreams.ts");
-    const { serverReferences } = await import("./server-references.ts");
-    const { withReferences } = await import("../references.ts");
-    const { withHelpedHeaders } = await import("./headers-helper.ts");
-    const { openLink } = await import("../link.ts");
-    const { isAddress } = await import("../settings.ts");
     const { config, log } = this.#app;
-    const references = serverReferences(this.#app);
+    const connect = await this.#connecting();
     const upstreams = new Upstreams({
       offer: this.offer,
       folder: join(config.data, "upstreams"),
       log,
       channelLimits: config.limits,
-      open: async (settings, events, limits, name) => {
-        const resolved = await withHelpedHeaders(await withReferences(settings, references), name);
-        const tokens = isAddress(resolved) ? await this.#tokensFor(name, resolved) : undefined;
-        return openLink(resolved, events, limits, { authorization: tokens });
-      },
+      open: connect(async (name, resolved) => {
+        return (await this.#openLogins()).tokensFor(name, resolved, log);
+      }),
     });
     this.offer.waitFor(upstreams);
     return upstreams;
   }
 
-  /** Somebody has logged in: servers that are down may have waited for that. */
-  async #retryDown(): Promise<void> {
+  /** How a server is connected to, with the tokens that it is given. */
+  async #connecting(): Promise<(tokens: TokensFor) => OpenLink> {
+    const { serverReferences } = await import("./server-references.ts");
+    const { withReferences } = await import("../references.ts");
+    const { withHelpedHeaders } = await import("./headers-helper.ts");
+    const { openLink } = await import("../link.ts");
     const { isAddress } = await import("../settings.ts");
-    for (const { name, state } of this.status()) {
-      const isDown = state === "waiting" || state === "resting";
-      const settings = this.#table[name];
-      if (!isDown || settings === undefined || !isAddress(settings)) continue;
-      this.restart(name).catch(() => {});
-    }
+    const references = serverReferences(this.#app);
+    return (tokens) => async (settings, events, limits, name) => {
+      const resolved = await withHelpedHeaders(await withReferences(settings, references), name);
+      const authorization = isAddress(resolved) ? await tokens(name, resolved) : undefined;
+      return openLink(resolved, events, limits, { authorization });
+    };
   }
 
-  async #tokensFor(name: string, settings: AddressSettings): Promise<HttpAuthorization> {
+  /** Somebody has logged in or out: servers that are down may have waited for that. */
+  async #retryDown(): Promise<void> {
+    this.#upstreams?.wake();
+    await Promise.all(this.#persons.values().map((each) => each.wake()));
+  }
+
+  async #openLogins(): Promise<ServerLogins> {
     const { ServerLogins } = await import("./server-logins.ts");
-    const { config, log } = this.#app;
+    const { config } = this.#app;
     if (!this.#followsLogins) {
       this.#followsLogins = true;
       this.#ends.push(
@@ -214,10 +297,35 @@ class ConfiguredOffer implements OpenedOffer {
         ),
       );
     }
-    const logins = new ServerLogins({ data: config.data, env: process.env });
-    return logins.tokensFor(name, settings, log);
+    return new ServerLogins({ data: config.data, env: process.env });
+  }
+
+  /** The tokens with which one person uses a server. */
+  async #tokensOf(
+    person: string,
+    name: string,
+    settings: AddressSettings,
+  ): Promise<PersonAuthorization> {
+    const { hasAuthorization } = await import("../settings.ts");
+    if (hasAuthorization(settings)) throw new TrunklineError("config", BOTH);
+    if (settings.login === "passed on") {
+      const { ExchangedTokens } = await import("../oauth/exchanged-tokens.ts");
+      return new ExchangedTokens(settings, () => this.#app.subjectTokens.get(person));
+    }
+    const logins = await this.#openLogins();
+    const page = this.offer.loginPage?.(name);
+    const store = logins.ofPerson(person, name, settings);
+    return logins.tokensAt(store, name, settings, this.#app.log, page);
   }
 }
+
+/** Persons whose connections are open at once; one more closes those of who came first. */
+const MOST_PERSONS = 200;
+/** No person has this name. */
+const NOBODY = "\n";
+
+const BOTH =
+  "Its 'login' says that each person has a login, and its 'headers' have one for all. Remove either";
 
 /** The servers that are used. */
 function enabledServers(table: Config["mcpServers"]): Config["mcpServers"] {

@@ -1,8 +1,8 @@
 import type { JSX } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 
-import type { LoginLine, ServerRow, ServerTested } from "../../server/dashboard/api.ts";
-import { post, postLines } from "../client/request.ts";
+import type { ServerRow, ServerTested } from "../../server/dashboard/api.ts";
+import { post } from "../client/request.ts";
 import { servers } from "../client/state.ts";
 import { commandWords } from "../text/command-words.ts";
 import { milliseconds, plural } from "../text/format.ts";
@@ -13,7 +13,7 @@ import { Dialog, Refusal, useAction } from "./dialog.tsx";
 /** What a dialog about servers is for: a new one, or an action on one. */
 export type ServerTask =
   | { readonly kind: "add" }
-  | { readonly kind: "test" | "login" | "remove"; readonly server: ServerRow };
+  | { readonly kind: "test" | "remove"; readonly server: ServerRow };
 
 export function ServerDialog(props: {
   readonly task: ServerTask;
@@ -24,10 +24,9 @@ export function ServerDialog(props: {
   const { kind, server } = task;
   const path = `/servers/${encodeURIComponent(server.name)}`;
   if (kind === "remove") return <RemoveServer server={server} path={path} onClose={onClose} />;
-  const title = kind === "test" ? `Test ${server.name}` : `Log in to ${server.name}`;
   return (
-    <Dialog title={title} onClose={onClose}>
-      {kind === "test" ? <Test path={path} /> : <Login path={path} />}
+    <Dialog title={`Test ${server.name}`} onClose={onClose}>
+      <Test path={path} />
     </Dialog>
   );
 }
@@ -167,68 +166,6 @@ function Tested({ tested }: { readonly tested: ServerTested }): JSX.Element {
         {milliseconds(tested.milliseconds)}.{waits}
       </p>
       <p class="mono">{[...tools, ...held].join(", ")}</p>
-    </>
-  );
-}
-
-const LAST_PAGE =
-  "If its last page cannot be loaded, since this browser is on another machine: the address of that page";
-
-function Login({ path }: { readonly path: string }): JSX.Element {
-  const [shown, setShown] = useState<{ issuer?: string; link?: string; done?: string }>({});
-  const [failed, setFailed] = useState<string | undefined>(undefined);
-  const [address, setAddress] = useState("");
-  const [isBusy, refusal, run] = useAction();
-  const [isPasting, pasteRefusal, paste] = useAction();
-  const running = useRef<AbortController>(undefined);
-  useEffect(() => () => running.current?.abort(), []);
-  const begin = (): void =>
-    run(async () => {
-      const stop = new AbortController();
-      running.current = stop;
-      setFailed(undefined);
-      const tell = (line: LoginLine): void => {
-        if ("error" in line) setFailed(line.error);
-        else setShown((before) => ({ ...before, ...line }));
-      };
-      await postLines(`${path}/login`, {}, tell, stop.signal).catch((error: unknown) => {
-        if (!stop.signal.aborted) throw error;
-      });
-    });
-  const { issuer, link = "", done } = shown;
-  return (
-    <>
-      {done === undefined ? (
-        <div class="buttons">
-          <Button class="primary" disabled={isBusy} onClick={begin}>
-            Get a login link
-          </Button>
-        </div>
-      ) : (
-        <p role="status">{done}</p>
-      )}
-      {isBusy && /^https?:/.test(link) ? (
-        <>
-          <p>
-            <a href={link} target="_blank" rel="noopener noreferrer">
-              Log in at {issuer}
-            </a>
-          </p>
-          <Form
-            aria-label="Last page of the login"
-            onSend={() => paste(() => post(`${path}/login/paste`, { address }))}
-          >
-            <TextField label={LAST_PAGE} required value={address} onText={setAddress} />
-            <Refusal says={pasteRefusal} />
-            <div class="buttons">
-              <Submit class="" disabled={isPasting}>
-                Use this address
-              </Submit>
-            </div>
-          </Form>
-        </>
-      ) : null}
-      <Refusal says={refusal ?? failed} />
     </>
   );
 }

@@ -53,7 +53,6 @@ function ServerActions({ server }: { readonly server: ServerRow }): JSX.Element 
   const { name, canLogIn } = server;
   const actions = [
     ["test", "Test", `Test ${name}`],
-    ...(canLogIn === true ? [["login", "Log in", `Log in to ${name}`] as const] : []),
     ["remove", "Remove", `Remove ${name}`],
   ] as const;
   return (
@@ -68,6 +67,16 @@ function ServerActions({ server }: { readonly server: ServerRow }): JSX.Element 
           {says}
         </Button>
       ))}
+      {canLogIn === true ? (
+        <a
+          href={`logins#${encodeURIComponent(name)}`}
+          target="_blank"
+          rel="noopener"
+          aria-label={`Log in to ${name}`}
+        >
+          Log in
+        </a>
+      ) : null}
     </div>
   );
 }

@@ -27,8 +27,12 @@ interface Grant {
 interface Provider {
   readonly Grant: new (of: { accountId: string; clientId: string }) => Grant;
   readonly AccessToken: {
-    find(token: string): Promise<{ aud?: string; scope?: string } | undefined>;
+    revokeByGrantId(id: string): Promise<void>;
+    find(
+      token: string,
+    ): Promise<{ aud?: string; scope?: string; accountId?: string; grantId?: string } | undefined>;
   };
+  readonly RefreshToken: { revokeByGrantId(id: string): Promise<void> };
   callback(): (request: IncomingMessage, response: ServerResponse) => void;
   interactionDetails(request: IncomingMessage, response: ServerResponse): Promise<Interaction>;
   interactionFinished(
@@ -54,6 +58,8 @@ export class Issuer implements AsyncDisposable {
   /** What it did: `grant.success` with the kind of the grant, `registration_create.success`. */
   readonly events: string[] = [];
   readonly provider: Provider;
+  /** Who logs in. */
+  account = "ada";
   readonly #server: ReturnType<typeof createServer>;
 
   private constructor(url: string, server: ReturnType<typeof createServer>, provider: Provider) {
@@ -117,6 +123,18 @@ export class Issuer implements AsyncDisposable {
     return issuer;
   }
 
+  /** Whose a token is. */
+  async whose(token: string): Promise<string | undefined> {
+    return (await this.provider.AccessToken.find(token))?.accountId;
+  }
+
+  /** Ends all that a person has granted, as they do in their account there. */
+  async revoke(token: string): Promise<void> {
+    const found = await this.provider.AccessToken.find(token);
+    await this.provider.RefreshToken.revokeByGrantId(found?.grantId ?? "");
+    await this.provider.AccessToken.revokeByGrantId(found?.grantId ?? "");
+  }
+
   /** Whether a token is good for a resource, and its scopes. */
   async scopesOf(token: string, resource: string): Promise<string[] | undefined> {
     const found = await this.provider.AccessToken.find(token);
@@ -131,7 +149,7 @@ export class Issuer implements AsyncDisposable {
     const cookies = new Map<string, string>();
     let at = new URL(link);
     for (let hops = 0; hops < 20; hops++) {
-      if (at.pathname === "/callback") return at;
+      if (at.pathname.endsWith("/callback")) return at;
       const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join("; ");
       const response = await fetch(at, { redirect: "manual", headers: { cookie } });
       for (const set of response.headers.getSetCookie()) {
@@ -157,7 +175,7 @@ export class Issuer implements AsyncDisposable {
   async #interact(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { prompt, params, session } = await this.provider.interactionDetails(request, response);
     if (prompt.name === "login") {
-      const login = { accountId: "ada" };
+      const login = { accountId: this.account };
       return this.provider.interactionFinished(request, response, { login });
     }
     const accountId = session?.accountId ?? "";

@@ -67,7 +67,7 @@ export function passQuestion(
 }
 
 /** Whether the caller is asked by `input_required`: then pages have no ids, and there is no -32042. */
-function isAskedInRounds({ meta }: ToolContext): boolean {
+export function isAskedInRounds({ meta }: ToolContext): boolean {
   return statelessCodec(meta[META.protocolVersion])?.has.inputRequired === true;
 }
 

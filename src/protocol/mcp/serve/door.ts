@@ -1,3 +1,4 @@
+import { personOf } from "../../../base/principal.ts";
 import { type Route, route, routes } from "../../../rpc/route.ts";
 import {
   CannotAsk,
@@ -51,7 +52,7 @@ export interface McpDoorOptions {
   readonly offer: Offer;
   readonly info?: Implementation;
   /** The instructions in the answer to `initialize`, for the profile of a client. */
-  readonly instructions?: (profile: Profile | undefined) => string;
+  readonly instructions?: (profile: Profile | undefined, person: string | undefined) => string;
   /** The capabilities in the answer to `initialize`, for revisions in which they must not be ours. */
   readonly capabilities?: Readonly<Partial<Record<Revision, JsonObject>>>;
   /** The message of the error for an unknown method. */
@@ -192,12 +193,13 @@ export class McpDoor {
   welcome(connection: Connection, peer: Peer<Connection>): void {
     if (!this.#announcesChanges) return;
     const { tools, resources, prompts } = this.offer;
+    const person = personOf(connection.principal);
     const tell = (event: (typeof EVENTS)[keyof typeof EVENTS]) => () => {
       peer.notify(event, {});
     };
-    connection.onEnd(tools.onChange(tell(EVENTS.toolsChanged)));
-    connection.onEnd(resources.onChange(tell(EVENTS.resourcesChanged)));
-    connection.onEnd(prompts.onChange(tell(EVENTS.promptsChanged)));
+    connection.onEnd(tools.onChange(tell(EVENTS.toolsChanged), person));
+    connection.onEnd(resources.onChange(tell(EVENTS.resourcesChanged), person));
+    connection.onEnd(prompts.onChange(tell(EVENTS.promptsChanged), person));
     connection.onEnd(tellOfTasks(this, connection, peer));
     relayNotices(this, connection, peer);
   }
@@ -250,15 +252,23 @@ function serveTools(door: McpDoor): Route<Connection>[] {
           const context = door.contextOf(request);
           const { page, next } = pageOf(offer.tools.listFor(context), params.cursor);
           const tools = page.map((tool) => client.codec.shapeTool(describe(tool)));
-          return { tools, ...next, ...missingSources(offer, context.profile) };
+          return {
+            tools,
+            ...next,
+            ...missingSources(offer, context.profile, context.caller.principal),
+          };
         };
-        return offer.known()?.then(list) ?? list();
+        return offer.known(request.call.state.principal)?.then(list) ?? list();
       },
       UNCACHED,
     ),
     door.serve(METHODS.callTool, (request) => {
       const { client, params, call } = request;
-      const tool = offer.tools.get(params.name, door.profileOf(client, call.state));
+      const tool = offer.tools.get(
+        params.name,
+        door.profileOf(client, call.state),
+        call.state.principal,
+      );
       if (tool?.task !== undefined && mayBeTask(request, tool.task)) {
         return callAsTask(door, request, tool);
       }
@@ -345,8 +355,20 @@ export function relayNotices(
   let isBehind = false;
   const { principal, folder } = connection;
   const stop = door.offer.notices.on((notice) => {
-    const { level, logger, data, message, scope, server, concerns, isNews = false, more } = notice;
+    const {
+      level,
+      logger,
+      data,
+      message,
+      scope,
+      server,
+      concerns,
+      isNews = false,
+      more,
+      person,
+    } = notice;
     if (!mayHave(principal, scope)) return;
+    if (person !== undefined && person !== personOf(principal)) return;
     if (door.profileOf(connection.client, connection)?.hasServer(server) === false) return;
     if (folder !== undefined && concerns?.(folder) === false) return;
     if (isBehind || !(isNews || connection.hasSetLevel)) return;
@@ -369,11 +391,17 @@ export function relayNotices(
 /** initialize, server/discover, ping and logging/setLevel. */
 function serveSession(door: McpDoor): Route<Connection>[] {
   const said = (client: Client, connection: Connection): JsonObject => {
-    const instructions = door.instructions?.(door.profileOf(client, connection));
+    const instructions = door.instructions?.(
+      door.profileOf(client, connection),
+      personOf(connection.principal),
+    );
     return instructions === undefined ? {} : { instructions };
   };
   const able = (capabilities: JsonObject, client: Client, connection: Connection): JsonObject => {
-    const theirs = door.offer.resources.extensions(door.profileOf(client, connection));
+    const theirs = door.offer.resources.extensions(
+      door.profileOf(client, connection),
+      connection.principal,
+    );
     if (Object.keys(theirs).length === 0) return capabilities;
     return { ...capabilities, extensions: { ...(capabilities.extensions as object), ...theirs } };
   };
@@ -466,22 +494,24 @@ function serveLists(door: McpDoor): Route<Connection>[] {
     door.serve(
       METHODS.listPrompts,
       async ({ params, client, call }) => {
-        await offer.known();
+        const { principal } = call.state;
+        await offer.known(principal);
         const profile = door.profileOf(client, call.state);
-        const all = mayHave(call.state.principal) ? offer.prompts.list() : [];
+        const all = mayHave(principal) ? offer.prompts.list(personOf(principal)) : [];
         const shown = all.filter((prompt) => profile?.hasPrompt(prompt) !== false);
         const { page, next } = pageOf(shown, params.cursor);
         const prompts = page.map(({ definition }) => {
           if (profile === undefined) return definition;
           return { ...definition, name: profile.promptNames.shown(definition.name) };
         });
-        return { prompts, ...next, ...missingSources(offer, profile) };
+        return { prompts, ...next, ...missingSources(offer, profile, principal) };
       },
       UNCACHED,
     ),
     door.serve(METHODS.getPrompt, (request) =>
       inRounds(door, request, "prompts/get", async (context) => {
         const { name, arguments: args = {} } = request.params;
+        await offer.opened(request.call.state.principal);
         const prompt = promptFor(door, name, request);
         if (prompt === undefined) {
           throw RpcError.of(STANDARD.invalidParams, `Unknown prompt: ${name}`);
@@ -537,7 +567,10 @@ function requireSkills(
   door: McpDoor,
   { client, call }: Pick<McpRequest<unknown>, "client" | "call">,
 ): void {
-  const theirs = door.offer.resources.extensions(door.profileOf(client, call.state));
+  const theirs = door.offer.resources.extensions(
+    door.profileOf(client, call.state),
+    call.state.principal,
+  );
   if (theirs[SKILLS_EXTENSION] !== undefined) return;
   const { code, message } = STANDARD.methodNotFound;
   throw new RpcError(code, message);
@@ -563,10 +596,12 @@ function promptFor(
   name: string,
   { client, call }: Pick<McpRequest<unknown>, "client" | "call">,
 ): Prompt | undefined {
-  if (!mayHave(call.state.principal)) return undefined;
+  const { principal } = call.state;
+  if (!mayHave(principal)) return undefined;
   const profile = door.profileOf(client, call.state);
-  if (profile === undefined) return door.offer.prompts.get(name);
-  const prompt = door.offer.prompts.get(profile.promptNames.real(name) ?? "");
+  const person = personOf(principal);
+  if (profile === undefined) return door.offer.prompts.get(name, person);
+  const prompt = door.offer.prompts.get(profile.promptNames.real(name) ?? "", person);
   return prompt !== undefined && profile.hasPrompt(prompt) ? prompt : undefined;
 }
 

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { covers } from "../../../../test/support/requirement.ts";
+import { OWNER } from "../../../base/principal.ts";
 import { MISSING_META } from "../../../tool/offer/tool-sources.ts";
 import { pageOf, missingSources } from "./list-result.ts";
 
@@ -36,9 +37,9 @@ describe("pageOf()", () => {
 
 describe("missingSources()", () => {
   it("is empty if all servers answered, and otherwise names those that did not", () => {
-    assert.deepEqual(missingSources({ missing: () => [] }, undefined), {});
+    assert.deepEqual(missingSources({ missing: () => [] }, undefined, OWNER), {});
     const missing = () => [{ name: "a", why: "'a' is still starting" }] as const;
-    const told = missingSources({ missing }, undefined);
+    const told = missingSources({ missing }, undefined, OWNER);
     assert.deepEqual(told, { _meta: { [MISSING_META]: ["'a' is still starting"] } });
   });
 });

@@ -1,3 +1,4 @@
+import type { Principal } from "../../../base/principal.ts";
 import { STANDARD } from "../../../rpc/codes.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
 import type { Offer } from "../../../tool/offer/offer.ts";
@@ -35,7 +36,8 @@ export function pageOf<T>(
 export function missingSources(
   offer: Pick<Offer, "missing">,
   profile: Profile | undefined,
+  principal: Principal,
 ): JsonObject {
-  const missing = offer.missing(profile).map(({ why }) => why);
+  const missing = offer.missing(profile, principal).map(({ why }) => why);
   return missing.length === 0 ? {} : { _meta: { [MISSING_META]: missing } };
 }

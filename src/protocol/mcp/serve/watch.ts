@@ -1,5 +1,5 @@
 import { background } from "../../../base/background.ts";
-import type { Principal } from "../../../base/principal.ts";
+import { personOf, type Principal } from "../../../base/principal.ts";
 import { STANDARD } from "../../../rpc/codes.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
 import { mayHave } from "../../../tool/policy.ts";
@@ -46,6 +46,7 @@ export async function listen(
   const { offer, tasks } = door;
   const { principal } = call.state;
   const owner = principal.id;
+  const person = personOf(principal);
   const { resourceSubscriptions = [], ...others } = params.notifications;
   const shown = await Promise.all(
     resourceSubscriptions.map(async (uri) => {
@@ -65,11 +66,13 @@ export async function listen(
       call.notify(event, { ...about, ...tag });
     };
   };
-  if (honoured.toolsListChanged) stops.push(offer.tools.onChange(tellOf(EVENTS.toolsChanged)));
+  if (honoured.toolsListChanged) {
+    stops.push(offer.tools.onChange(tellOf(EVENTS.toolsChanged), person));
+  }
   if (honoured.promptsListChanged)
-    stops.push(offer.prompts.onChange(tellOf(EVENTS.promptsChanged)));
+    stops.push(offer.prompts.onChange(tellOf(EVENTS.promptsChanged), person));
   if (honoured.resourcesListChanged) {
-    stops.push(offer.resources.onChange(tellOf(EVENTS.resourcesChanged)));
+    stops.push(offer.resources.onChange(tellOf(EVENTS.resourcesChanged), person));
   }
   for (const uri of honoured.resourceSubscriptions ?? []) {
     const tell = tellOf(EVENTS.resourceUpdated, { uri });

@@ -1,12 +1,10 @@
 import assert from "node:assert/strict";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
-import { EventEmitter } from "node:events";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { SampleFolder } from "../../../../test/samples/sample-folder.ts";
 import { testServer } from "../../../app/tool/test-server.ts";
-import { SmallIssuer } from "../../../../test/upstream/small-issuer.ts";
 import type { Json } from "../../../../test/support/acp-app.ts";
 import type { ApiCall } from "../../../base/capability/api-route.ts";
 import { OWNER, type Principal } from "../../../base/principal.ts";
@@ -22,7 +20,6 @@ async function rig(): Promise<
   AsyncDisposable & {
     post: (path: string, body?: object, principal?: Principal) => Promise<Json>;
     servers: () => Promise<Record<string, unknown>>;
-    restarted: readonly string[];
   }
 > {
   const folder = await SampleFolder.create();
@@ -32,11 +29,8 @@ async function rig(): Promise<
   const env = { HOME: folder.path, PATH: process.env["PATH"] };
   const input = { cwd: folder.path, env, flags: { config, data: join(folder.path, "data") } };
   // Nothing else of the sources is used here.
-  const restarted: string[] = [];
-  const tools = { restart: async (name: string) => void restarted.push(name) };
-  const actions = new ServerActions({ input, testServer, tools } as unknown as DashboardSources);
+  const actions = new ServerActions({ input, testServer } as unknown as DashboardSources);
   return {
-    restarted,
     post: async (path, body = {}, principal = OWNER) => {
       for (const route of actions.routes) {
         const match = new RegExp(`^${route.path.replace(":id", "([^/]+)")}$`).exec(path);
@@ -44,16 +38,12 @@ async function rig(): Promise<
         const [, id] = match;
         const refusal = routeRefusal(principal, route);
         if (refusal !== undefined) throw new Error(refusal);
-        const { response } = body as { response?: unknown };
-        return await route.handle({ principal, id, body, response } as unknown as ApiCall);
+        return await route.handle({ principal, id, body } as unknown as ApiCall);
       }
       assert.fail(`no route ${path}`);
     },
     servers: async () => JSON.parse(await readFile(config, "utf8")).mcpServers ?? {},
-    [Symbol.asyncDispose]: async () => {
-      actions[Symbol.dispose]();
-      await folder[Symbol.asyncDispose]();
-    },
+    [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose](),
   };
 }
 
@@ -115,7 +105,7 @@ describe("servers from the dashboard", { timeout: 60_000 }, () => {
   it("cannot be changed with a token that only looks, or that is limited", async () => {
     await using it = await rig();
     const limits = [{ observe: true }, { folders: ["/srv"] }, { tools: ["*"] }];
-    const paths = ["", "/x/test", "/x/login", "/x/login/paste", "/x/remove"];
+    const paths = ["", "/x/test", "/x/remove"];
     for (const limit of limits) {
       for (const path of paths) {
         const asked = it.post(`/api/servers${path}`, {}, { ...PROGRAMS, limits: limit });
@@ -124,62 +114,5 @@ describe("servers from the dashboard", { timeout: 60_000 }, () => {
     }
     const plain: Principal = { id: "token 2", scopes: ["dashboard", "programs", "tools"] };
     await assert.rejects(it.post("/api/servers", {}, plain), /needs the scope 'admin'/);
-  });
-
-  it("are logged in to by a link, and by the address that is pasted", async () => {
-    await using it = await rig();
-    await using issuer = await SmallIssuer.open();
-    await it.post("/api/servers", { name: "s", words: [`${issuer.url}/mcp`] });
-    const lines: Json[] = [];
-    const shown = Promise.withResolvers<string>();
-    // What a response is for who writes lines.
-    const response = Object.assign(new EventEmitter(), {
-      writeHead: () => {},
-      end: () => {},
-      write: (text: string) => {
-        const line = JSON.parse(text);
-        lines.push(line);
-        if (line.link !== undefined) shown.resolve(line.link);
-      },
-    });
-    const login = it.post("/api/servers/s/login", { response }, ADMIN);
-    const link = await Promise.race([shown.promise, login]);
-    assert.equal(typeof link, "string", JSON.stringify(lines));
-    const paste = (address: string): Promise<Json> =>
-      it.post("/api/servers/s/login/paste", { address }, ADMIN);
-    await assert.rejects(it.post("/api/servers/s/login", { response }), /Somebody is logging in/);
-    await assert.rejects(paste("https://example.com/?code=1"), /not the address/);
-    await paste((await issuer.browse(link)).href);
-    await login;
-    assert.match(lines.at(-1).done, /Logged in to 's'/);
-    assert.deepEqual(it.restarted, ["s"]);
-  });
-
-  it("end a login when the page closes its request", async () => {
-    await using it = await rig();
-    await using issuer = await SmallIssuer.open();
-    await it.post("/api/servers", { name: "s", words: [`${issuer.url}/mcp`] });
-    const lines: Json[] = [];
-    const response = Object.assign(new EventEmitter(), {
-      writeHead: () => {},
-      end: () => {},
-      write: (text: string) => {
-        lines.push(JSON.parse(text));
-        if (lines.length === 1) response.emit("close");
-      },
-    });
-    await it.post("/api/servers/s/login", { response }, ADMIN);
-    assert.match(lines.at(-1).error, /Cannot log in to 's'/);
-    assert.deepEqual(it.restarted, []);
-  });
-
-  it("that are programs cannot be logged in to", async () => {
-    await using it = await rig();
-    await it.post("/api/servers", { name: "p", words: ["a"] });
-    await assert.rejects(it.post("/api/servers/p/login"), /it is a program/);
-    await assert.rejects(
-      it.post("/api/servers/p/login/paste", { address: "x" }),
-      /not the address/,
-    );
   });
 });

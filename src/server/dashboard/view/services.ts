@@ -1,6 +1,6 @@
 import { TrunklineError } from "../../../base/errors.ts";
 import { maskText } from "../../../base/text/mask.ts";
-import { isAddress, shownSource } from "../../../upstream/settings.ts";
+import { hasAuthorization, isAddress, shownSource } from "../../../upstream/settings.ts";
 import type { Config } from "../../../config/config.ts";
 import type { PluginRow, ServerRow } from "../api.ts";
 import { type LiveSource, PolledRows } from "../live/polled-rows.ts";
@@ -69,8 +69,7 @@ function serverRows({ tools }: DashboardSources, configured: Config["mcpServers"
 }
 
 function canLogIn(settings: Config["mcpServers"][string]): boolean {
-  if (!isAddress(settings)) return false;
-  return !Object.keys(settings.headers ?? {}).some((name) => /^authorization$/i.test(name));
+  return isAddress(settings) && settings.login !== "passed on" && !hasAuthorization(settings);
 }
 
 async function pluginRows(sources: DashboardSources): Promise<PluginRow[]> {

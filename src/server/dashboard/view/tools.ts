@@ -61,7 +61,7 @@ export class Tools {
     return [
       route("GET /api/tools", "nothing", async ({ principal }) => {
         // As over MCP, servers that were not started yet are asked for their tools; the page shows the rest.
-        await atMost(START_MS, Promise.resolve(this.#sources.tools.offer.known()));
+        await atMost(START_MS, Promise.resolve(this.#sources.tools.offer.known(principal)));
         return { tools: this.#tools(principal) };
       }),
       route("GET /api/tools/:id/definition", "nothing", async ({ principal, id }) =>

@@ -74,7 +74,7 @@ export class ModernRequests {
     if (method === "tools/call") {
       const { door } = this.#options;
       const profile = door.profileOf(describedClient(params), connection);
-      const tools = { get: (name: string) => door.offer.tools.get(name, profile) };
+      const tools = { get: (name: string) => door.offer.tools.get(name, profile, principal) };
       const mismatch = paramHeaderProblem(headers, tools, params);
       if (mismatch !== undefined) return refuse(response, 400, mismatch, { id });
     }

@@ -1,0 +1,299 @@
+import { randomBytes } from "node:crypto";
+import type { IncomingMessage, ServerResponse } from "node:http";
+
+import { background } from "../../base/background.ts";
+import { TrunklineError } from "../../base/errors.ts";
+import { hasScope, mayControl, mayUseAll, OWNER, personOf } from "../../base/principal.ts";
+import type { AppContext } from "../../config/app-context.ts";
+import { hashToken } from "../../store/access/access-token.ts";
+import type { Offer } from "../../tool/offer/offer.ts";
+import { issuerMetadata } from "../../upstream/oauth/discovery.ts";
+import { type Comeback, type LogInOptions, logInAt } from "../../upstream/oauth/log-in.ts";
+import { OAuthHttp } from "../../upstream/oauth/oauth-http.ts";
+import { logInTo, logOutOf, reachLogin } from "../../upstream/open/reach-login.ts";
+import { isAddress } from "../../upstream/settings.ts";
+import { fail, failWith, readJson, sendJson } from "../http/http-answers.ts";
+import type { Admitted, Refused } from "./access.ts";
+import type { Admission } from "./admission.ts";
+import { COMEBACK_PATH, LOGINS_PAGE, LOGINS_PATH } from "./login-page.ts";
+import type { OwnAddress } from "./refuse-foreign.ts";
+import type { Serving } from "./serving.ts";
+
+export interface ServerLoginRoutesOptions {
+  readonly serving: Serving;
+  readonly own: () => OwnAddress;
+  readonly admission: Pick<Admission, "admit" | "logins">;
+  readonly offer: Pick<Offer, "profileFor">;
+  /** The program with its configuration as it is now. */
+  readonly app: () => Promise<AppContext>;
+}
+
+/** A browser of a person, known by a cookie. Before the person is known, it has no `admitted`. */
+interface BrowserSession {
+  readonly key: string;
+  readonly until: number;
+  admitted?: Admitted;
+}
+
+/** A login at an issuer that was begun, by its secret `state`. */
+interface BegunLogin {
+  readonly stop: AbortController;
+  /** The browser that began it, and may finish it. */
+  readonly by: string;
+  readonly came: (params: URLSearchParams) => void;
+  done: Promise<object>;
+}
+
+/** Milliseconds that a browser is known for. */
+const GOOD_FOR = 60 * 60_000;
+/** Milliseconds that somebody has to say who they are. */
+const PATIENCE = 10 * 60_000;
+const MOST_SESSIONS = 1_000;
+const MOST_BEGUN = 100;
+/** Bytes of a body. */
+const LARGEST = 16 * 1024;
+
+/**
+ * The page on which people log in to MCP servers, in a browser that proves who they are: by an access token,
+ * at the gateway's own authorization server, or by the owner's cookie. The login is kept for that person, and
+ * only the browser that began one can finish it, so nobody can have another log in for them.
+ */
+export class ServerLoginRoutes {
+  readonly #options: ServerLoginRoutesOptions;
+  /** By the hash of the cookie. */
+  readonly #sessions = new Map<string, BrowserSession>();
+  readonly #begun = new Map<string, BegunLogin>();
+
+  constructor(options: ServerLoginRoutesOptions) {
+    this.#options = options;
+  }
+
+  handle(path: string, request: IncomingMessage, response: ServerResponse): void {
+    if (request.method === "GET" && (path === LOGINS_PATH || path === COMEBACK_PATH)) {
+      return LOGINS_PAGE.send(response, 200);
+    }
+    if (request.method !== "POST") {
+      return fail(response, 405, "Use GET or POST here", { allow: "GET, POST" });
+    }
+    const answered = this.#answer(path.slice(LOGINS_PATH.length + 1), request, response);
+    background(
+      answered.catch(async (error: unknown) => {
+        failWith(response, error, path, (await this.#options.app()).log);
+      }),
+      "Answering a login page",
+    );
+  }
+
+  async #answer(what: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const session = this.#sessionOf(request);
+    const body = await readJson(request, LARGEST);
+    if (what === "sign-in") return this.#signIn(body, request, response);
+    const found =
+      what === "enter" || session?.admitted?.proof?.isLive() !== true
+        ? await this.#options.admission.admit(request, response)
+        : session.admitted;
+    // Back from the gateway's own authorization server, nobody is known yet.
+    const by = session?.key ?? ("proof" in found ? found.proof?.key : undefined);
+    if (what === "finish") return sendJson(response, await this.#finish(body, by));
+    const person = "principal" in found ? personOf(found.principal) : undefined;
+    if (!("principal" in found) || person === undefined || by === undefined) {
+      const { status, message } = found as Partial<Refused>;
+      const issuers = this.#options.serving.oauth?.authorizationServers ?? [];
+      return sendJson(response, { error: message ?? NOBODY, issuers }, {}, status ?? 401);
+    }
+    switch (what) {
+      case "enter":
+        return sendJson(response, {}, this.#enter(found, request));
+      case "list":
+        return sendJson(response, await this.#list(found, person));
+      case "begin":
+        return sendJson(response, await this.#begin(nameIn(body), found, person, by, request));
+      case "end": {
+        const { name, reached } = await this.#reach(nameIn(body), "log out of", found, person);
+        await logOutOf(reached);
+        return sendJson(response, { done: name });
+      }
+      default:
+        return fail(response, 404, "Nothing is at this path.");
+    }
+  }
+
+  /** The servers that a person may log in to. */
+  async #list({ principal }: Admitted, person: string): Promise<object> {
+    const { config } = await this.#options.app();
+    const names = Object.keys(config.mcpServers).filter((name) =>
+      this.#mayLogIn(config, name, { principal }),
+    );
+    const servers = names.map(async (name) => {
+      const reached = await this.#reach(name, "log in to", { principal }, person).catch(() => {});
+      const { issuer, ended } = (await reached?.reached.store.state()) ?? {};
+      const isIn = issuer !== undefined && ended === undefined;
+      const state = ended === undefined ? (isIn ? `logged in at ${issuer}` : "no login") : "ended";
+      return { name, isIn, state };
+    });
+    const who = person === personOf(OWNER) ? "the owner" : (principal.name ?? principal.id);
+    return { who, servers: await Promise.all(servers) };
+  }
+
+  #mayLogIn(
+    { mcpServers }: AppContext["config"],
+    name: string,
+    { principal }: Pick<Admitted, "principal">,
+  ): boolean {
+    const settings = Object.hasOwn(mcpServers, name) ? mcpServers[name] : undefined;
+    if (settings === undefined || !isAddress(settings)) return false;
+    const subject = { door: "http", client: "login page", principal };
+    if (this.#options.offer.profileFor(subject)?.hasServer(name) === false) return false;
+    if (!mayControl(principal)) return false;
+    // What all use is for whoever may configure it.
+    return settings.login === "each"
+      ? hasScope(principal, "tools")
+      : settings.login !== "passed on" && mayUseAll(principal);
+  }
+
+  async #reach(name: string, doing: string, admitted: Pick<Admitted, "principal">, person: string) {
+    const app = await this.#options.app();
+    if (!this.#mayLogIn(app.config, name, admitted)) {
+      const why = "no server with that name has logins of yours";
+      throw new TrunklineError("not-found", `Cannot ${doing} '${name.slice(0, 100)}': ${why}.`);
+    }
+    return { name, reached: await reachLogin(app, process.env, name, doing, person) };
+  }
+
+  async #begin(
+    server: string,
+    admitted: Admitted,
+    person: string,
+    by: string,
+    request: IncomingMessage,
+  ): Promise<{ readonly link: string }> {
+    const { reached } = await this.#reach(server, "log in to", admitted, person);
+    return this.#toIssuer(by, request, async (show, comeback, signal) => {
+      await logInTo(reached, show, signal, comeback);
+      return { server, done: `Logged in to ${server}. You can go back to your assistant.` };
+    });
+  }
+
+  /** Finds out who somebody is, at the authorization server of the gateway itself. */
+  async #signIn(
+    { index, server }: Readonly<Record<string, unknown>>,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<void> {
+    const { admission, serving } = this.#options;
+    const issuer = serving.oauth?.authorizationServers[Number(index)];
+    if (serving.oauth === undefined || issuer === undefined) {
+      throw new TrunklineError("not-found", "There is no such authorization server.");
+    }
+    const { resource, scopes, clientId } = serving.oauth;
+    const session = { key: randomBytes(32).toString("base64url"), until: Date.now() + GOOD_FOR };
+    const http = new OAuthHttp({ server: new URL(issuer), trustsIssuer: true });
+    const found = { issuer: await issuerMetadata(issuer, http), resource, scopes };
+    const settings = { issuer, ...(clientId === undefined ? {} : { clientId }) };
+    const link = await this.#toIssuer(session.key, request, async (show, comeback, stop) => {
+      const { accessToken: token } = await logInAt(found, {
+        ...{ server: new URL(issuer), settings, headers: {}, wanted: [], http, show, comeback },
+        signal: AbortSignal.any([stop, AbortSignal.timeout(PATIENCE)]),
+      });
+      // The token goes no further: it says who has come.
+      const headers = { authorization: `Bearer ${token}` };
+      const asked = { headers, socket: request.socket } as unknown as IncomingMessage;
+      const admitted = await admission.admit(asked, response);
+      if (!("principal" in admitted)) throw new TrunklineError("untrusted", admitted.message);
+      this.#sessions.set(hashToken(session.key), { ...session, admitted });
+      return { server };
+    });
+    sendJson(response, link, { "set-cookie": this.#remember(session, request) });
+  }
+
+  /** Begins a login at an issuer. Its end is answered when the browser has come back. */
+  async #toIssuer(
+    by: string,
+    request: IncomingMessage,
+    work: (
+      show: LogInOptions["show"],
+      comeback: (state: string) => Comeback,
+      signal: AbortSignal,
+    ) => Promise<object>,
+  ): Promise<{ readonly link: string }> {
+    const [oldest] = this.#begun.values();
+    if (this.#begun.size >= MOST_BEGUN) oldest?.stop.abort(new Error("others have begun since"));
+    const stop = new AbortController();
+    const shown = Promise.withResolvers<{ readonly link: string }>();
+    let begun: BegunLogin | undefined;
+    const comeback = (state: string): Comeback => {
+      const came = Promise.withResolvers<URLSearchParams>();
+      begun = { by, stop, came: came.resolve, done: Promise.resolve({}) };
+      this.#begun.set(state, begun);
+      return {
+        redirectUri: `${this.#originFor(request)}${COMEBACK_PATH}`,
+        came: came.promise,
+        [Symbol.asyncDispose]: async () => {
+          this.#begun.delete(state);
+        },
+      };
+    };
+    const done = work(({ link }) => shown.resolve({ link }), comeback, stop.signal);
+    done.catch((error: Error) => shown.reject(error));
+    const { link } = await shown.promise;
+    if (begun !== undefined) begun.done = done;
+    return { link };
+  }
+
+  async #finish({ search }: Readonly<Record<string, unknown>>, by?: string): Promise<object> {
+    const params = new URLSearchParams(typeof search === "string" ? search : "");
+    const begun = this.#begun.get(params.get("state") ?? "");
+    if (begun === undefined || begun.by !== by) {
+      const why = "This browser has not begun this login, or it took too long";
+      throw new TrunklineError("untrusted", `${why}. Begin again on the page with your logins.`);
+    }
+    begun.came(params);
+    return await begun.done;
+  }
+
+  #enter(admitted: Admitted, request: IncomingMessage): { readonly "set-cookie": string } {
+    const key = randomBytes(32).toString("base64url");
+    return {
+      "set-cookie": this.#remember({ key, until: Date.now() + GOOD_FOR, admitted }, request),
+    };
+  }
+
+  #remember(session: BrowserSession, { headers }: IncomingMessage): string {
+    for (const [hash, { until }] of this.#sessions) {
+      if (until > Date.now() && this.#sessions.size < MOST_SESSIONS) break;
+      this.#sessions.delete(hash);
+    }
+    this.#sessions.set(hashToken(session.key), session);
+    const parts = [`${this.#cookie}=${session.key}`, "HttpOnly", "SameSite=Strict"];
+    const secure = headers.origin?.startsWith("https:") === true ? ["Secure"] : [];
+    return [...parts, `Max-Age=${GOOD_FOR / 1000}`, ...secure].join("; ");
+  }
+
+  #sessionOf(request: IncomingMessage): BrowserSession | undefined {
+    if (!this.#options.admission.logins.isOfOwnPage(request)) return undefined;
+    const { cookie = "" } = request.headers;
+    const start = `${this.#cookie}=`;
+    const own = cookie.split(";").find((part) => part.trim().startsWith(start));
+    const session = this.#sessions.get(hashToken(own?.trim().slice(start.length) ?? ""));
+    return session !== undefined && session.until > Date.now() ? session : undefined;
+  }
+
+  /** RFC 6265, section 8.5: cookies are not isolated by port. */
+  get #cookie(): string {
+    return `trunkline_person_${this.#options.own().port}`;
+  }
+
+  /** The address under which the browser reaches us, which its cookie is for. */
+  #originFor({ headers: { host = "" } }: IncomingMessage): string {
+    const { publicUrl } = this.#options.serving;
+    if (publicUrl !== undefined && new URL(publicUrl).host === host) return publicUrl;
+    return `${this.#options.own().scheme}://${host}`;
+  }
+}
+
+const NOBODY = "This gateway cannot tell who you are. Send an access token.";
+
+function nameIn({ server }: Readonly<Record<string, unknown>>): string {
+  if (typeof server === "string") return server;
+  throw new TrunklineError("usage", `Send {"server": "…"}`);
+}

@@ -1,0 +1,65 @@
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { SmallIssuer } from "../../../test/upstream/small-issuer.ts";
+import type { AddressSettings } from "../settings.ts";
+import { ExchangedTokens, type SubjectToken } from "./exchanged-tokens.ts";
+
+const HOUR = 60 * 60_000;
+
+function settings(issuer: SmallIssuer): AddressSettings {
+  const oauth = { issuer: issuer.url, clientId: "gateway", clientSecret: "s", scopes: ["read"] };
+  return { url: "http://127.0.0.1:1/mcp", login: "passed on", oauth };
+}
+
+describe("ExchangedTokens", () => {
+  it("exchanges the person's token once for all calls, and again after a refusal", async () => {
+    await using issuer = await SmallIssuer.open();
+    const subject: SubjectToken = { token: "hers", until: Date.now() + HOUR };
+    const tokens = new ExchangedTokens(settings(issuer), () => subject);
+    const [first, second] = await Promise.all([tokens.token(), tokens.token()]);
+    assert.equal(first, second);
+    assert.equal(await tokens.token(), first);
+    const [form] = issuer.grants;
+    assert.deepEqual(Object.fromEntries(form ?? []), {
+      grant_type: "urn:ietf:params:oauth:grant-type:token-exchange",
+      subject_token: "hers",
+      subject_token_type: "urn:ietf:params:oauth:token-type:access_token",
+      requested_token_type: "urn:ietf:params:oauth:token-type:access_token",
+      resource: "http://127.0.0.1:1/mcp",
+      scope: "read",
+    });
+    assert.equal(issuer.grants.length, 1);
+    const refused = { status: 401, challenge: undefined, token: first } as const;
+    const after = await tokens.refused(refused);
+    assert.ok("token" in after && after.token !== first);
+    assert.equal(issuer.grants.length, 2);
+    assert.match(String(Object.values(await tokens.refused({ ...refused, status: 403 }))), /403/);
+  });
+
+  it("needs a token of the person that is good now, and says what is wrong", async () => {
+    await using issuer = await SmallIssuer.open();
+    for (const subject of [undefined, { token: "old", until: Date.now() - 1 }]) {
+      const tokens = new ExchangedTokens(settings(issuer), () => subject);
+      await assert.rejects(async () => tokens.token(), /and you have none now/);
+    }
+    assert.deepEqual(issuer.requests, []);
+    const bare = new ExchangedTokens({ url: "http://127.0.0.1:1/mcp" }, () => {
+      return { token: "t", until: Date.now() + HOUR };
+    });
+    await assert.rejects(async () => bare.token(), /'oauth.issuer' and 'oauth.clientId'/);
+    const wrong = new ExchangedTokens(settings(issuer), () => {
+      return { token: "wrong", until: Date.now() + HOUR };
+    });
+    await assert.rejects(async () => wrong.token(), /did not exchange your token: invalid_grant/);
+  });
+
+  it("is not good for longer than the person's own token", async () => {
+    await using issuer = await SmallIssuer.open();
+    let until = Date.now() + 20_000;
+    const tokens = new ExchangedTokens(settings(issuer), () => ({ token: "hers", until }));
+    const first = await tokens.token();
+    until = Date.now() + HOUR;
+    assert.notEqual(await tokens.token(), first);
+  });
+});

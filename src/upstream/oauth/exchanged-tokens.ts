@@ -1,0 +1,116 @@
+import type { AuthorizationServer } from "oauth4webapi";
+
+import { TrunklineError } from "../../base/errors.ts";
+import { holdSecrets } from "../../base/text/mask.ts";
+import type { AfterRefusal, HttpRefusal } from "../http/http-exchange.ts";
+import type { AddressSettings, OAuthSettings } from "../settings.ts";
+import { issuerMetadata } from "./discovery.ts";
+import { clientAuth, loadOAuth, oauthError, OAuthHttp, requestOptions } from "./oauth-http.ts";
+
+/** A token with which somebody has come to the gateway, and when it ends. */
+export interface SubjectToken {
+  readonly token: string;
+  readonly until: number;
+}
+
+const GRANT = "urn:ietf:params:oauth:grant-type:token-exchange";
+const ACCESS_TOKEN = "urn:ietf:params:oauth:token-type:access_token";
+/** Milliseconds before its end in which a token is not used any more. */
+const MARGIN = 30_000;
+
+/**
+ * The tokens of one person at one server, in exchange for the token that the person has for the gateway
+ * (RFC 8693). They are in memory only. The gateway's token goes to the configured issuer, and nowhere else.
+ */
+export class ExchangedTokens {
+  readonly #settings: AddressSettings;
+  readonly #subject: () => SubjectToken | undefined;
+  #known: SubjectToken | undefined;
+  #asking: Promise<SubjectToken> | undefined;
+
+  constructor(settings: AddressSettings, subject: () => SubjectToken | undefined) {
+    this.#settings = settings;
+    this.#subject = subject;
+  }
+
+  token(): string | Promise<string> {
+    const { token, until = 0 } = this.#known ?? {};
+    if (token !== undefined && until - MARGIN > Date.now()) return token;
+    // One request at a time, however many calls wait for it.
+    this.#asking ??= this.#exchange().finally(() => {
+      this.#asking = undefined;
+    });
+    return this.#asking.then((known) => known.token);
+  }
+
+  async refused({ status, token }: HttpRefusal): Promise<AfterRefusal> {
+    if (this.#known?.token === token) this.#known = undefined;
+    const next = await this.token();
+    if (status === 401 && next !== token) return { token: next };
+    return { why: `answered ${status}: it does not accept the token that was exchanged for yours` };
+  }
+
+  /** No login helps here. */
+  async refusal(): Promise<undefined> {}
+
+  async #exchange(): Promise<SubjectToken> {
+    const { url, oauth = {} } = this.#settings;
+    const subject = this.#subject();
+    if (subject === undefined || subject.until < Date.now()) throw failed(NO_SUBJECT);
+    const { issuer, clientId } = oauth;
+    if (issuer === undefined || clientId === undefined) throw failed(NO_CLIENT);
+    const http = new OAuthHttp({ server: new URL(url), trustsIssuer: true });
+    const known = await this.#ask(await issuerMetadata(issuer, http), clientId, subject, http);
+    holdSecrets({ accessToken: known.token });
+    this.#known = known;
+    return known;
+  }
+
+  async #ask(
+    issuer: AuthorizationServer,
+    id: string,
+    { token, until }: SubjectToken,
+    http: OAuthHttp,
+  ): Promise<SubjectToken> {
+    const { url, oauth = {} } = this.#settings;
+    const { genericTokenEndpointRequest, processGenericTokenEndpointResponse } = await loadOAuth();
+    const parameters = new URLSearchParams({
+      ...{ subject_token: token, subject_token_type: ACCESS_TOKEN },
+      requested_token_type: ACCESS_TOKEN,
+      ...(oauth.resource === false ? {} : { resource: url }),
+      ...(oauth.scopes === undefined ? {} : { scope: oauth.scopes.join(" ") }),
+    });
+    const client = { client_id: id };
+    const auth = await clientAuth(clientOf(id, oauth));
+    const options = await requestOptions(http);
+    try {
+      const response = await genericTokenEndpointRequest(
+        issuer,
+        client,
+        auth,
+        GRANT,
+        parameters,
+        options,
+      );
+      const answer = await processGenericTokenEndpointResponse(issuer, client, response);
+      const end = answer.expires_in === undefined ? until : Date.now() + answer.expires_in * 1000;
+      return { token: answer.access_token, until: Math.min(end, until) };
+    } catch (error) {
+      throw failed(`${issuer.issuer} did not exchange your token: ${oauthError(error)}`);
+    }
+  }
+}
+
+function clientOf(id: string, { clientSecret: secret }: OAuthSettings) {
+  if (secret === undefined) return { id, method: "none" as const };
+  return { id, secret, method: "client_secret_basic" as const };
+}
+
+const NO_SUBJECT =
+  "it is used with the token that you have for this gateway from its authorization server, and you have none now";
+const NO_CLIENT =
+  "'oauth.issuer' and 'oauth.clientId' of the server have to say where tokens are exchanged";
+
+function failed(why: string): TrunklineError {
+  return new TrunklineError("unavailable", why);
+}
