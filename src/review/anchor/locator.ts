@@ -56,6 +56,7 @@ export class Locator {
   readonly #root: string;
   readonly #git: Git;
   readonly #reviews: Pick<Reviews, "text">;
+  readonly #unsaved: ReadonlyMap<string, Uint8Array>;
   readonly #history: FileHistory;
   readonly #head: string | undefined;
   readonly #present = new Map<string, Version | undefined>();
@@ -66,10 +67,16 @@ export class Locator {
   #untracked: Promise<readonly Change[]> | undefined;
   #bytesLeft = MOST_BYTES;
 
-  constructor(root: string, reviews: Pick<Reviews, "text">) {
+  /** `unsaved` has the texts of files that are not on disk yet, by their paths. */
+  constructor(
+    root: string,
+    reviews: Pick<Reviews, "text">,
+    unsaved: ReadonlyMap<string, Uint8Array> = new Map(),
+  ) {
     this.#root = root;
     this.#git = new Git(root);
     this.#reviews = reviews;
+    this.#unsaved = unsaved;
     this.#history = new FileHistory(root);
     const repository = findRepository(root);
     this.#head = repository && headCommit(repository);
@@ -288,7 +295,7 @@ export class Locator {
 
   #presentAt(path: string): Version | undefined {
     return this.#present.getOrInsertComputed(path, () => {
-      const content = readable(this.#root, path);
+      const content = this.#unsaved.get(path) ?? readable(this.#root, path);
       return content && { blob: blobId(content), text: new FileText(content) };
     });
   }
