@@ -174,6 +174,7 @@ export class EditorReviews implements Disposable {
         });
       }, WRITING);
     });
+    this.#ends.defer(() => clearTimeout(timer));
     writeFileSync(file, draftText(about), { mode: 0o600 });
     return file;
   }

@@ -111,7 +111,7 @@ class Editor implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#door[Symbol.dispose]();
+    await this.#door[Symbol.asyncDispose]();
     for (const peer of this.#peers) await peer.close();
     this.#reviews[Symbol.dispose]();
   }

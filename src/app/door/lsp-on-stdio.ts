@@ -11,7 +11,7 @@ import { untilOver } from "./until-over.ts";
 export async function serveLspOnStdio(app: AppContext, person: string): Promise<void> {
   const { config, log } = app;
   using reviews = new EditorReviews(await Reviews.open(config.data), person);
-  using door = new LspDoor(reviews, (error) => log.warn("lsp.failed", { error }));
+  await using door = new LspDoor(reviews, (error) => log.warn("lsp.failed", { error }));
   const channel = stdioChannel(config.limits, contentLength);
   const peer = new Peer(channel, undefined, app.withLimits(door.options));
   door.speakTo(peer);

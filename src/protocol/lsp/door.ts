@@ -96,7 +96,7 @@ const showDocument = method<object, unknown>("window/showDocument");
 const applyEdit = method<object, { readonly applied?: boolean } | null>("workspace/applyEdit");
 
 /** The Language Server Protocol 3.17 for one editor: threads as diagnostics, and what one can do with them. */
-export class LspDoor implements Disposable {
+export class LspDoor implements AsyncDisposable {
   readonly #reviews: EditorReviews;
   readonly #documents = new Map<string, Document>();
   /** Folders of the workspace. */
@@ -107,6 +107,7 @@ export class LspDoor implements Disposable {
   readonly #report: (error: unknown) => void;
   #showsDocuments = false;
   #peer: Peer | undefined;
+  #isOver = false;
   #timer: NodeJS.Timeout | undefined;
   /** The changed documents, or everything. */
   #stale: Set<string> | "all" = new Set();
@@ -163,9 +164,11 @@ export class LspDoor implements Disposable {
     this.#peer = peer;
   }
 
-  [Symbol.dispose](): void {
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isOver = true;
     this.#stop();
     clearTimeout(this.#timer);
+    await this.#refreshing;
   }
 
   #initialize({ workspaceFolders, rootUri, capabilities }: InitializeParams): object {
@@ -194,6 +197,7 @@ export class LspDoor implements Disposable {
   #refreshSoon(what: string): void {
     if (what === "all" || this.#stale === "all") this.#stale = "all";
     else this.#stale.add(what);
+    if (this.#isOver) return;
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => {
       this.#refreshing = this.#refreshing.then(() => this.#refresh()).catch(this.#report);
