@@ -70,8 +70,7 @@ export class ThreadMaker {
 
   /** Throws if the comment is invalid, with the reason. */
   async make(comment: NewComment): Promise<NewThread> {
-    const { file, line, end, side, base: _base, commit: _commit, unsaved, ...said } =
-      comment;
+    const { file, line, end, side, base: _base, commit: _commit, unsaved, ...said } = comment;
     if (said.comment.trim() === "") {
       throw new TrunklineError("usage", "Cannot add an empty comment.");
     }

@@ -81,7 +81,11 @@ export class EditorReviews implements Disposable {
           return text === undefined ? [] : [`${event.by}: ${text}`];
         });
         const isGone = confidence === "gone";
-        const head = isGone ? "(The commented lines are gone.) " : confidence === "low" ? "(?) " : "";
+        const head = isGone
+          ? "(The commented lines are gone.) "
+          : confidence === "low"
+            ? "(?) "
+            : "";
         return {
           ...{ id, file: join(here.root, file), severity },
           ...{ line, end, hasSuggestion: suggestion !== undefined && !isGone },
@@ -182,7 +186,8 @@ export class EditorReviews implements Disposable {
   #watched(): string {
     const { path } = this.#ends.use(mkdtempDisposableSync(join(tmpdir(), "trunkline-review-")));
     const changed = (name: string | undefined): void => {
-      for (const [file, look] of this.#drafts) if (name === undefined || join(path, name) === file) look();
+      for (const [file, look] of this.#drafts)
+        if (name === undefined || join(path, name) === file) look();
     };
     this.#ends.defer(watchFolder(path, changed));
     return path;

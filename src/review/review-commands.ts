@@ -145,7 +145,9 @@ export class ReviewCommands implements Disposable {
     const locators = new Map<string, Locator | undefined>();
     const open = (repository: Repository): Locator | undefined =>
       // Git cannot run where nothing is.
-      isGone(repository) ? undefined : new Locator(rootOf({ repository }, here), this.reviews, this.#unsaved);
+      isGone(repository)
+        ? undefined
+        : new Locator(rootOf({ repository }, here), this.reviews, this.#unsaved);
     return async ({ repository, anchor }) => {
       const { gitDir } = repository;
       if (!locators.has(gitDir)) locators.set(gitDir, open(repository));

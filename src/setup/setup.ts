@@ -339,7 +339,9 @@ async function setupLazygit(invocation: Invocation<LazygitValues>): Promise<numb
 
 /** `trunkline setup neovim`: a configuration that is a program is not ours to edit. */
 function printSetup({ err, data }: Invocation, { label, where, text }: PrintedSetup): number {
-  err(`${label} has no file for this that Trunkline could edit. Put what you want of this ${where}:\n`);
+  err(
+    `${label} has no file for this that Trunkline could edit. Put what you want of this ${where}:\n`,
+  );
   data(text(selfCommand()));
   return 0;
 }

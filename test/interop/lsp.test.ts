@@ -195,7 +195,11 @@ it("serves the client of vscode-languageserver-protocol, and ends with exit", as
   await until(() => published.length === 1);
   const uri = `${rootUri}/main.go`;
   assert.deepEqual(
-    [published[0]?.uri, published[0]?.diagnostics[0]?.message, published[0]?.diagnostics[0]?.severity],
+    [
+      published[0]?.uri,
+      published[0]?.diagnostics[0]?.message,
+      published[0]?.diagnostics[0]?.severity,
+    ],
     [uri, "ada: Ünïcode", 3],
   );
   const text = `${"é".repeat(100_000)}\n${readFileSync(join(home.repository, "main.go"), "utf8")}`;

@@ -16,7 +16,10 @@ import { Reviews } from "../../store/review/reviews.ts";
 import { memoryPair } from "../../wire/channel/memory.ts";
 
 interface Diagnostic {
-  readonly range: { readonly start: { readonly line: number }; readonly end: { readonly line: number } };
+  readonly range: {
+    readonly start: { readonly line: number };
+    readonly end: { readonly line: number };
+  };
   readonly severity: number;
   readonly code: string;
   readonly message: string;
@@ -171,7 +174,9 @@ it("resolves a thread, and applies a suggestion in a text that is not saved", as
   const actions = await editor.actions(uri, 10);
   await editor.run(actions.get(`Apply the suggestion of ${id}`));
   const range = { start: { line: 10, character: 0 }, end: { line: 11, character: 0 } };
-  assert.deepEqual(editor.edits[0]?.edit.changes, { [uri]: [{ range, newText: "better\nlines\n" }] });
+  assert.deepEqual(editor.edits[0]?.edit.changes, {
+    [uri]: [{ range, newText: "better\nlines\n" }],
+  });
   await editor.run(actions.get(`Resolve ${other}`));
   await until(() => editor.diagnostics.get(uri)?.length === 0);
   assert.equal(readFileSync(join(sample.root, "a.txt"), "utf8"), sampleLines(20));
@@ -180,7 +185,10 @@ it("resolves a thread, and applies a suggestion in a text that is not saved", as
     (await commands.list()).map(({ state }) => state),
     ["resolved", "resolved"],
   );
-  await assert.rejects(editor.run(actions.get(`Resolve ${other}`)), /there is no unresolved thread/);
+  await assert.rejects(
+    editor.run(actions.get(`Resolve ${other}`)),
+    /there is no unresolved thread/,
+  );
   await assert.rejects(
     editor.ask("workspace/executeCommand", { command: "rm", arguments: [other] }),
     /no unresolved thread/,

@@ -1,10 +1,12 @@
 import { serveLspOnStdio } from "../../app/door/lsp-on-stdio.ts";
-import type { Invocation } from "../shell/command.ts";
+import type { Invocation, OptionValues } from "../shell/command.ts";
 import { openLastingApp } from "../shell/open-app.ts";
-import { personIn } from "../review/open-reviews.ts";
+import { personIn, type RepoValues } from "../review/open-reviews.ts";
 
 /** `trunkline lsp` */
-export async function run(invocation: Invocation): Promise<number> {
-  await serveLspOnStdio(await openLastingApp(invocation), personIn(invocation.env));
+export async function run(
+  invocation: Invocation<RepoValues & OptionValues<"as">>,
+): Promise<number> {
+  await serveLspOnStdio(await openLastingApp(invocation), await personIn(invocation));
   return 0;
 }

@@ -124,7 +124,9 @@ export class LspDoor implements AsyncDisposable {
 
   get options(): PeerOptions<undefined> {
     const open = method<DidOpenParams>("textDocument/didOpen", { check: checkDidOpenParams });
-    const change = method<DidChangeParams>("textDocument/didChange", { check: checkDidChangeParams });
+    const change = method<DidChangeParams>("textDocument/didChange", {
+      check: checkDidChangeParams,
+    });
     const save = method<DocumentParams>("textDocument/didSave", { check: checkDocumentParams });
     const close = method<DocumentParams>("textDocument/didClose", { check: checkDocumentParams });
     const actions = method<CodeActionParams, unknown>("textDocument/codeAction", {

@@ -22,7 +22,9 @@ it("finds messages however the chunks fall, with any other lines before them", (
   const bytes = Buffer.from(HEAD + first + others.join(""));
   for (const size of [1, 2, 3, 7, 64, bytes.length]) {
     const count = Math.ceil(bytes.length / size);
-    const chunks = Array.from({ length: count }, (_, n) => bytes.subarray(n * size, (n + 1) * size));
+    const chunks = Array.from({ length: count }, (_, n) =>
+      bytes.subarray(n * size, (n + 1) * size),
+    );
     assert.deepEqual(decoded(chunks), messages);
   }
 });
