@@ -101,7 +101,7 @@ export class RenameScore {
       const anchor = { path, side: "new", blob, commit: from } as const;
       const fates = fatesOf(git, { from, to, path }, then, now);
       this.#files++;
-      const find = (which: Anchor): Promise<LocatedLines> | LocatedLines =>
+      const find = async (which: Anchor): Promise<LocatedLines> =>
         old === undefined ? locator.locate(which) : old.locate(which, content);
       const found = await Promise.all(
         lines.map((_, n) => find({ ...anchor, line: n + 1, end: n + 1 })),

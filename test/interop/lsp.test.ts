@@ -14,7 +14,7 @@ import { unpackDebianPackages } from "./quic-go/debian-packages.ts";
 
 /** Of vscode-languageserver-protocol, as far as it is used here. */
 interface Protocol {
-  createProtocolConnection(reader: object, writer: object): Connection;
+  readonly createProtocolConnection: (reader: object, writer: object) => Connection;
   StreamMessageReader: new (stream: object) => object;
   StreamMessageWriter: new (stream: object) => object;
 }

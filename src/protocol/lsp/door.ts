@@ -3,7 +3,7 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { TrunklineError } from "../../base/errors.ts";
 import { VERSION } from "../../base/version.ts";
 import { ACP } from "../../rpc/codes.ts";
-import { method } from "../../rpc/method.ts";
+import { type Method, method } from "../../rpc/method.ts";
 import type { Peer } from "../../rpc/peer.ts";
 import type { Dialect, PeerOptions } from "../../rpc/peer-options.ts";
 import { route, routes } from "../../rpc/route.ts";
@@ -246,7 +246,7 @@ export class LspDoor implements AsyncDisposable {
       if ((this.#published.get(uri) ?? "[]") === text) continue;
       this.#published.set(uri, text);
       const version = document === undefined ? {} : { version: document.version };
-      void this.#peer?.notify(publish, { uri, ...version, diagnostics });
+      this.#tell(publish, { uri, ...version, diagnostics });
     }
   }
 
@@ -330,8 +330,12 @@ export class LspDoor implements AsyncDisposable {
     this.#say(`Write it in ${draft}, and save the file.`);
   }
 
+  #tell(what: Method<object, void>, params: object): void {
+    if (this.#peer !== undefined) this.#peer.notify(what, params);
+  }
+
   readonly #say = (message: string): void => {
-    void this.#peer?.notify(showMessage, { type: INFO, message });
+    this.#tell(showMessage, { type: INFO, message });
     this.#refreshSoon("all");
   };
 }
