@@ -49,7 +49,6 @@ export class RenameScore {
   #files = 0;
   #wholeRight = 0;
   #whole = 0;
-  #milliseconds = 0;
   readonly #isOld: boolean;
 
   constructor(isOld: boolean) {
@@ -161,7 +160,6 @@ export class RenameScore {
       misplaced: this.#misplaced,
       exact: this.#exact,
       wrongExact: this.#wrongExact,
-      time: (1000 * this.#milliseconds) / Math.max(1, surviving + gone + rewritten),
     };
   }
 }

@@ -46,7 +46,7 @@ describe("trunkline review list", () => {
     const quickfix = await list("--format", "quickfix", "--file", "a.txt");
     assert.deepEqual(quickfix.out.split("\n"), [
       `a.txt:2: [should] Look at a.txt (${first})`,
-      `a.txt:1: [must] 100%: no, … (${id})`,
+      `a.txt:1: [must] 100%: no, (${id})`,
       "",
     ]);
     const must = ["--severity", "must", "--severity", "nit"];
