@@ -69,7 +69,7 @@ export interface ExecuteCommandParams {
   readonly arguments?: readonly unknown[];
 }
 
-export const checkInitializeParams: Check = (value) => {
+export const checkInitializeParams: Check<InitializeParams> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   const clientInfo: unknown = value.clientInfo;
   if (clientInfo !== undefined) {
@@ -130,7 +130,7 @@ export const checkInitializeParams: Check = (value) => {
   return undefined;
 };
 
-export const checkDidOpenParams: Check = (value) => {
+export const checkDidOpenParams: Check<DidOpenParams> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   const textDocument: unknown = value.textDocument;
   if (textDocument === undefined) return { path: ["textDocument"], says: "is missing" };
@@ -155,7 +155,7 @@ export const checkDidOpenParams: Check = (value) => {
   return undefined;
 };
 
-export const checkDidChangeParams: Check = (value) => {
+export const checkDidChangeParams: Check<DidChangeParams> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   const textDocument: unknown = value.textDocument;
   if (textDocument === undefined) return { path: ["textDocument"], says: "is missing" };
@@ -191,7 +191,7 @@ export const checkDidChangeParams: Check = (value) => {
   return undefined;
 };
 
-export const checkDocumentParams: Check = (value) => {
+export const checkDocumentParams: Check<DocumentParams> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   const textDocument: unknown = value.textDocument;
   if (textDocument === undefined) return { path: ["textDocument"], says: "is missing" };
@@ -204,7 +204,7 @@ export const checkDocumentParams: Check = (value) => {
   return undefined;
 };
 
-export const checkCodeActionParams: Check = (value) => {
+export const checkCodeActionParams: Check<CodeActionParams> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   const textDocument: unknown = value.textDocument;
   if (textDocument === undefined) return { path: ["textDocument"], says: "is missing" };
@@ -252,7 +252,7 @@ export const checkCodeActionParams: Check = (value) => {
   return undefined;
 };
 
-export const checkExecuteCommandParams: Check = (value) => {
+export const checkExecuteCommandParams: Check<ExecuteCommandParams> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   const command: unknown = value.command;
   if (command === undefined) return { path: ["command"], says: "is missing" };

@@ -1,3 +1,4 @@
+import { nextTurn } from "../../base/event-loop.ts";
 import { Git } from "../../git/git.ts";
 import { FileText, isBinary } from "./file-text.ts";
 
@@ -156,10 +157,6 @@ interface Changes {
 }
 
 const NOTHING: Changes = { ages: new Map(), byPath: new Map() };
-
-function nextTurn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
-}
 
 /** The output of `git log --raw -z`: commits, each with the files that it changed. */
 function changesIn(log: Buffer): Change[] {

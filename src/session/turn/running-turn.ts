@@ -13,6 +13,7 @@ import type {
 } from "../agent.ts";
 import type { SessionClient } from "../client/client.ts";
 import type { PermissionOutcome, PermissionRequest } from "../permission/permission.ts";
+import type { TurnRecording } from "./turn-recording.ts";
 
 /** What a turn needs of its session. */
 export interface TurnHost {
@@ -71,6 +72,7 @@ export class RunningTurn implements Turn {
   #isCancelled = false;
   #failure: Error | undefined;
   #meter: TurnMeter | undefined;
+  #recording: TurnRecording | undefined;
   #spent: Spent | undefined;
   /** The commit of the last update. Many updates share one, whose failure is handled once. */
   #stored: Promise<void> | undefined;
@@ -125,6 +127,10 @@ export class RunningTurn implements Turn {
     });
   }
 
+  record(recording: TurnRecording | undefined): void {
+    this.#recording = recording;
+  }
+
   update(update: SessionUpdate): Promise<void> {
     // The agent may continue after its turn was given up.
     if (this.#isOver) return Promise.resolve();
@@ -137,12 +143,13 @@ export class RunningTurn implements Turn {
       stored.catch(this.#notStored);
     }
     this.#meter?.saw(update);
+    this.#recording?.saw(update);
     return stored;
   }
 
   requestPermission(request: PermissionRequest): Promise<PermissionOutcome> {
     if (this.#isOver || this.#isCancelled) return Promise.resolve({ outcome: "cancelled" });
-    return this.whileAsking(() => this.#host.askPermission(this, request));
+    return this.whileWaiting(() => this.#host.askPermission(this, request));
   }
 
   progressed(): void {
@@ -183,7 +190,7 @@ export class RunningTurn implements Turn {
   }
 
   /** Suspends the prompt timeout, and the clock of the turn, while a client is asked. */
-  readonly whileAsking = async <T>(work: () => Promise<T>): Promise<T> => {
+  readonly whileWaiting = async <T>(work: () => Promise<T>): Promise<T> => {
     this.#suspend();
     try {
       return await work();
@@ -191,10 +198,6 @@ export class RunningTurn implements Turn {
       this.#resume();
     }
   };
-
-  whileWaiting<T>(work: () => Promise<T>): Promise<T> {
-    return this.whileAsking(work);
-  }
 
   /** Stops the agent. After the grace, the turn ends without it. */
   cancel(reason: Error): void {
