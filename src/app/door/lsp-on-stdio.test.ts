@@ -8,7 +8,7 @@ import { sampleLines, SampleRepository } from "../../../test/samples/sample-revi
 import { until } from "../../../test/support/until.ts";
 import { LspDoor } from "../../protocol/lsp/door.ts";
 import { EditorReviews } from "../../review/editor-reviews.ts";
-import { method } from "../../rpc/method.ts";
+import { notification, request } from "../../rpc/method.ts";
 import { Peer } from "../../rpc/peer.ts";
 import { jugglerDialect } from "../../protocol/juggler/serve.ts";
 import { route, routes } from "../../rpc/route.ts";
@@ -59,17 +59,19 @@ class Editor implements AsyncDisposable {
       dialect: jugglerDialect,
       routes: routes(
         route(
-          method<{ uri: string; diagnostics: Diagnostic[] }>("textDocument/publishDiagnostics"),
+          notification<{ uri: string; diagnostics: Diagnostic[] }>(
+            "textDocument/publishDiagnostics",
+          ),
           ({ uri, diagnostics }) => void this.diagnostics.set(uri, diagnostics),
         ),
-        route(method<{ message: string }>("window/showMessage"), ({ message }) => {
+        route(notification<{ message: string }>("window/showMessage"), ({ message }) => {
           this.messages.push(message);
         }),
-        route(method<Edit, object>("workspace/applyEdit"), (edit) => {
+        route(request<Edit, object>("workspace/applyEdit"), (edit) => {
           this.edits.push(edit);
           return { applied: true };
         }),
-        route(method<{ uri: string }, object>("window/showDocument"), ({ uri }) => {
+        route(request<{ uri: string }, object>("window/showDocument"), ({ uri }) => {
           this.#shown.push(fileURLToPath(uri));
           return { success: showsDocuments };
         }),
@@ -89,11 +91,11 @@ class Editor implements AsyncDisposable {
   }
 
   ask<T>(name: string, params: object): Promise<T> {
-    return (this.#peers[0] as Peer).request(method<object, T>(name), params);
+    return (this.#peers[0] as Peer).request(request<object, T>(name), params);
   }
 
   tell(name: string, params: object): void {
-    void this.#peers[0]?.notify(method<object>(name), params);
+    void this.#peers[0]?.notify(notification<object>(name), params);
   }
 
   async actions(uri: string, line: number): Promise<Map<string, Action>> {

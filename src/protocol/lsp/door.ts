@@ -3,7 +3,7 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { TrunklineError } from "../../base/errors.ts";
 import { VERSION } from "../../base/version.ts";
 import { ACP } from "../../rpc/codes.ts";
-import { type Method, method } from "../../rpc/method.ts";
+import { type Method, notification, request } from "../../rpc/method.ts";
 import type { Peer } from "../../rpc/peer.ts";
 import type { Dialect, PeerOptions } from "../../rpc/peer-options.ts";
 import { route, routes } from "../../rpc/route.ts";
@@ -15,9 +15,6 @@ import {
   checkExecuteCommandParams,
   checkInitializeParams,
   type CodeActionParams,
-  type DidChangeParams,
-  type DidOpenParams,
-  type DocumentParams,
   type ExecuteCommandParams,
   type InitializeParams,
 } from "./schema.gen.ts";
@@ -90,10 +87,10 @@ const lspDialect: Dialect = {
   methodNotFound: (name) => `There is no method '${name}'`,
 };
 
-const publish = method<object>("textDocument/publishDiagnostics");
-const showMessage = method<object>("window/showMessage");
-const showDocument = method<object, unknown>("window/showDocument");
-const applyEdit = method<object, { readonly applied?: boolean } | null>("workspace/applyEdit");
+const publish = notification<object>("textDocument/publishDiagnostics");
+const showMessage = notification<object>("window/showMessage");
+const showDocument = request<object>("window/showDocument");
+const applyEdit = request<object, { readonly applied?: boolean } | null>("workspace/applyEdit");
 
 /** The Language Server Protocol 3.17 for one editor: threads as diagnostics, and what one can do with them. */
 export class LspDoor implements AsyncDisposable {
@@ -123,28 +120,20 @@ export class LspDoor implements AsyncDisposable {
   }
 
   get options(): PeerOptions<undefined> {
-    const open = method<DidOpenParams>("textDocument/didOpen", { check: checkDidOpenParams });
-    const change = method<DidChangeParams>("textDocument/didChange", {
-      check: checkDidChangeParams,
-    });
-    const save = method<DocumentParams>("textDocument/didSave", { check: checkDocumentParams });
-    const close = method<DocumentParams>("textDocument/didClose", { check: checkDocumentParams });
-    const actions = method<CodeActionParams, unknown>("textDocument/codeAction", {
-      check: checkCodeActionParams,
-    });
-    const execute = method<ExecuteCommandParams, null>("workspace/executeCommand", {
-      check: checkExecuteCommandParams,
-    });
-    const initialize = method<InitializeParams, unknown>("initialize", {
-      check: checkInitializeParams,
-    });
+    const open = notification("textDocument/didOpen", checkDidOpenParams);
+    const change = notification("textDocument/didChange", checkDidChangeParams);
+    const save = notification("textDocument/didSave", checkDocumentParams);
+    const close = notification("textDocument/didClose", checkDocumentParams);
+    const actions = request("textDocument/codeAction", checkCodeActionParams);
+    const execute = request("workspace/executeCommand", checkExecuteCommandParams);
+    const initialize = request("initialize", checkInitializeParams);
     return {
       dialect: lspDialect,
       routes: routes(
         route(initialize, (params) => this.#initialize(params)),
-        route(method("initialized"), () => this.#refreshSoon("all")),
-        route(method<unknown, null>("shutdown"), () => null),
-        route(method("exit"), () => this.exited.resolve()),
+        route(notification("initialized"), () => this.#refreshSoon("all")),
+        route(request("shutdown"), () => null),
+        route(notification("exit"), () => this.exited.resolve()),
         route(open, ({ textDocument: { uri, version, text } }) => this.#set(uri, version, text)),
         route(change, ({ textDocument: { uri, version }, contentChanges }) => {
           const last = contentChanges.at(-1);
