@@ -13,6 +13,7 @@ const PARTS = {
   "protocol/mcp": ["base", "wire", "rpc", "tool"],
   "protocol/acp": ["base", "wire", "rpc", "session"],
   "protocol/juggler": ["base", "wire", "rpc", "tool"],
+  "protocol/lsp": ["base", "wire", "rpc"],
   "protocol/bus": ["base", "wire", "tool"],
   store: ["base"],
   git: ["base"],

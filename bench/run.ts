@@ -17,6 +17,7 @@ import { mcpHttp } from "./mcp-http.ts";
 import { mcpStdio } from "./mcp-stdio.ts";
 import { parseOptions } from "./options.ts";
 import { remoteRun } from "./remote-run.ts";
+import { renames } from "./renames.ts";
 import { userWaits } from "./user-waits.ts";
 
 const BENCHES = [
@@ -29,6 +30,7 @@ const BENCHES = [
   bus,
   userWaits,
   anchors,
+  renames,
   idleMemory,
   remoteRun,
   fleetSessions,

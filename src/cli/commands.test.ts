@@ -107,6 +107,7 @@ const NO_DATA = [
   "plugin wrap",
   "mcp",
   "acp",
+  "lsp",
   "completion",
   "help",
 ];

@@ -11,7 +11,7 @@ import { notification } from "./notifications/notifications-command.ts";
 import { plugin } from "./plugin/plugin-command.ts";
 import { review } from "./review/review-command.ts";
 import { run } from "./run/run-command.ts";
-import { acp, mcp, open, orchestrator, serve } from "./serve/serve-command.ts";
+import { acp, lsp, mcp, open, orchestrator, serve } from "./serve/serve-command.ts";
 import { server } from "./server/server-command.ts";
 import { service } from "./service/service-command.ts";
 import { session } from "./session/session-command.ts";
@@ -76,7 +76,7 @@ export const PROGRAM: Command = {
   commands: [
     ...under("Every day", [setup, chat, run, session, review, identity, tool, open, doctor, demo]),
     ...under("Lines of code", [why, blame, stats]),
-    ...under("Connect", [server, agent, model, plugin, mcp, acp]),
+    ...under("Connect", [server, agent, model, plugin, mcp, acp, lsp]),
     ...under("Operate", [
       serve,
       service,

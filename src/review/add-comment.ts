@@ -26,6 +26,8 @@ export interface NewComment {
   /** The id of an imported thread. A thread that exists already is not changed. */
   readonly id?: string | undefined;
   readonly fingerprint?: string | undefined;
+  /** The text of the file in an editor, which is not saved. */
+  readonly unsaved?: Uint8Array | undefined;
 }
 
 export const LONGEST_COMMENT = 100_000;
@@ -68,7 +70,7 @@ export class ThreadMaker {
 
   /** Throws if the comment is invalid, with the reason. */
   async make(comment: NewComment): Promise<NewThread> {
-    const { file, line, end, side, base: _base, commit: _commit, ...said } = comment;
+    const { file, line, end, side, base: _base, commit: _commit, unsaved, ...said } = comment;
     if (said.comment.trim() === "") {
       throw new TrunklineError("usage", "Cannot add an empty comment.");
     }
@@ -80,7 +82,7 @@ export class ThreadMaker {
       placeOf(this.#here, this.#folder, file),
     );
     const version = versionOf(repository, comment);
-    const made = await this.#anchors.make({ ...version, path, line, end, side });
+    const made = await this.#anchors.make({ ...version, path, line, end, side, unsaved });
     const hasLines = made.anchor.line !== undefined;
     const suggestion = said.suggestion ?? (hasLines ? fencedIn(said.comment) : undefined);
     if (suggestion !== undefined && !hasLines) {

@@ -30,14 +30,22 @@ export class ReviewCommands implements Disposable {
   readonly folder: string;
   /** The folder's repository. */
   readonly repository: FoundRepository | undefined;
+  /** Texts of files that an editor has not saved, by their paths in the repository. */
+  readonly #unsaved: ReadonlyMap<string, Uint8Array>;
   /** Git folders. */
   readonly #recognised = new Set<string>();
 
-  constructor(reviews: Reviews, folder: string, repository = findRepository(folder)) {
+  constructor(
+    reviews: Reviews,
+    folder: string,
+    repository = findRepository(folder),
+    unsaved: ReadonlyMap<string, Uint8Array> = new Map(),
+  ) {
     this.reviews = reviews;
     this.data = dirname(reviews.path);
     this.folder = folder;
     this.repository = repository;
+    this.#unsaved = unsaved;
   }
 
   static async open(data: string, folder: string): Promise<ReviewCommands> {
@@ -100,7 +108,8 @@ export class ReviewCommands implements Disposable {
   async suggested(id: string): Promise<Applied> {
     const thread = await this.reviews.get(id);
     const position = await this.#locator(this.repository)(thread);
-    return applySuggestion(rootOf(thread, this.repository), thread, position);
+    const content = this.#unsaved.get(position.path);
+    return applySuggestion(rootOf(thread, this.repository), thread, position, content);
   }
 
   /** Changes the file, and resolves the thread. */
@@ -136,7 +145,9 @@ export class ReviewCommands implements Disposable {
     const locators = new Map<string, Locator | undefined>();
     const open = (repository: Repository): Locator | undefined =>
       // Git cannot run where nothing is.
-      isGone(repository) ? undefined : new Locator(rootOf({ repository }, here), this.reviews);
+      isGone(repository)
+        ? undefined
+        : new Locator(rootOf({ repository }, here), this.reviews, this.#unsaved);
     return async ({ repository, anchor }) => {
       const { gitDir } = repository;
       if (!locators.has(gitDir)) locators.set(gitDir, open(repository));
@@ -161,6 +172,8 @@ const NEWLINE = 0x0a;
 export interface Applied {
   readonly path: string;
   readonly content: Buffer;
+  /** The lines that were replaced, from 1. */
+  readonly replaced: { readonly line: number; readonly end: number; readonly text: string };
   /** For `git apply`. */
   readonly patch: string;
 }
@@ -173,6 +186,7 @@ export function applySuggestion(
   root: string,
   { suggestion, anchor }: { readonly suggestion?: Suggestion; readonly anchor: Anchor },
   position: LocatedLines,
+  unsaved?: Uint8Array,
 ): Applied {
   const refuse = (why: string): never => {
     throw new TrunklineError(
@@ -191,7 +205,7 @@ export function applySuggestion(
   if (position.confidence === "gone") return refuse("the lines it replaces are gone");
   if (line === undefined || end === undefined) return refuse("it is on no lines");
   const content = Buffer.from(
-    written({ root }, position.path) ?? refuse("the file does not exist"),
+    unsaved ?? written({ root }, position.path) ?? refuse("the file does not exist"),
   );
   const lines = rawLines(content);
   const now = lines.slice(line - 1, end).map((raw) => bare(raw).toString("utf8"));
@@ -208,7 +222,8 @@ export function applySuggestion(
   const { path } = position;
   const after = Buffer.concat([...lines.slice(0, line - 1), ...added, ...lines.slice(end)]);
   const patch = unifiedDiff(path, content.toString("utf8"), after.toString("utf8"));
-  return { path, content: after, patch };
+  const replaced = { line, end, text: Buffer.concat(added).toString("utf8") };
+  return { path, content: after, replaced, patch };
 }
 
 /** Replaces the file in one step. */

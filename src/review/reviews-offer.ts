@@ -5,7 +5,6 @@ import { background } from "../base/background.ts";
 import type { OfferOptions } from "../base/capability/capability.ts";
 import { TrunklineError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
-import { homeOf } from "../base/process/environment.ts";
 import { findRepository } from "./repository.ts";
 import type { ReviewCommands } from "./review-commands.ts";
 import type { ReviewSettings, ReviewTools } from "./review-tools.ts";
@@ -19,6 +18,9 @@ import type { DropFiles } from "./inbox/drop-files.ts";
 
 /** Milliseconds after the start: the client waits for its first answer until then. */
 const AFTER_START = 200;
+
+/** Milliseconds by which the time of a file may be behind the clock. */
+const CLOCK_STEP = 20;
 
 /** What reviews use of the running program. */
 export interface ReviewsApp {
@@ -169,26 +171,27 @@ export class ReviewsOffer implements AsyncDisposable {
     const { data, review } = this.#app.config;
     try {
       this.#ends.push(watchReviews(data, () => this.#tell()));
-      const log = statSync(join(data, `${REVIEWS_FILE}-wal`), { throwIfNoEntry: false });
-      if ((log?.mtimeMs ?? 0) >= this.#started) this.#tell();
+      if (this.#hasChanged(data)) this.#tell();
       if (review.dropFiles) await this.#watchDropFiles();
     } catch (error) {
       this.#app.log.warn("review.not-watched", { error });
     }
   }
 
+  /** Whoever wrote last, and closed the database, has removed the file beside it. */
+  #hasChanged(data: string): boolean {
+    return [REVIEWS_FILE, `${REVIEWS_FILE}-wal`].some((name) => {
+      const stats = statSync(join(data, name), { throwIfNoEntry: false });
+      return (stats?.mtimeMs ?? 0) >= this.#started - CLOCK_STEP;
+    });
+  }
+
   async #watchDropFiles(): Promise<void> {
-    const { DropFiles } = await import("./inbox/drop-files.ts");
+    const { DropFiles, dropPlaces } = await import("./inbox/drop-files.ts");
     if (this.#isOver) return;
     const { env = process.env, folder = process.cwd() } = this.#options;
-    const { data } = this.#app.config;
-    const config = env.XDG_CONFIG_HOME || join(homeOf(env), ".config");
     this.#dropFiles = new DropFiles({
-      files: [
-        join(config, "jesseduffield/lazygit/mcp-messages.json"),
-        join(data, "mcp-messages.json"),
-      ],
-      inbox: join(data, "review-inbox"),
+      ...dropPlaces(this.#app.config.data, env),
       folder,
       open: async () => (await this.#openCommands()).reviews,
       report: this.#app.report,

@@ -67,8 +67,10 @@ export interface Dialect {
   /** A message with a method and `"id": null` is a notification; elsewhere an invalid request. */
   readonly nullIdIsNotification: boolean;
   readonly cancel: {
-    /** The notification that names a request to give up, in `params.requestId`. */
+    /** The notification that names a request to give up. */
     readonly method: string;
+    /** The parameter that names it: `requestId`, when left out. */
+    readonly param?: "id";
     /** The error that answers a cancelled request; left out if the specification forbids an answer. */
     readonly answer?: Code;
   };

@@ -87,7 +87,8 @@ export class Peer<S = undefined> implements Sink<string>, RequestLink {
 
   /** Tells the other side that an answer is no longer wanted. */
   cancel(requestId: number, reason: string): Room {
-    return this.notify({ name: this.#dialect.cancel.method }, { requestId, reason });
+    const { method: name, param = "requestId" } = this.#dialect.cancel;
+    return this.notify({ name }, { [param]: requestId, reason });
   }
 
   /** Answers what is in flight, waiting at most `grace` milliseconds, then flushes and closes. */
@@ -272,7 +273,8 @@ export class Peer<S = undefined> implements Sink<string>, RequestLink {
   }
 
   #cancelled(params: unknown): void {
-    const { requestId, reason } = params as { requestId?: unknown; reason?: unknown };
+    const { param = "requestId" } = this.#dialect.cancel;
+    const { [param]: requestId, reason } = params as Readonly<Record<string, unknown>>;
     if (typeof requestId !== "string" && typeof requestId !== "number") return;
     const call = this.#named(requestId);
     if (call === undefined) return;

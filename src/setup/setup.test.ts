@@ -197,8 +197,17 @@ describe("trunkline setup", () => {
 
   it("knows the programs that its help names", () => {
     const [{ choices = [] } = {}] = setup.args ?? [];
-    const known = [...TARGETS.map(({ name }) => name), "neovim", "lazygit"];
+    const known = [...TARGETS.map(({ name }) => name), "neovim", "helix", "emacs", "lazygit"];
     assert.deepEqual(choices, known);
+  });
+
+  it("prints what to add to Helix and Emacs", async () => {
+    await using line = await commandLine();
+    const words = [...selfCommand(), "lsp"].map((word) => JSON.stringify(word));
+    const helix = await line.run("setup", "helix");
+    assert.ok(helix.out.includes(`command = ${words[0]}\nargs = [${words.slice(1).join(", ")}]`));
+    const emacs = await line.run("setup", "emacs");
+    assert.ok(emacs.out.includes(`(lsp-stdio-connection '(${words.join(" ")}))`), emacs.out);
   });
 
   it("prints Lua for Neovim", async () => {

@@ -28,6 +28,7 @@ import {
 } from "./change.ts";
 import { edited, isMap, type KeyPath } from "./format/format.ts";
 import { importServers } from "./import/import.ts";
+import { type PrintedSetup, PRINTED_SETUPS } from "./printed-setups.ts";
 import { placesOf, type StartCommand, type Target, TARGETS } from "./targets.ts";
 import { expandPath, isSet } from "../config/locations.ts";
 import { AccessTokens } from "../store/access/access-tokens.ts";
@@ -64,11 +65,12 @@ function checkOptions(values: SetupValues, target: string | undefined): void {
   const wrong = Object.keys(SPECIAL).find((name) => given(name) && SPECIAL[name] !== target);
   if (wrong !== undefined)
     throw usage(`Cannot use --${wrong}: it is an option of ${SPECIAL[wrong]}.`);
-  if (values.http === true && (target === "lazygit" || target === "neovim")) {
+  const isPrinted = PRINTED_SETUPS.some(({ name }) => name === target);
+  if (values.http === true && (target === "lazygit" || isPrinted)) {
     throw usage(`Cannot use --http: ${target} starts Trunkline itself.`);
   }
-  if (values.remove === true && target === "neovim") {
-    throw usage("Cannot use --remove: nothing was written for neovim. Take it out of your Lua.");
+  if (values.remove === true && isPrinted) {
+    throw usage(`Cannot use --remove: nothing was written for ${target}. Take it out by hand.`);
   }
   if (values.yes === true && values.import !== true) {
     throw usage("Cannot use --yes: it is an option of --import.");
@@ -87,7 +89,8 @@ function checkOptions(values: SetupValues, target: string | undefined): void {
 async function setUp(invocation: Invocation<SetupValues>, name: string): Promise<number> {
   const { values } = invocation;
   if (name === "lazygit") return setupLazygit(invocation);
-  if (name === "neovim") return setupNeovim(invocation);
+  const printed = PRINTED_SETUPS.find((each) => each.name === name);
+  if (printed !== undefined) return printSetup(invocation, printed);
   const target = TARGETS.find((each) => each.name === name);
   if (target === undefined) throw usage(`Cannot set up '${name}': it is not known.`);
   checkJetbrains(values);
@@ -148,7 +151,7 @@ const STATES: Readonly<Record<FoundProgram["state"], string>> = {
   differs: "yes, with another command: run it again",
   no: "no",
   unknown: "cannot tell",
-  "by-hand": "by hand: see `trunkline setup neovim`",
+  "by-hand": "by hand: `trunkline setup` with its name prints it",
 };
 
 function tableOf(found: readonly FoundProgram[]): string {
@@ -182,7 +185,9 @@ function findPrograms(invocation: Invocation): FoundProgram[] {
   const lazygit = at("lazygit");
   return [
     ...TARGETS.map((target) => lookAt(invocation, target, at(...target.programs))),
-    { name: "neovim", label: "Neovim", at: at("nvim"), state: "by-hand" },
+    ...PRINTED_SETUPS.map(({ name, label, program }) => {
+      return { name, label, at: at(program), state: "by-hand" } as const;
+    }),
     {
       name: "lazygit",
       label: "lazygit",
@@ -331,49 +336,13 @@ async function setupLazygit(invocation: Invocation<LazygitValues>): Promise<numb
   return print(invocation, { file, change }, linesText(lines));
 }
 
-/** `trunkline setup neovim`: its plugins are set up in the user's own Lua, which is not ours to edit. */
-async function setupNeovim({ err, data }: Invocation): Promise<number> {
-  err("Neovim has no file for this: its plugins are set up in your Lua. Put one of these there:\n");
-  data(neovimText(selfCommand()));
+/** `trunkline setup neovim`: a configuration that is a program is not ours to edit. */
+function printSetup({ err, data }: Invocation, { label, where, text }: PrintedSetup): number {
+  err(
+    `${label} has no file for this that Trunkline could edit. Put what you want of this ${where}:\n`,
+  );
+  data(text(selfCommand()));
   return 0;
-}
-
-/** What to put into `init.lua`, for each plugin that can use us. */
-function neovimText(words: readonly string[]): string {
-  const lua = (more: string): string => [...words, more].map(luaString).join(", ");
-  const [command = "", ...args] = words;
-  const list = (more: string): string => [...args, more].map(luaString).join(", ");
-  const server = { command, args: [...args, "mcp"] };
-  return `-- codecompanion.nvim: tools (MCP) and agents (ACP)
-require("codecompanion").setup({
-  mcp = { servers = { trunkline = { cmd = { ${lua("mcp")} } } } },
-  adapters = {
-    acp = {
-      trunkline = function()
-        return require("codecompanion.adapters").extend("opencode", {
-          name = "trunkline",
-          commands = { default = { ${lua("acp")} } },
-        })
-      end,
-    },
-  },
-})
-
--- avante.nvim: agents (ACP)
-require("avante").setup({
-  provider = "trunkline",
-  acp_providers = {
-    trunkline = { command = ${luaString(command)}, args = { ${list("acp")} } },
-  },
-})
-
--- mcphub.nvim: tools (MCP), in ~/.config/mcphub/servers.json
--- ${JSON.stringify({ mcpServers: { trunkline: server } })}
-`;
-}
-
-function luaString(text: string): string {
-  return `"${text.replaceAll(/[\\"]/g, String.raw`\$&`).replaceAll("\n", String.raw`\n`)}"`;
 }
 
 type ProgramValues = ChangeValues & OptionValues<"config" | "data", "http">;

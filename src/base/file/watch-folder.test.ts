@@ -30,6 +30,27 @@ test(
   },
 );
 
+test("watchFolder() watches a folder that was replaced at once by another of its name", async () => {
+  await using folder = await SampleFolder.create();
+  const path = join(folder.path, "inbox");
+  mkdirSync(path, { recursive: true });
+  const calls: unknown[] = [];
+  const stop = watchFolder(path, (name) => calls.push(name));
+  const alive = setInterval(() => {}, 1000);
+  for (let round = 0; round < 3; round++) {
+    rmSync(path, { recursive: true });
+    mkdirSync(path);
+    // Whoever asks then what is in it, sees what was there before it was watched.
+    await until(() => calls.includes(undefined));
+    calls.length = 0;
+    writeFileSync(join(path, "a"), "x");
+    await until(() => calls.includes("a"));
+    calls.length = 0;
+  }
+  clearInterval(alive);
+  stop();
+});
+
 test(
   "watchFolder() waits for its folder whatever else is written beside it",
   { timeout: 10_000 },

@@ -1,4 +1,4 @@
-import { existsSync, type FSWatcher, watch } from "node:fs";
+import { existsSync, type FSWatcher, statSync, watch } from "node:fs";
 import { basename, dirname, relative, sep } from "node:path";
 
 /**
@@ -13,6 +13,7 @@ export function watchFolder(
   let watcher: FSWatcher | undefined;
   let isOver = false;
   let wasAway = false;
+  let watched: string | undefined;
   const begin = (): void => {
     watcher?.close();
     watcher = undefined;
@@ -22,10 +23,15 @@ export function watchFolder(
     // The folder on the way that may be created, and the watched one, which may be removed.
     const awaited = [relative(there, folder).split(sep, 1)[0], basename(there)];
     try {
+      watched = idOf(there);
       watcher = watch(there, { persistent: false }, (event, name) => {
         if (isHere) {
-          // A watch does not survive the removal of its folder. A file that is written removes nothing.
-          if (event === "rename" && !existsSync(folder)) begin();
+          // A watch does not survive the removal of its folder, also if there is another of its name by
+          // now. A file that is written removes nothing.
+          if (event === "rename" && idOf(folder) !== watched) {
+            wasAway = true;
+            begin();
+          }
           changed(name ?? undefined);
         } else if (name === null || awaited.includes(name)) begin();
       });
@@ -37,14 +43,20 @@ export function watchFolder(
     }
     if (isHere && wasAway) changed(undefined);
     wasAway = !isHere;
-    // It may have been created between the check and the watch.
-    if (!isHere && nearest(folder) !== there) begin();
+    // It may have been created, or replaced, between the check and the watch.
+    if (isHere ? idOf(folder) !== watched : nearest(folder) !== there) begin();
   };
   begin();
   return () => {
     isOver = true;
     watcher?.close();
   };
+}
+
+/** The number of a removed folder is used again, but not with its time. */
+function idOf(folder: string): string | undefined {
+  const stats = statSync(folder, { bigint: true, throwIfNoEntry: false });
+  return stats && `${stats.dev}:${stats.ino}:${stats.birthtimeNs}`;
 }
 
 function nearest(folder: string): string {

@@ -6,9 +6,8 @@ import { join } from "node:path";
 import { text as readAll } from "node:stream/consumers";
 
 import { TrunklineError } from "../../base/errors.ts";
+import { draftText, textOfDraft } from "../../review/draft.ts";
 import type { Invocation } from "../shell/command.ts";
-
-const CUT = "# ------------------------ >8 ------------------------";
 
 /** The text of a comment: from the command line, from standard input or from an editor. */
 export async function readComment(
@@ -22,14 +21,12 @@ export async function readComment(
   throw new TrunklineError("usage", "Cannot add an empty comment: give --comment, or write one.");
 }
 
-/** Opens the person's editor. Everything below the cut line is dropped, as in git's commit messages. */
+/** Opens the person's editor. */
 async function edited(env: NodeJS.ProcessEnv, about: string): Promise<string> {
   const editor = env.VISUAL || env.EDITOR || "vi";
   using folder = mkdtempDisposableSync(join(tmpdir(), "trunkline-review-"));
   const file = join(folder.path, "COMMENT.md");
-  const hint = "# Write your comment above this line. An empty comment is not added.";
-  const shown = about.split("\n").map((line) => `# ${line}`.trimEnd());
-  writeFileSync(file, `\n${CUT}\n${hint}\n${shown.join("\n")}\n`, { mode: 0o600 });
+  writeFileSync(file, draftText(about), { mode: 0o600 });
   // As git does: EDITOR may contain arguments, so a shell runs it.
   const child = spawn("sh", ["-c", `${editor} "$@"`, editor, file], { stdio: "inherit", env });
   const [code] = (await once(child, "close")) as [number | null];
@@ -39,5 +36,5 @@ async function edited(env: NodeJS.ProcessEnv, about: string): Promise<string> {
       `Cannot read the comment: the editor '${editor}' failed with exit code ${code}.`,
     );
   }
-  return readFileSync(file, "utf8").split(CUT)[0] ?? "";
+  return textOfDraft(readFileSync(file, "utf8"));
 }

@@ -36,6 +36,55 @@ describe("trunkline review list", () => {
     assert.deepEqual(await listed("--all", "--file", "a.txt"), [first]);
   });
 
+  it("lists what is severe for editors, code hosts and runners, and fails with it before a push", async () => {
+    await using all = await setUp();
+    const { line, first } = all;
+    const add = ["review", "add", "--file", "a.txt", "--severity", "must", "--line", "1"];
+    const more = ["--end", "2", "-c", "100%: no,\nreally"];
+    const { id } = await line.json<{ id: string }>(...add, ...more);
+    const list = (...args: string[]) => line.run("review", "list", ...args);
+    const quickfix = await list("--format", "quickfix", "--file", "a.txt");
+    assert.deepEqual(quickfix.out.split("\n"), [
+      `a.txt:2: [should] Look at a.txt (${first})`,
+      `a.txt:1: [must] 100%: no, (${id})`,
+      "",
+    ]);
+    const must = ["--severity", "must", "--severity", "nit"];
+    const annotations = await list("--format", "annotations", ...must);
+    const place = `file=a.txt,line=1,endLine=2,title=${id} (must)`;
+    assert.equal(annotations.out, `::error ${place}::100%25: no,%0Areally\n`);
+    const sarif = JSON.parse((await list("--format", "sarif", ...must)).out) as {
+      runs: { results: { message: { text: string } }[] }[];
+    };
+    assert.deepEqual(
+      sarif.runs[0]?.results.map(({ message }) => message.text),
+      ["100%: no,\nreally"],
+    );
+    assert.equal((await list("--severity", "must", "--exit-code")).code, 1);
+    assert.equal((await list("--severity", "must")).code, 0);
+    await line.run("review", "resolve", id);
+    assert.equal((await list("--severity", "must", "--exit-code")).code, 0);
+    assert.equal((await list("--exit-code", "--format", "sarif")).code, 1);
+  });
+
+  it("lists what waits in the inbox, without a server that imports it", async () => {
+    await using all = await setUp();
+    const { line } = all;
+    const inbox = join(line.home.path, ".local/state/trunkline/review-inbox");
+    const drop = (comment: string, project_root: string): string =>
+      JSON.stringify({ file: "a.txt", comment, project_root, line: 3 });
+    await line.home.write(join(inbox, "1.json"), drop("Waits", line.home.project));
+    await line.home.write(join(inbox, "2.json"), drop("Elsewhere", "/"));
+    await line.home.write(join(inbox, "3.json"), "not yet");
+    const { err } = await line.run("review", "list");
+    assert.match(err, /^In the inbox, until a server runs: a\.txt:3 {2}Waits\n$/);
+    const { waiting } = await line.json<{ waiting: { comment: string }[] }>("review", "list");
+    assert.deepEqual(
+      waiting.map(({ comment }) => comment),
+      ["Waits"],
+    );
+  });
+
   it("finds a renamed file by both its names", async () => {
     await using all = await setUp();
     const { line, first } = all;

@@ -1,34 +1,79 @@
+import { VERSION } from "../../base/version.ts";
+import { dropPlaces, waitingDrops } from "../../review/inbox/drop-files.ts";
+import { toSarif } from "../../review/transfer/transfer.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { changedLines } from "../../review/anchor/changed-lines.ts";
 import { pathIn, placeOf } from "../../review/repository.ts";
 import type { ReviewCommands } from "../../review/review-commands.ts";
 import { type ThreadView, UNRESOLVED } from "../../review/thread-view.ts";
-import type { ThreadState } from "../../store/review/review-thread.ts";
+import type { Severity, ThreadState } from "../../store/review/review-thread.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
-import { firstLine, print } from "../shell/layout.ts";
+import { firstLine, linesText, print } from "../shell/layout.ts";
 import { openCommands, type RepoValues } from "./open-reviews.ts";
 import { tableText, threadText, whereOf } from "./thread-text.ts";
 
 type ListValues = RepoValues &
-  OptionValues<"file", "all" | "everywhere" | "menu"> & { readonly state?: readonly ThreadState[] };
+  OptionValues<"file" | "format", "all" | "everywhere" | "menu" | "exit-code"> & {
+    readonly state?: readonly ThreadState[];
+    readonly severity?: readonly Severity[];
+  };
 
 /** `trunkline review list` */
 export async function list(invocation: Invocation<ListValues>): Promise<number> {
-  const { values } = invocation;
+  const { values, data, env } = invocation;
   using commands = await openCommands(invocation);
   const gitDir = values.everywhere === true ? undefined : commands.here.gitDir;
   const states = values.state ?? (values.all === true ? undefined : UNRESOLVED);
   const names = values.file === undefined ? undefined : namesOf(commands, values.file, gitDir);
   // A renamed file is found by its current name and by its name when the comment was made.
-  const isWanted = ({ file, original }: Pick<ThreadView, "file" | "original">): boolean =>
-    names === undefined || names.has(file) || names.has(original?.file ?? file);
+  const isWanted = ({ file, original, severity }: ThreadView): boolean =>
+    (names === undefined || names.has(file) || names.has(original?.file ?? file)) &&
+    (values.severity?.includes(severity as Severity) ?? true);
   const threads = (await commands.list({ gitDir, states })).filter(isWanted);
-  if (values.menu === true) return print(invocation, { threads }, threads.map(menuLine).join(""));
+  const code = values["exit-code"] === true && threads.length > 0 ? 1 : 0;
+  if (values.menu === true) {
+    return print(invocation, { threads }, threads.map(menuLine).join(""), { code });
+  }
+  const { format } = values;
+  if (format === "sarif" && values.json !== true) {
+    data(toSarif(threads, commands.repository?.root ?? commands.folder, VERSION));
+    return code;
+  }
+  if (format !== undefined) {
+    const lines = threads.map(format === "quickfix" ? quickfixLine : annotation);
+    return print(invocation, { threads }, linesText(lines), { code });
+  }
   const where = values.file === undefined ? "" : ` on '${visibleLine(values.file)}'`;
   const none = `There are no threads${where}. \`trunkline review add --file FILE --line N\` opens one.`;
   const isNone = threads.length === 0;
   const text = isNone ? "" : tableText(threads, invocation.edge);
-  return print(invocation, { threads }, text, { notes: isNone ? [none] : [] });
+  const here = gitDir === undefined ? undefined : commands.here;
+  const waiting = here === undefined ? [] : waitingDrops(dropPlaces(commands.data, env), here);
+  const notes = waiting.map(({ file, line, comment }) => {
+    const where = `${visibleLine(file)}${line === undefined ? "" : `:${line}`}`;
+    return `In the inbox, until a server runs: ${where}  ${firstLine(comment)}`;
+  });
+  return print(invocation, { threads, ...(waiting.length === 0 ? {} : { waiting }) }, text, {
+    notes: isNone && notes.length === 0 ? [none] : notes,
+    code,
+  });
+}
+
+/** What editors read into a list of places: `FILE:LINE: [SEVERITY] TEXT (ID)`. */
+function quickfixLine({ file, line = 1, severity, comment, id }: ThreadView): string {
+  return `${visibleLine(file)}:${line}: [${severity}] ${firstLine(comment)} (${id})`;
+}
+
+const LEVELS: Readonly<Record<string, string>> = { must: "error", should: "warning" };
+
+/** A workflow command of GitHub Actions, whose runner shows it at its line. */
+function annotation({ file, line = 1, end = line, severity, comment, id }: ThreadView): string {
+  const escaped = (text: string): string =>
+    text.replaceAll("%", "%25").replaceAll("\r", "%0D").replaceAll("\n", "%0A");
+  const value = (text: string): string =>
+    escaped(text).replaceAll(":", "%3A").replaceAll(",", "%2C");
+  const place = `file=${value(file)},line=${line},endLine=${end},title=${value(`${id} (${severity})`)}`;
+  return `::${LEVELS[severity] ?? "notice"} ${place}::${escaped(comment)}`;
 }
 
 /** A line that a menu can split at the colon: `ID:text`. */

@@ -7,7 +7,7 @@ import { visibleLine } from "../../base/text/visible.ts";
 import { whereOf } from "./thread-text.ts";
 import { readComment } from "./comment-text.ts";
 
-type SayValues = OptionValues<"repo" | "comment">;
+type SayValues = OptionValues<"repo" | "comment" | "as">;
 
 /** `trunkline review reply ID` */
 export async function reply(invocation: Invocation<SayValues>): Promise<number> {
@@ -15,7 +15,7 @@ export async function reply(invocation: Invocation<SayValues>): Promise<number> 
   const { id, comment } = await commands.show(invocation.positionals[0] ?? "");
   const text = await readComment(invocation, invocation.values.comment, comment);
   return printThreads(invocation, [
-    await commands.say("reply", id, { ...speaker(invocation), text }),
+    await commands.say("reply", id, { ...(await speaker(invocation)), text }),
   ]);
 }
 
@@ -26,7 +26,8 @@ export async function resolve(invocation: Invocation<SayValues>): Promise<number
   const ids: string[] = [];
   for (const given of invocation.positionals) ids.push((await commands.show(given)).id);
   const threads: ThreadView[] = [];
-  for (const id of ids) threads.push(await commands.say("resolve", id, speaker(invocation)));
+  const person = await speaker(invocation);
+  for (const id of ids) threads.push(await commands.say("resolve", id, person));
   return printThreads(invocation, threads);
 }
 
@@ -34,23 +35,25 @@ export async function resolve(invocation: Invocation<SayValues>): Promise<number
 export async function reopen(invocation: Invocation<SayValues>): Promise<number> {
   using commands = await openCommands(invocation);
   return printThreads(invocation, [
-    await commands.say("reopen", invocation.positionals[0] ?? "", speaker(invocation)),
+    await commands.say("reopen", invocation.positionals[0] ?? "", await speaker(invocation)),
   ]);
 }
 
 /** `trunkline review apply ID` */
-export async function apply(invocation: Invocation<RepoValues>): Promise<number> {
+export async function apply(
+  invocation: Invocation<RepoValues & OptionValues<"as">>,
+): Promise<number> {
   const { positionals } = invocation;
   using commands = await openCommands(invocation);
-  const by = personIn(invocation.env);
+  const by = await personIn(invocation);
   const { path: file, patch, thread } = await commands.apply(positionals[0] ?? "", by);
   const { id, state } = thread;
   const text = `Changed ${visibleLine(file)}. ${id} is ${state}.\n`;
   return print(invocation, { file, patch, id, state }, text);
 }
 
-function speaker({ env, values }: Invocation<SayValues>): Saying {
-  return { by: personIn(env), role: "person", text: values.comment };
+async function speaker(invocation: Invocation<SayValues>): Promise<Saying> {
+  return { by: await personIn(invocation), role: "person", text: invocation.values.comment };
 }
 
 function printThreads(invocation: Invocation<SayValues>, threads: readonly ThreadView[]): number {

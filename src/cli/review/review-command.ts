@@ -30,6 +30,10 @@ const comment: Options = {
   }),
 };
 
+const signed: Options = {
+  as: text("NAME", "Sign with this name, instead of that of your git identity"),
+};
+
 const ID = arg("ID", "Id of the thread, or a unique beginning of it");
 
 export const review: Command = {
@@ -66,15 +70,21 @@ export const review: Command = {
           default: "should",
         }),
         suggest: text("FILE", "File with replacement lines; - reads them from standard input"),
+        diff: text(
+          "FILE",
+          "File with a diff of FILE that is suggested, instead of --line and --suggest; - reads it " +
+            "from standard input",
+        ),
         ...comment,
+        ...signed,
         ...repo,
       },
       examples: {
         "trunkline review add --file src/main.go --line 42 --end 45 --severity must -c 'Leaks'":
           "Comment on a range of lines.",
         "trunkline review add --file README.md": "Write the comment in an editor.",
-        "git diff | trunkline review add --file x.c --line 3 -c 'So?' --suggest -":
-          "Suggest replacement lines.",
+        "git diff | trunkline review add --file x.c -c 'So?' --diff -":
+          "Suggest what you have changed in the file.",
       },
       load: async () => ({ run: (await import("./add.ts")).add }),
     },
@@ -89,11 +99,20 @@ export const review: Command = {
         all: flag("Include resolved threads"),
         everywhere: flag("Threads of all repositories"),
         file: text("FILE", "Only threads on this file"),
+        severity: text("SEVERITY...", "Only threads of this severity; may be repeated", {
+          choices: ["must", "should", "nit", "question"],
+        }),
+        format: text("FORMAT", "For editors, code hosts, or the runner of GitHub Actions", {
+          choices: ["quickfix", "sarif", "annotations"],
+        }),
+        "exit-code": flag("Exit with 1 if a thread is listed, as in a hook before a push"),
         menu: flag("Print ID:text lines, for menus"),
         ...repo,
       },
       examples: {
         "trunkline review list": "One line per thread.",
+        "trunkline review list --severity must --exit-code": "Fail while something must be done.",
+        "trunkline review list --format quickfix": "For `vim -q`, and other lists of places.",
         "trunkline review list --state proposed --json": "Show proposed changes that wait for you.",
       },
       load: async () => ({ run: (await import("./list.ts")).list }),
@@ -115,7 +134,7 @@ export const review: Command = {
       summary: "Reply to a thread",
       description: "A reply reopens a thread that was answered.",
       args: [ID],
-      options: { ...comment, ...repo },
+      options: { ...comment, ...signed, ...repo },
       examples: { "trunkline review reply r7k2mq -c 'Which one?'": "Reply with one line." },
     },
     resolve: {
@@ -123,6 +142,7 @@ export const review: Command = {
       args: [{ ...ID, variadic: true }],
       options: {
         comment: addition,
+        ...signed,
         ...repo,
       },
       examples: { "trunkline review resolve r7k2mq": "Resolve it." },
@@ -132,6 +152,7 @@ export const review: Command = {
       args: [ID],
       options: {
         comment: addition,
+        ...signed,
         ...repo,
       },
       examples: { "trunkline review reopen r7k2mq -c 'Not yet'": "Reopen it with a comment." },
@@ -140,7 +161,7 @@ export const review: Command = {
       summary: "Apply the suggested change of a thread to the file, and resolve it",
       description: "Refuses if the commented lines have changed, and says why.",
       args: [ID],
-      options: { ...repo },
+      options: { ...signed, ...repo },
       examples: { "trunkline review apply r7k2mq": "Change the file." },
     },
     lines: {

@@ -59,7 +59,9 @@ export async function importFile(
   using commands = await openCommands(invocation);
   const imported =
     named === undefined
-      ? await importReviews(commands, await readGivenFile(invocation, given[0] ?? ""))
+      ? await importReviews(commands, await readGivenFile(invocation, given[0] ?? ""), (done, of) =>
+          err(`Looked at ${done} of ${of} findings.\n`),
+        )
       : await importPull(invocation, commands, named);
   const { added, known, refused, replies = 0, general = 0 } = imported;
   for (const why of refused) err(`${visibleLine(why)}\n`);

@@ -116,6 +116,21 @@ export const acp: Command = {
   load: () => import("./acp.ts"),
 };
 
+export const lsp: Command = {
+  name: "lsp",
+  isForPrograms: true,
+  summary: "Serve review threads to an editor, as a language server",
+  description:
+    "Neovim, Helix, Emacs and other editors start this. Threads are diagnostics that follow your " +
+    "text while you type; code actions comment, reply, resolve, and apply suggestions. Standard " +
+    "output carries only the protocol; the log goes to standard error.",
+  examples: {
+    "trunkline lsp": "Serve the editor that started it.",
+    "trunkline setup helix": "Have Helix start it.",
+  },
+  load: () => import("./lsp.ts"),
+};
+
 export const orchestrator: Command = {
   name: "orchestrator",
   summary: "Run only the plugin bus",

@@ -5,7 +5,8 @@ export const setup: Command = {
   summary: "Set up other programs to use Trunkline",
   description:
     "Adds Trunkline to the configuration of an assistant or editor: its tools (MCP) and, in Zed, " +
-    "JetBrains IDEs and Neovim, its agents (ACP). Comments and layout of the file are kept, a " +
+    "JetBrains IDEs and Neovim, its agents (ACP); for Neovim, Helix and Emacs it prints what to add, " +
+    "also for reviews (`trunkline lsp`). Comments and layout of the file are kept, a " +
     "backup is left beside it, and running it again changes nothing.\n\n" +
     "Without a program it lists those on this machine, and at a terminal asks which to set up. The " +
     "exit code is 1 if one of them is not set up.\n\n" +
@@ -23,7 +24,8 @@ export const setup: Command = {
       optional: true,
       choices: [
         ...["claude-code", "claude-desktop", "cursor", "vscode", "codex", "zed", "jetbrains"],
-        ...["gemini", "opencode", "goose", "windsurf", "cline", "continue", "neovim", "lazygit"],
+        ...["gemini", "opencode", "goose", "windsurf", "cline", "continue"],
+        ...["neovim", "helix", "emacs", "lazygit"],
       ],
     },
   ],

@@ -26,6 +26,8 @@ export interface AnchorRequest {
   readonly side?: Side | undefined;
   /** The commit of the old side; by default the one that is checked out. */
   readonly base?: string | undefined;
+  /** The text of the file in an editor, which is not saved. */
+  readonly unsaved?: Uint8Array | undefined;
 }
 
 export interface MadeAnchor {
@@ -53,7 +55,7 @@ export class AnchorMaker {
     checkLines(path, line, end);
     const isOld = side === "old" || repository.isBare;
     const base = isOld ? (request.base ?? "HEAD") : undefined;
-    const { commit, content, blob, text } = await this.#versionOf(repository, path, base);
+    const { commit, content, blob, text } = await this.#versionOf(request, base);
     const position = { path, side, ...(commit === undefined ? {} : { commit }) };
     if (content === undefined || text === undefined || blob === undefined) {
       if (line === undefined && (await isSomething(repository, path, commit)))
@@ -84,22 +86,21 @@ export class AnchorMaker {
   }
 
   /** Of a commit, or of the work tree if none is given. */
-  #versionOf(repository: FoundRepository, path: string, base?: string): Promise<Version> {
-    const key = [repository.root, path, base].join("\0");
-    return this.#versions.getOrInsertComputed(key, () => readVersion(repository, path, base));
+  #versionOf(request: AnchorRequest, base?: string): Promise<Version> {
+    const key = [request.repository.root, request.path, base].join("\0");
+    return this.#versions.getOrInsertComputed(key, () => readVersion(request, base));
   }
 }
 
 async function readVersion(
-  repository: FoundRepository,
-  path: string,
+  { repository, path, unsaved }: AnchorRequest,
   base: string | undefined,
 ): Promise<Version> {
   const { root } = repository;
   const commit = base === undefined ? headCommit(repository) : await commitId(root, base);
   const content =
     base === undefined || commit === undefined
-      ? written(repository, path)
+      ? (unsaved ?? written(repository, path))
       : await fileInCommit(root, commit, path);
   const blob = content && blobId(content);
   return { commit, content, blob, text: content && new FileText(content) };

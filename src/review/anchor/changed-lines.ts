@@ -80,7 +80,7 @@ function notListed(path: string, why: string): TrunklineError {
   return new TrunklineError("not-found", `Cannot list the lines of '${path}': ${why}.`);
 }
 
-function parseDiff(diff: string): ChangedLine[] {
+export function parseDiff(diff: string): ChangedLine[] {
   const lines: ChangedLine[] = [];
   let oldLine = 0;
   let newLine = 0;

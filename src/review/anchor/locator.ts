@@ -1,11 +1,19 @@
-import { nextTurn } from "../../base/event-loop.ts";
 import type { Anchor } from "../../store/review/review-thread.ts";
 import type { Reviews } from "../../store/review/reviews.ts";
-import { findRepository, headCommit } from "../repository.ts";
-import { readable } from "./anchor.ts";
-import { blobId, FileText, isBinary, linesOf, textOf } from "./file-text.ts";
-import { findQuote, findThrough, GONE, LineMatcher, type LinePosition } from "./line-position.ts";
 import { Git } from "../../git/git.ts";
+import { findRepository, headCommit } from "../repository.ts";
+import { fileInCommit, readable } from "./anchor.ts";
+import { type Change, FileHistory } from "./file-history.ts";
+import { blobId, FileText } from "./file-text.ts";
+import {
+  findQuote,
+  findThrough,
+  GONE,
+  LineMatcher,
+  type LinePosition,
+  type Method,
+} from "./line-position.ts";
+import { nameLikeness, type OtherFile, OtherFiles } from "./other-files.ts";
 
 /** Commented lines in the current work tree. */
 export interface LocatedLines extends LinePosition {
@@ -18,365 +26,312 @@ interface Version {
   readonly text: FileText;
 }
 
+/** Lines of a version of a file, on the way from the comment to the work tree. */
+interface Place {
+  readonly path: string;
+  readonly version: Version;
+  /** They count from 0; undefined for the file as a whole. */
+  readonly lines: { readonly first: number; readonly last: number } | undefined;
+  readonly method: Method;
+  /** The file is the same one, whatever its name. */
+  readonly isSameFile: boolean;
+  readonly isDoubtful: boolean;
+}
+
 /** Bytes of all versions of all files that are compared. Beyond that, only the first and the last. */
 const MOST_BYTES = 128 * 1024 * 1024;
 /** Bytes of a text that is compared line by line: millions of empty lines take hundreds of megabytes. */
 const LARGEST_COMPARED = 8 * 1024 * 1024;
+/** Bytes of a file that lines may have been moved to. */
+const LARGEST_OTHER = 1024 * 1024;
+/** The most files that are searched for the lines that one has lost. */
+const MOST_OTHERS = 100;
+/** How often lines are followed to another file. */
+const MOST_MOVES = 32;
+/** Of a file with more versions since the comment, this many are compared, evenly distributed. */
+const MOST_VERSIONS = 100;
 
 /** Finds the lines of many comments in one work tree. Each file is read and compared once. */
 export class Locator {
   readonly #root: string;
-  readonly #reviews: Reviews;
-  readonly #renames: Renames;
+  readonly #git: Git;
+  readonly #reviews: Pick<Reviews, "text">;
+  readonly #unsaved: ReadonlyMap<string, Uint8Array>;
   readonly #history: FileHistory;
   readonly #head: string | undefined;
   readonly #present = new Map<string, Version | undefined>();
   readonly #before = new Map<string, Promise<FileText | undefined>>();
-  readonly #chains = new Map<string, Promise<readonly LineMatcher[]>>();
   readonly #steps = new Map<string, LineMatcher>();
+  readonly #others = new Map<string, Promise<OtherFiles>>();
+  readonly #sinceCommit = new Map<string, Promise<readonly Change[]>>();
+  #untracked: Promise<readonly Change[]> | undefined;
   #bytesLeft = MOST_BYTES;
 
-  constructor(root: string, reviews: Reviews) {
+  /** `unsaved` has the texts of files that are not on disk yet, by their paths. */
+  constructor(
+    root: string,
+    reviews: Pick<Reviews, "text">,
+    unsaved: ReadonlyMap<string, Uint8Array> = new Map(),
+  ) {
     this.#root = root;
+    this.#git = new Git(root);
     this.#reviews = reviews;
-    this.#renames = new Renames(root);
+    this.#unsaved = unsaved;
     this.#history = new FileHistory(root);
     const repository = findRepository(root);
     this.#head = repository && headCommit(repository);
   }
 
   async locate(anchor: Anchor): Promise<LocatedLines> {
-    const { path, side, blob, commit, line, end = line } = anchor;
+    const { path, side, blob, line, end = line } = anchor;
     const here = side === "old" ? undefined : this.#presentAt(path);
     // The old side is in a commit, which does not change.
     if (side === "old" || (here !== undefined && here.blob === blob)) {
       const made = { path, confidence: "exact", method: "diff" } as const;
       return line === undefined || end === undefined ? made : { ...made, line, end };
     }
-    const before = await this.#textOf(blob);
-    const now = here === undefined ? await this.#renames.follow(path, commit, before?.lines) : path;
-    const present = now === undefined ? undefined : this.#presentAt(now);
-    if (now === undefined || present === undefined) return { ...GONE, path };
-    return { ...(await this.#position(anchor, before, present, now)), path: now };
-  }
-
-  /** Finds lines in the present version, through the versions in between if they may tell more. */
-  async #position(
-    anchor: Anchor,
-    text: FileText | undefined,
-    present: Version,
-    now: string,
-  ): Promise<LinePosition> {
-    const { path, blob, commit, line, end = line } = anchor;
-    if (line === undefined || end === undefined) return { confidence: "exact", method: "diff" };
-    if (text === undefined || blob === undefined || !isCompared(present)) {
-      if (anchor.quote !== undefined) return findQuote(anchor, present.text.lines);
-      // An imported comment may have only a line number.
-      if (end > present.text.lines.length) return GONE;
-      return { line, end, confidence: "low", method: "none" };
+    const before = await this.#textOf(anchor);
+    if (here !== undefined) {
+      if (line === undefined || end === undefined) {
+        return { path, confidence: "exact", method: "diff" };
+      }
+      if (before === undefined || blob === undefined || !isCompared(here)) {
+        return { path, ...withoutText(anchor, here) };
+      }
+      const direct = this.#step({ blob, text: before }, here).find(line - 1, end - 1);
+      if (direct.confidence === "exact") return { path, ...direct };
     }
-    const before = { blob, text };
-    const direct = this.#step(before, present).find(line - 1, end - 1);
-    const isSince = commit !== undefined && commit !== this.#head;
-    if (direct.confidence === "exact" || !isSince) return direct;
-    const chain = await this.#chainOf(before, commit, [path, now], present);
-    return chain.length === 0 ? direct : findThrough(chain, line - 1, end - 1);
+    if (before === undefined || blob === undefined) return { ...GONE, path };
+    const lines =
+      line === undefined || end === undefined ? undefined : { first: line - 1, last: end - 1 };
+    const start: Place = {
+      ...{ path, version: { blob, text: before }, lines },
+      ...{ method: "diff", isSameFile: true, isDoubtful: false },
+    };
+    const { place, lostIn } = await this.#follow(start, anchor.commit);
+    const found = place ?? (await this.#afterAll(start, anchor.commit, lostIn));
+    if (found !== undefined) return this.#located(start, found);
+    const isThere = lostIn !== undefined && this.#presentAt(lostIn) !== undefined;
+    return { ...GONE, path: isThere ? lostIn : path };
   }
 
-  /** The steps through the versions of a file in the commits since the comment. */
-  #chainOf(
-    before: Version,
-    commit: string,
-    paths: readonly string[],
-    present: Version,
-  ): Promise<readonly LineMatcher[]> {
-    const key = [before.blob, commit, ...paths].join("\0");
-    return this.#chains.getOrInsertComputed(key, async () => {
-      const between = await this.#versionsSince(commit, paths);
-      return between.length === 0 ? [] : this.#chain([before, ...between, present]);
+  #located(start: Place, { path, version, lines, ...how }: Place): LocatedLines {
+    const { method, isSameFile, isDoubtful } = how;
+    if (lines === undefined || start.lines === undefined) {
+      const isSame = version.blob === start.version.blob;
+      return { path, confidence: isSame ? "exact" : isDoubtful ? "low" : "high", method };
+    }
+    const place = { path, line: lines.first + 1, end: lines.last + 1, method };
+    if (isSameFile && path !== start.path) {
+      const direct = this.#step(start.version, version).find(start.lines.first, start.lines.last);
+      if (direct.confidence === "exact") return { path, ...direct };
+    }
+    return { ...place, confidence: isDoubtful ? "low" : "high" };
+  }
+
+  /**
+   * Follows lines through the commits since one to the work tree, also to other files. If they are lost
+   * on the way, says in which file.
+   */
+  async #follow(
+    start: Place,
+    commit: string | undefined,
+  ): Promise<{ readonly place?: Place; readonly lostIn?: string }> {
+    const isSince = commit !== undefined && commit !== this.#head;
+    const since = isSince ? await this.#history.since(commit, start.path) : undefined;
+    let [place, age, changes] = [start, since?.age ?? 0, since?.changes ?? []];
+    for (let moves = 0; moves < MOST_MOVES; moves++) {
+      let lostAt: number | undefined;
+      for (const version of await this.#versions(place, changes)) {
+        const next = version.version && this.#advance(place, version.version);
+        if (next === undefined) {
+          lostAt = version.age;
+          break;
+        }
+        [place, age] = [next, version.age];
+      }
+      if (lostAt === undefined) return { place };
+      const changed = await this.#changedIn(age, lostAt);
+      const found = await this.#elsewhere(place, changed, `${age} ${lostAt}`);
+      // Of a commit that is not in the history, nothing is known but its text.
+      if (found === undefined) return isSince && since === undefined ? {} : { lostIn: place.path };
+      if (lostAt < 0) return { place: found };
+      [place, age] = [found, lostAt];
+      const { path } = found;
+      const later = await this.#history.all();
+      changes = later.filter((change) => change.path === path && change.age < age);
+    }
+    return {};
+  }
+
+  /**
+   * Compares the first text with all that has changed since: the commit may have been rebased away, or
+   * its lines may have been in another file before they were removed from theirs.
+   */
+  async #afterAll(start: Place, commit = "", lostIn = ""): Promise<Place | undefined> {
+    const changed = this.#sinceCommit.getOrInsertComputed(commit, () => this.#sinceOrAll(commit));
+    const others = (await changed).filter(({ path }) => path !== lostIn);
+    return this.#elsewhere(start, others, `since ${commit} ${lostIn}`);
+  }
+
+  async #sinceOrAll(commit: string): Promise<readonly Change[]> {
+    const since = commit === "" ? undefined : await this.#history.untilNow(commit);
+    return since === undefined
+      ? this.#listed("--cached", "--others")
+      : [...since, ...(await this.#new())];
+  }
+
+  /** The versions of a file, oldest first; at last that of the work tree. */
+  async #versions(
+    { path }: Place,
+    changes: readonly Change[],
+  ): Promise<{ readonly age: number; readonly version: Version | undefined }[]> {
+    const step = Math.ceil(changes.length / MOST_VERSIONS);
+    // The last one always stays.
+    const some = changes.filter((_, at) => (changes.length - 1 - at) % step === 0);
+    const read = await Promise.all(
+      some.map(async ({ age, blob }) => {
+        const text = blob === undefined ? undefined : await this.#history.text(blob);
+        return { age, blob, version: blob && text ? { blob, text } : undefined };
+      }),
+    );
+    // A version that cannot be read is passed over.
+    const known = read.filter(({ blob, version: text }) => blob === undefined || text);
+    const present = this.#presentAt(path);
+    const now = present !== undefined && isCompared(present) ? present : undefined;
+    return [...(this.#bytesLeft < 0 ? [] : known), { age: -1, version: now }];
+  }
+
+  #advance(place: Place, version: Version): Place | undefined {
+    const { lines } = place;
+    if (lines === undefined || place.version.blob === version.blob) return { ...place, version };
+    const steps = [this.#step(place.version, version)];
+    const found = findThrough(steps, lines.first, lines.last);
+    return found.line === undefined ? undefined : moved(place, found, version);
+  }
+
+  async #elsewhere(
+    place: Place,
+    changed: readonly Change[],
+    when: string,
+  ): Promise<Place | undefined> {
+    const { path, version, lines } = place;
+    const key = [path, version.blob, when].join("\0");
+    const others = await this.#others.getOrInsertComputed(key, async () => {
+      const { blob, text } = version;
+      return new OtherFiles(path, blob, text, await this.#candidates(place, changed));
+    });
+    const found = lines === undefined ? others.whole : others.find(lines.first, lines.last);
+    if (found === undefined) return undefined;
+    const { file, isRenamed } = found;
+    const isSameFile = place.isSameFile && isRenamed;
+    return { ...moved(place, found, file), path: file.path, isSameFile };
+  }
+
+  /** The changed files that may have got the lines of another, with their texts. */
+  async #candidates(
+    { path, version }: Place,
+    changed: readonly Change[],
+  ): Promise<readonly OtherFile[]> {
+    const others = changed.filter((change) => change.path !== path);
+    const isSame = ({ blob }: Change): boolean => blob === version.blob;
+    const likely = others
+      .toSorted(
+        (one, other) =>
+          Number(isSame(other)) - Number(isSame(one)) ||
+          nameLikeness(path, other.path) - nameLikeness(path, one.path),
+      )
+      .slice(0, MOST_OTHERS);
+    const files = await Promise.all(
+      likely.map(async ({ age, path: other, before, blob }) => {
+        const text = blob && (await this.#history.text(blob));
+        const found = age < 0 ? this.#presentAt(other) : text ? { blob, text } : undefined;
+        if (found === undefined || found.text.size > LARGEST_OTHER) return [];
+        const old = before === undefined ? undefined : await this.#history.text(before);
+        return [{ ...found, path: other, before: old }];
+      }),
+    );
+    return files.flat();
+  }
+
+  /** The files that were changed after a commit, up to another one or the work tree. */
+  async #changedIn(after: number, upTo: number): Promise<readonly Change[]> {
+    const committed = after > 0 ? await this.#history.all() : [];
+    const first = new Map<string, Change>();
+    const last = new Map<string, Change>();
+    for (const change of committed) {
+      if (change.age >= after || change.age < upTo) continue;
+      first.getOrInsert(change.path, change);
+      last.set(change.path, upTo < 0 ? { ...change, age: -1 } : change);
+    }
+    if (upTo < 0) {
+      const here = this.#head === undefined ? [] : await this.#history.untilNow("HEAD");
+      for (const change of [...(here ?? []), ...(await this.#new())]) last.set(change.path, change);
+    }
+    return [...last.values()].map((change) => {
+      return { ...change, before: (first.get(change.path) ?? change).before };
     });
   }
 
-  async #versionsSince(commit: string, paths: readonly string[]): Promise<Version[]> {
-    const blobs = await this.#history.since(commit, [...new Set(paths)]);
-    const texts = await Promise.all(
-      blobs.map(async (blob) => ({ blob, text: await this.#history.text(blob) })),
-    );
-    return texts.flatMap(({ blob, text }) => (text === undefined ? [] : [{ blob, text }]));
+  #new(): Promise<readonly Change[]> {
+    return (this.#untracked ??= this.#listed("--others"));
   }
 
-  /** The steps from version to version; none if comparing them would take too long. */
-  #chain(versions: readonly Version[]): LineMatcher[] {
-    const changed = versions.filter(({ blob }, at) => blob !== versions[at - 1]?.blob);
-    this.#bytesLeft -= changed.reduce((sum, { text }) => sum + text.size, 0);
-    if (this.#bytesLeft < 0) return [];
-    return changed.slice(1).map((now, at) => this.#step(changed[at] ?? now, now));
+  async #listed(...which: readonly string[]): Promise<readonly Change[]> {
+    const args = ["ls-files", ...which, "--exclude-standard", "-z"];
+    const { stdout } = await this.#git.run(args, { accepts: [0, 128] });
+    const paths = stdout.toString("utf8").split("\0").filter(Boolean);
+    return paths.map((path) => ({ age: -1, path, before: undefined, blob: undefined }));
   }
 
   /** Comments on one file, and on its later versions, share most steps. */
   #step(before: Version, now: Version): LineMatcher {
     const key = `${before.blob} ${now.blob}`;
-    return this.#steps.getOrInsertComputed(key, () => new LineMatcher(before.text, now.text));
+    return this.#steps.getOrInsertComputed(key, () => {
+      this.#bytesLeft -= now.text.size;
+      return new LineMatcher(before.text, now.text);
+    });
   }
 
   #presentAt(path: string): Version | undefined {
     return this.#present.getOrInsertComputed(path, () => {
-      const content = readable(this.#root, path);
+      const content = this.#unsaved.get(path) ?? readable(this.#root, path);
       return content && { blob: blobId(content), text: new FileText(content) };
     });
   }
 
-  #textOf(blob: string | undefined): Promise<FileText | undefined> {
-    if (blob === undefined) return Promise.resolve(undefined);
+  /** The text that was commented on; a large one is not stored. */
+  async #textOf({ path, blob, commit }: Anchor): Promise<FileText | undefined> {
+    if (blob === undefined) return undefined;
     return this.#before.getOrInsertComputed(blob, async () => {
-      const content = await this.#reviews.text(blob);
-      return content && new FileText(content);
+      const content =
+        (await this.#reviews.text(blob)) ??
+        (commit && (await fileInCommit(this.#root, commit, path)));
+      return content ? new FileText(content) : undefined;
     });
   }
+}
+
+/** The place in another version, as sure as the least sure step to it. */
+function moved(place: Place, found: LinePosition, { blob, text }: Version): Place {
+  const { line, end = line, confidence, method } = found;
+  const isEdited = method === "fuzzy" || place.method === "fuzzy";
+  return {
+    ...place,
+    version: { blob, text },
+    lines: line === undefined || end === undefined ? undefined : { first: line - 1, last: end - 1 },
+    method: isEdited ? "fuzzy" : method === "diff" ? place.method : method,
+    isDoubtful: place.isDoubtful || confidence === "low",
+  };
+}
+
+/** An imported comment may have only a line number. */
+function withoutText(anchor: Anchor, here: Version): LinePosition {
+  const { quote, line = 1, end = line } = anchor;
+  if (quote !== undefined) return findQuote(anchor, here.text.lines);
+  return end > here.text.lines.length ? GONE : { line, end, confidence: "low", method: "none" };
 }
 
 function isCompared({ text }: Version): boolean {
   return text.size <= LARGEST_COMPARED;
-}
-
-/** A comment on an older commit is looked for in the first and the last text only. */
-const MOST_COMMITS = 2_000;
-/** Of a file with more versions since the comment, this many are compared, evenly distributed. */
-const MOST_VERSIONS = 100;
-/** The most commits outside of the first-parent history: each costs a call of git. */
-const MOST_OTHERS = 16;
-/** Git looks only at these paths; with more of them, at all. */
-const MOST_PATHS = 500;
-/** Blobs that are read by one call of git. */
-const MOST_BLOBS = 500;
-const LARGEST = 1024 * 1024;
-/** The most untracked files that are searched for a renamed one. */
-const MOST_CANDIDATES = 200;
-/**
- * Files that share more lines than this count as the same file. Git uses the same measure
- * (git-diff(1), `-M`).
- */
-const LEAST_ALIKE = 0.5;
-
-/** A file that a commit changed. */
-interface Change {
-  /** Number of commits after it. */
-  readonly age: number;
-  readonly blob: string;
-}
-
-/** The history of files along the first parents, commit by commit. */
-export class FileHistory {
-  readonly #git: Git;
-  readonly #wanted = new Map<string, Set<string>>();
-  readonly #texts = new Map<string, Promise<FileText | undefined>>();
-  #changes: Promise<Changes> | undefined;
-  #blobs: Set<string> | undefined;
-  #reading: Promise<Map<string, FileText>> | undefined;
-
-  constructor(root: string) {
-    this.#git = new Git(root);
-  }
-
-  /**
-   * The blobs of a file in the commits since one, oldest first. `paths` are its names in that time.
-   * Empty if git cannot tell. Requests of one turn of the event loop share the calls of git.
-   */
-  async since(commit: string, paths: readonly string[]): Promise<readonly string[]> {
-    const wanted = this.#wanted.getOrInsert(commit, new Set());
-    for (const path of paths) wanted.add(path);
-    this.#changes ??= nextTurn().then(() => {
-      this.#changes = undefined;
-      const all = new Map(this.#wanted);
-      this.#wanted.clear();
-      return this.#ask(all).catch(() => NOTHING);
-    });
-    const { ages, byPath } = await this.#changes;
-    const age = ages.get(commit);
-    if (age === undefined) return [];
-    const changes = paths
-      .flatMap((path) => byPath.get(path) ?? [])
-      .filter((change) => change.age < age)
-      .toSorted((one, other) => other.age - one.age);
-    return thinned(changes.map(({ blob }) => blob));
-  }
-
-  /** The text of a blob; undefined if it is too large, binary or cannot be read. */
-  text(blob: string): Promise<FileText | undefined> {
-    const known = this.#texts.get(blob);
-    if (known !== undefined) return known;
-    const blobs = (this.#blobs ??= new Set());
-    blobs.add(blob);
-    this.#reading ??= nextTurn().then(() => {
-      [this.#blobs, this.#reading] = [undefined, undefined];
-      return this.#read([...blobs]);
-    });
-    const asked = this.#reading.then((texts) => texts.get(blob));
-    this.#texts.set(blob, asked);
-    return asked;
-  }
-
-  async #ask(wanted: ReadonlyMap<string, ReadonlySet<string>>): Promise<Changes> {
-    const ages = await this.#agesOf([...wanted.keys()]);
-    const oldest = Math.max(0, ...ages.values());
-    if (oldest === 0) return { ages, byPath: new Map() };
-    const paths = [...new Set([...wanted.values()].flatMap((some) => [...some]))];
-    const how = ["--first-parent", "-m", "--no-renames", "--raw", "-z", "--no-abbrev"];
-    const range = ["--format=%H", `--max-count=${oldest}`, "HEAD", "--"];
-    const only = paths.length > MOST_PATHS ? [] : paths.map((path) => `:(top,literal)${path}`);
-    // With paths, --max-count would count only the commits that change them.
-    const args = ["log", ...how, "--full-history", "--sparse", ...range, ...only];
-    const { stdout } = await this.#git.run(args);
-    return { ages, byPath: changesIn(stdout) };
-  }
-
-  /** The number of commits since each, along the first parents. */
-  async #agesOf(commits: readonly string[]): Promise<Map<string, number>> {
-    const line = ["rev-list", "--first-parent", `--max-count=${MOST_COMMITS}`, "HEAD", "--"];
-    const all = (await this.#git.text(line)).split("\n");
-    const ages = new Map<string, number>();
-    const known = new Map(all.map((commit, age) => [commit, age]));
-    const others: string[] = [];
-    for (const commit of commits) {
-      const age = known.get(commit);
-      if (age === undefined) others.push(commit);
-      else ages.set(commit, age);
-    }
-    // A commit of a branch that was merged, or of another branch.
-    for (const commit of others.slice(0, MOST_OTHERS)) {
-      const range = ["--end-of-options", `${commit}..HEAD`, "--"];
-      const args = ["rev-list", "--first-parent", "--count", ...range];
-      const { code, stdout } = await this.#git.run(args, { accepts: [0, 128] });
-      const age = Number(stdout.toString("latin1"));
-      if (code === 0 && age <= MOST_COMMITS) ages.set(commit, age);
-    }
-    return ages;
-  }
-
-  async #read(blobs: readonly string[]): Promise<Map<string, FileText>> {
-    const texts = new Map<string, FileText>();
-    for (let at = 0; at < blobs.length; at += MOST_BLOBS) {
-      const some = blobs.slice(at, at + MOST_BLOBS);
-      const input = some.map((blob) => `${blob}\n`).join("");
-      // Together they may be too large; what is not read is not compared.
-      const { stdout } = await this.#git
-        .run(["cat-file", "--batch"], { input })
-        .catch(() => ({ stdout: Buffer.alloc(0) }));
-      for (const [blob, content] of blobsIn(stdout)) {
-        if (content.length <= LARGEST && !isBinary(content)) {
-          texts.set(blob, new FileText(content));
-        }
-      }
-    }
-    return texts;
-  }
-}
-
-interface Changes {
-  readonly ages: ReadonlyMap<string, number>;
-  readonly byPath: ReadonlyMap<string, readonly Change[]>;
-}
-
-const NOTHING: Changes = { ages: new Map(), byPath: new Map() };
-
-/** The output of `git log --raw -z`: commits, each with the files that it changed. */
-function changesIn(log: Buffer): Map<string, Change[]> {
-  const byPath = new Map<string, Change[]>();
-  const fields = log.toString("utf8").split("\0");
-  let age = -1;
-  for (let at = 0; at < fields.length; at++) {
-    const field = fields[at] ?? "";
-    const [, blob] = /^\n?:\d+ (?:100\d+|120000) [0-9a-f]+ ([0-9a-f]+) [AMT]$/.exec(field) ?? [];
-    if (blob !== undefined) {
-      const path = fields[++at] ?? "";
-      byPath.getOrInsert(path, []).push({ age, blob });
-    } else if (/^\n?:/.test(field)) at++;
-    else if (field !== "") age++;
-  }
-  return byPath;
-}
-
-function* blobsIn(batch: Buffer): Generator<[string, Buffer]> {
-  for (let from = 0; from < batch.length;) {
-    const line = batch.indexOf("\n", from);
-    const head = batch.toString("latin1", from, line);
-    const [, blob, size] = /^([0-9a-f]+) blob (\d+)$/.exec(head) ?? [];
-    if (blob === undefined) {
-      from = line + 1;
-      continue;
-    }
-    const to = line + 1 + Number(size);
-    yield [blob, batch.subarray(line + 1, to)];
-    from = to + 1;
-  }
-}
-
-/** The last one always stays. */
-function thinned(blobs: readonly string[]): readonly string[] {
-  const step = Math.ceil(blobs.length / MOST_VERSIONS);
-  return step <= 1 ? blobs : blobs.filter((_, at) => (blobs.length - 1 - at) % step === 0);
-}
-
-/** Finds renamed files of a work tree, by git or by content. */
-class Renames {
-  readonly #root: string;
-  readonly #git: Git;
-  readonly #byCommit = new Map<string, Promise<Map<string, string>>>();
-  #untracked: Promise<string[]> | undefined;
-
-  constructor(root: string) {
-    this.#root = root;
-    this.#git = new Git(root);
-  }
-
-  /** The new path of a file that no longer exists; undefined if it was deleted. */
-  async follow(
-    path: string,
-    commit: string | undefined,
-    before: readonly string[] | undefined,
-  ): Promise<string | undefined> {
-    const renamed = commit === undefined ? undefined : (await this.#since(commit)).get(path);
-    if (renamed !== undefined) return renamed;
-    return before === undefined ? undefined : this.#amongUntracked(before);
-  }
-
-  #since(commit: string): Promise<Map<string, string>> {
-    return this.#byCommit.getOrInsertComputed(commit, () => this.#ask(commit));
-  }
-
-  async #ask(commit: string): Promise<Map<string, string>> {
-    const how = ["-M", "--diff-filter=R", "--name-status", "-z"];
-    const args = ["diff", ...how, "--end-of-options", commit, "--"];
-    const { code, stdout } = await this.#git.run(args, { accepts: [0, 128] });
-    const renames = new Map<string, string>();
-    if (code !== 0) return renames;
-    const fields = stdout.toString("utf8").split("\0");
-    for (let at = 0; at + 2 < fields.length; at += 3) {
-      const [, from = "", to = ""] = fields.slice(at, at + 3);
-      renames.set(from, to);
-    }
-    return renames;
-  }
-
-  async #amongUntracked(before: readonly string[]): Promise<string | undefined> {
-    this.#untracked ??= this.#listUntracked();
-    const wanted = new Set(before.filter((line) => line.trim() !== ""));
-    if (wanted.size === 0) return undefined;
-    let best: string | undefined;
-    let most = LEAST_ALIKE;
-    for (const path of (await this.#untracked).slice(0, MOST_CANDIDATES)) {
-      const content = readable(this.#root, path);
-      if (content === undefined || content.length > LARGEST || isBinary(content)) continue;
-      const lines = new Set(linesOf(textOf(content)));
-      const share = wanted.intersection(lines).size / Math.max(wanted.size, lines.size);
-      if (share > most) [best, most] = [path, share];
-    }
-    return best;
-  }
-
-  async #listUntracked(): Promise<string[]> {
-    const args = ["ls-files", "--others", "--exclude-standard", "-z"];
-    const { stdout } = await this.#git.run(args, { accepts: [0, 128] });
-    return stdout.toString("utf8").split("\0").filter(Boolean);
-  }
 }

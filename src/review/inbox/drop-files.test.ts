@@ -252,6 +252,20 @@ describe("DropFiles", { timeout: 600_000 }, () => {
     assert.deepEqual(comments, [...written, "new"]);
   });
 
+  it("takes over the inbox of a killed process in the order in which it was written", async () => {
+    await using dropping = new Dropping();
+    const written = ["m", "z", "a", "k"].map((name, at) => {
+      const taken = at < 3 ? `.taken-1-${crypto.randomUUID()}-1` : "";
+      const file = join(dropping.inbox, `${name}.json${taken}`);
+      dropping.drop(dropping.record(`comment ${at}`), file);
+      utimesSync(file, at + 1, at + 1);
+      return `comment ${at}`;
+    });
+    dropping.begin();
+    const comments = (await dropping.threads(4)).map(({ comment }) => comment);
+    assert.deepEqual(comments, written);
+  });
+
   it("takes the others where one is a link that leads to itself", async () => {
     await using dropping = new Dropping();
     const asideOf = (id: number): string => `${dropping.file}.taken-${id}-${crypto.randomUUID()}-1`;

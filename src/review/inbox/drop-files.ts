@@ -24,6 +24,7 @@ import { isTime } from "../../store/review/thread-document.ts";
 import { recognised } from "../moved.ts";
 import { findRepository, type FoundRepository, placeOf } from "../repository.ts";
 import { parsedJson } from "../../base/check.ts";
+import { homeOf } from "../../base/process/environment.ts";
 
 export interface DropFilesOptions {
   /** Files into which other programs write comments. */
@@ -117,8 +118,8 @@ export class DropFiles implements AsyncDisposable {
   }
 
   #lookInto(inbox: string): void {
-    for (const name of list(inbox)) {
-      const path = join(inbox, name);
+    for (const path of oldestFirst(list(inbox).map((name) => join(inbox, name)))) {
+      const name = basename(path);
       if (/\.json\.taken-/.test(name)) this.#adopt(path);
       // Files with other names are still being written.
       else if (name.endsWith(".json")) this.#take(path);
@@ -248,6 +249,41 @@ export class DropFiles implements AsyncDisposable {
   async #pause(milliseconds: number): Promise<void> {
     await delay(milliseconds, undefined, { signal: this.#over.signal, ref: false }).catch(() => {});
   }
+}
+
+/** Where other programs write comments: files, and a folder of them. */
+export function dropPlaces(
+  data: string,
+  env: NodeJS.ProcessEnv,
+): Pick<DropFilesOptions, "files" | "inbox"> {
+  const config = env.XDG_CONFIG_HOME || join(homeOf(env), ".config");
+  const bridge = join(config, "jesseduffield/lazygit/mcp-messages.json");
+  return { files: [bridge, join(data, "mcp-messages.json")], inbox: join(data, "review-inbox") };
+}
+
+/** The comments on a repository that no server has imported yet, the oldest first. */
+export function waitingDrops(
+  { files, inbox }: Pick<DropFilesOptions, "files" | "inbox">,
+  { gitDir, root }: Repository,
+): Dropped[] {
+  const isDrop = (name: string): boolean => /\.json(?:\.taken-[^.]*)?$/.test(name);
+  const paths = [
+    ...files.flatMap((file) =>
+      list(dirname(file), basename(file)).map((name) => join(dirname(file), name)),
+    ),
+    ...list(inbox).map((name) => join(inbox, name)),
+  ].filter((path) => isDrop(path));
+  return oldestFirst(paths).flatMap((path) => {
+    let text = "";
+    try {
+      text = readRegularFile(path, { most: LARGEST, followsLinks: false })?.toString("utf8") ?? "";
+    } catch {
+      // A server has just taken it, or it is no file: whoever imports it reports that.
+    }
+    return (readDropped(text) ?? []).filter(isDropped).filter((dropped) => {
+      return findRepository(projectOf(dropped, root))?.gitDir === gitDir;
+    });
+  });
 }
 
 /** Whether a name is that of a drop file, or the one that it got when it was taken. */

@@ -234,6 +234,9 @@ export function isSarif(value: object): boolean {
   return Array.isArray((value as { runs?: unknown }).runs);
 }
 
+/** Findings after which an import says how far it is. */
+const STEP = 1_000;
+
 /** The level of each rule, by its id. */
 type Levels = ReadonlyMap<string | undefined, string | undefined>;
 
@@ -337,7 +340,11 @@ export interface Imported {
  * Imports threads that another Trunkline exported, an analyser's SARIF, or what an API of GitHub or
  * GitLab answered.
  */
-export async function importReviews(commands: ReviewCommands, text: string): Promise<Imported> {
+export async function importReviews(
+  commands: ReviewCommands,
+  text: string,
+  progress: (done: number, of: number) => void = () => {},
+): Promise<Imported> {
   const value = parsed(text);
   if (isTransfer(value)) {
     const repository = await recognised(commands.reviews, commands.here);
@@ -359,7 +366,9 @@ export async function importReviews(commands: ReviewCommands, text: string): Pro
   const maker = new ThreadMaker(reviews, here, folder);
   const threads: NewThread[] = [];
   const refused: string[] = [];
-  for (const finding of readSarif(value)) {
+  const findings = readSarif(value);
+  for (const [done, finding] of findings.entries()) {
+    if (done > 0 && done % STEP === 0) progress(done, findings.length);
     try {
       threads.push(await maker.make({ ...finding, source: "sarif" }));
     } catch (error) {

@@ -1,4 +1,5 @@
 import type { Channel, ChannelLimits } from "../channel.ts";
+import type { StreamFraming } from "../framing/ndjson.ts";
 import { streamChannel } from "./stream.ts";
 
 /**
@@ -7,12 +8,16 @@ import { streamChannel } from "./stream.ts";
  * From here on stdout belongs to the protocol: whatever else writes to it, a `console.log` in a
  * dependency included, is sent to stderr instead.
  */
-export function stdioChannel(limits: Partial<ChannelLimits> = {}): Channel<string> {
+export function stdioChannel(
+  limits: Partial<ChannelLimits> = {},
+  framing?: StreamFraming,
+): Channel<string> {
   const { stdin, stdout } = process;
   const write = stdout.write.bind(stdout);
   stdout.write = writeAstray;
   return streamChannel(stdin, stdout, {
     limits,
+    ...(framing === undefined ? {} : { framing }),
     write: (text) => {
       write(text);
     },

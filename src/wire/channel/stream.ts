@@ -8,11 +8,13 @@ import {
   resolveChannelLimits,
   type Sink,
 } from "../channel.ts";
-import { ndjson, type TextDecoder } from "../framing/ndjson.ts";
+import { ndjson, type StreamFraming, type TextDecoder } from "../framing/ndjson.ts";
 import { Outbox } from "./outbox.ts";
 
 export interface StreamChannelOptions {
   readonly limits?: Partial<ChannelLimits>;
+  /** One message a line, when left out. */
+  readonly framing?: StreamFraming;
   /** Stands in for the writable's own `write`, where that has been taken from everyone else. */
   readonly write?: (text: string) => void;
   /** Whether a line that is no object is a message; others are left out. All are without it. */
@@ -22,7 +24,7 @@ export interface StreamChannelOptions {
 const BRACE = 0x7b;
 
 /**
- * A channel of texts, one a line, over a pair of byte streams: a process's standard streams, a
+ * A channel of texts, one a line unless they are framed otherwise, over a pair of byte streams: a process's standard streams, a
  * child's pipes, a socket.
  */
 export function streamChannel(
@@ -36,6 +38,7 @@ export function streamChannel(
 class StreamChannel implements Channel<string> {
   readonly #readable: Readable;
   readonly #writable: Writable;
+  readonly #encode: StreamFraming["encode"];
   readonly #decoder: TextDecoder;
   readonly #outbox: Outbox;
   readonly #isMessage: StreamChannelOptions["isMessage"];
@@ -50,7 +53,9 @@ class StreamChannel implements Channel<string> {
     this.#readable = readable;
     this.#writable = writable;
     this.#isMessage = options.isMessage;
-    this.#decoder = ndjson.decoder(limits.maxMessage, this);
+    const { framing = ndjson } = options;
+    this.#encode = framing.encode;
+    this.#decoder = framing.decoder(limits.maxMessage, this);
     this.#outbox = new Outbox(writable, limits, (error) => this.abort(error), options.write);
     readable.on("error", (error: Error) => this.abort(error));
   }
@@ -81,7 +86,7 @@ class StreamChannel implements Channel<string> {
   }
 
   send(message: string): Promise<void> {
-    return this.#outbox.send(`${message}\n`);
+    return this.#outbox.send(this.#encode(message));
   }
 
   abort(reason: Error): void {

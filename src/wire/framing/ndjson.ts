@@ -21,6 +21,11 @@ export interface TextFraming {
   readonly decoder: (limit: number, out: TextFrames) => TextDecoder;
 }
 
+/** How messages are found in a byte stream, and laid into one. */
+export interface StreamFraming extends TextFraming {
+  readonly encode: (text: string) => string;
+}
+
 const LF = 0x0a;
 /** RFC 8259 § 2: what JSON calls whitespace. */
 const BLANK = /^[ \t\r]*$/;
@@ -29,8 +34,9 @@ const BLANK = /^[ \t\r]*$/;
  * One JSON text a line. MCP 2025-11-25, Transports § stdio: messages are delimited by newlines and must
  * not contain any.
  */
-export const ndjson: TextFraming = {
+export const ndjson: StreamFraming = {
   decoder: (limit, out) => new NdjsonDecoder(limit, out),
+  encode: (text) => `${text}\n`,
 };
 
 /**
