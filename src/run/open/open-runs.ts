@@ -34,7 +34,7 @@ import { propose } from "../../forge/propose.ts";
 import { type Identity, splitHost } from "../../identity/identity.ts";
 import { openKeys } from "../../identity/open/open-secret-store.ts";
 import { EgressProxy } from "../../sandbox/egress-proxy.ts";
-import { type SandboxParts, probeSandbox } from "../../sandbox/probe.ts";
+import type { SandboxParts } from "../../sandbox/probe.ts";
 import { openSandbox } from "../../sandbox/sandbox.ts";
 import type { Agent } from "../../session/agent.ts";
 import type { SessionSetup } from "../../session/session-setup.ts";
@@ -49,11 +49,9 @@ import type { Run } from "../run.ts";
 import { Runs } from "../runs.ts";
 import { type InnerAgent, Spares } from "../spares.ts";
 import type { CarriedCheckpoints } from "../workspace/carried.ts";
-import { CopyDriver, canReflink } from "../workspace/copy.ts";
-import type { WorkspaceDriver } from "../workspace/driver.ts";
-import { OverlayDriver, canOverlay } from "../workspace/overlay.ts";
 import { RunUsers } from "../workspace/run-users.ts";
 import { LIMITS, SAFE, openConfinedAgent, removeSandbox } from "./confined-agent.ts";
+import { openDriver, sandboxFor } from "./examine-runs.ts";
 import { type Identified, identifyFor } from "./identify.ts";
 import { modelServices } from "./model-services.ts";
 
@@ -89,11 +87,9 @@ export async function openRuns(
   await using opening = new AsyncDisposableStack();
   const parts = await sandboxFor(folder, remote.sandbox);
   if (parts === undefined) log.warn("run.no-sandbox", { setting: "remote.sandbox" });
-  const driver = await chooseDriver(folder);
-  if (Symbol.asyncDispose in driver) opening.use(driver as WorkspaceDriver & AsyncDisposable);
+  const driver = opening.use(await openDriver(folder, parts));
   const identify = identifyFor(app);
-  const canBeOthers = process.getuid?.() === 0 && parts !== undefined;
-  const users = canBeOthers ? new RunUsers(join(folder, "users")) : undefined;
+  const users = parts?.users === true ? new RunUsers(join(folder, "users")) : undefined;
   const runs = await Runs.open({
     folder,
     driver,
@@ -159,24 +155,6 @@ function place(
   const plan = spares.reserve(wanted, principal.id);
   const cwd = runs.treeOf(plan);
   return { cwd, additionalDirectories: [], mcpServers: [], run: plan, meta: meta as never };
-}
-
-async function sandboxFor(
-  folder: string,
-  wanted: "on" | "unsafe-off",
-): Promise<SandboxParts | undefined> {
-  if (wanted === "unsafe-off") return undefined;
-  const { parts, findings } = await probeSandbox(folder);
-  if (parts !== undefined) return parts;
-  const why = findings.find(({ isInForce }) => !isInForce)?.detail ?? "the reason is unknown";
-  const next = "Run `trunkline doctor`. To run agents without a sandbox, use `--unsafe-no-sandbox`";
-  throw new TrunklineError("unavailable", `Cannot run agents in a sandbox: ${why}. ${next}.`);
-}
-
-/** Overlay mounts, reflinks or copies: the first that works here. */
-async function chooseDriver(folder: string): Promise<WorkspaceDriver> {
-  if (canOverlay(folder)) return new OverlayDriver();
-  return new CopyDriver((await canReflink(folder)) ? "reflink" : "copy");
 }
 
 export interface InnerAgentOptions {
