@@ -1,5 +1,8 @@
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { rm } from "node:fs/promises";
+import { type AddressInfo, createServer } from "node:net";
 import { isAbsolute, join } from "node:path";
 import { ExternalAgent, type ExternalAgentOptions } from "../../agent/external-agent.ts";
 import type { Confine } from "../../base/process/child-process.ts";
@@ -64,7 +67,7 @@ export async function openConfinedAgent(options: ConfinedAgentOptions): Promise<
     read: [run.objects, ...program.needs, ...named, ...options.needs],
     limits: LIMITS,
     egress,
-    proxyVariables: models.variables,
+    variables: models.variables,
     user: run.owner,
   });
   const confine: Confine = ({ command, args = [], env, cwd = tree, ...rest }) => {
@@ -83,6 +86,37 @@ export async function openConfinedAgent(options: ConfinedAgentOptions): Promise<
       await inner[Symbol.asyncDispose]();
       egress[Symbol.dispose]();
       await sandbox[Symbol.asyncDispose]();
+    },
+  };
+}
+
+export interface FreeAgentOptions {
+  readonly agent: (models: ModelServices) => ExternalAgentOptions;
+  readonly models: (proxy: string, pass: string) => Promise<ModelServices>;
+}
+
+/**
+ * Opens an agent without a sandbox. All users of this machine can reach the proxy that has its models, so
+ * that asks for a pass.
+ */
+export async function openFreeAgent(options: FreeAgentOptions): Promise<InnerAgent> {
+  const listener = createServer();
+  await once(listener.listen(0, "127.0.0.1"), "listening");
+  const { port } = listener.address() as AddressInfo;
+  const pass = randomBytes(24).toString("base64url");
+  const models = await options.models(`http://127.0.0.1:${port}`, pass);
+  const { services, variables } = models;
+  const egress = new EgressProxy({ allowHosts: [], services, setting: "`models.providers`" });
+  egress.serve(listener);
+  const agent = options.agent(models);
+  const inner = new ExternalAgent({ ...agent, env: { ...agent.env, ...variables } });
+  return {
+    name: inner.name,
+    start: (owner) => inner.start(owner),
+    open: (session) => inner.open(session),
+    [Symbol.asyncDispose]: async () => {
+      await inner[Symbol.asyncDispose]();
+      egress[Symbol.dispose]();
     },
   };
 }

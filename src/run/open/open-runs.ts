@@ -2,8 +2,10 @@ import { readFileSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { availableParallelism } from "node:os";
 import { dirname, join } from "node:path";
-import { ExternalAgent, type ExternalAgentOptions } from "../../agent/external-agent.ts";
-import { type OpenKeys, storedKey } from "../../agent/models/models.ts";
+import type { ExternalAgentOptions } from "../../agent/external-agent.ts";
+import { configuredModels } from "../../agent/models/model-commands.ts";
+import { type Models, type OpenKeys, storedKey } from "../../agent/models/models.ts";
+import type { ModelSettings } from "../../agent/models/provider.ts";
 import { hostText } from "../../base/address.ts";
 import { currentSession } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
@@ -35,7 +37,7 @@ import { type Identity, splitHost } from "../../identity/identity.ts";
 import { openKeys } from "../../identity/open/open-secret-store.ts";
 import { EgressProxy } from "../../sandbox/egress-proxy.ts";
 import type { SandboxParts } from "../../sandbox/probe.ts";
-import { openSandbox } from "../../sandbox/sandbox.ts";
+import { openSandbox, PROXY } from "../../sandbox/sandbox.ts";
 import type { Agent } from "../../session/agent.ts";
 import type { SessionSetup } from "../../session/session-setup.ts";
 import { DENIED_NAMES } from "../change/scan.ts";
@@ -50,10 +52,10 @@ import { Runs } from "../runs.ts";
 import { type InnerAgent, Spares } from "../spares.ts";
 import type { CarriedCheckpoints } from "../workspace/carried.ts";
 import { RunUsers } from "../workspace/run-users.ts";
-import { LIMITS, SAFE, openConfinedAgent, removeSandbox } from "./confined-agent.ts";
+import { LIMITS, SAFE, openConfinedAgent, openFreeAgent, removeSandbox } from "./confined-agent.ts";
 import { openDriver, sandboxFor } from "./examine-runs.ts";
 import { type Identified, identifyFor } from "./identify.ts";
-import { modelServices } from "./model-services.ts";
+import { type ModelServices, modelServices } from "./model-services.ts";
 
 /** Milliseconds that `session/new` waits for a workspace: clients give up after 60 s. */
 const ANSWER_WITHIN = 20_000;
@@ -89,6 +91,8 @@ export async function openRuns(
   if (parts === undefined) log.warn("run.no-sandbox", { setting: "remote.sandbox" });
   const driver = opening.use(await openDriver(folder, parts));
   const identify = identifyFor(app);
+  const open = openKeys(config.data, process.env);
+  const models = configuredModels({ settings: config.models, env: process.env, log, open });
   const users = parts?.users === true ? new RunUsers(join(folder, "users")) : undefined;
   const runs = await Runs.open({
     folder,
@@ -102,14 +106,14 @@ export async function openRuns(
     pullRequest: { mode: remote.pullRequest, propose: proposeOnForge(remote, identify) },
     coAuthor: remote.coAuthor,
     users,
-    setup: runSetup(remote, { parts, open: openKeys(config.data, process.env) }),
+    setup: runSetup(remote, { parts, open }),
     removePlace: removeSandbox,
     carried,
     log,
   });
   opening.use(runs);
   const inner = (name: string, run: Run): Promise<InnerAgent> =>
-    innerAgent(app, name, { run, parts });
+    innerAgent(app, name, { run, parts, models });
   const remove = async (plan: unknown): Promise<void> => {
     await runs.remove(plan);
     if (!isPlan(plan)) return;
@@ -122,7 +126,7 @@ export async function openRuns(
   );
   const slots = new Semaphore({ running: availableParallelism() });
   const pace = carried && { slots, longest: PREPARED_WITHIN };
-  const open = opening.move();
+  const opened = opening.move();
   return {
     place: (meta, principal) => place(runs, spares, meta, principal),
     agent: (name, plan) =>
@@ -139,7 +143,7 @@ export async function openRuns(
     remove,
     repositories: () => runs.repositories,
     endOf: (principal) => spares.endOf(principal),
-    [Symbol.asyncDispose]: () => open.disposeAsync(),
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
 }
 
@@ -161,6 +165,7 @@ export interface InnerAgentOptions {
   readonly run: Run;
   /** Undefined if runs have no sandbox (`remote.sandbox`). */
   readonly parts: SandboxParts | undefined;
+  readonly models: Models;
 }
 
 /**
@@ -170,22 +175,27 @@ export interface InnerAgentOptions {
 export async function innerAgent(
   { config, log }: AppContext,
   name: string,
-  { run, parts }: InnerAgentOptions,
+  { run, parts, models }: InnerAgentOptions,
 ): Promise<InnerAgent> {
-  const settings = name === BUILT_IN ? builtIn(config, parts) : config.agents[name];
-  if (settings === undefined) {
+  const configured = name === BUILT_IN ? undefined : config.agents[name];
+  if (name !== BUILT_IN && configured === undefined) {
     throw new TrunklineError(
       "not-found",
       `Cannot find agent '${name.slice(0, 100)}'. \`trunkline agent list\` shows the configured agents.`,
     );
   }
   const limits = config.limits.messages;
-  const agent: ExternalAgentOptions = { ...settings, name, limits, log };
-  if (parts === undefined) return new ExternalAgent(agent);
+  const agent = ({ settings }: ModelServices): ExternalAgentOptions => {
+    return { ...(configured ?? builtIn(settings)), name, limits, log };
+  };
+  const servicesAt = (proxy: string, pass?: string): Promise<ModelServices> =>
+    modelServices({ models, settings: config.models, proxy, pass });
+  if (parts === undefined) return await openFreeAgent({ agent, models: servicesAt });
+  const services = await servicesAt(PROXY);
   return await openConfinedAgent({
     run,
     parts,
-    agent,
+    agent: agent(services),
     needs:
       name === BUILT_IN
         ? selfCommand()
@@ -193,24 +203,19 @@ export async function innerAgent(
             .map((path) => dirname(path))
         : [],
     allowHosts: config.remote.egress.allowHosts,
-    models: modelServices(process.env),
+    models: services,
   });
 }
 
 /**
- * It cannot read the configuration in its sandbox, so it is told the prices of models, and that its commands
- * are in a sandbox already.
+ * It cannot read the configuration in a sandbox, so it is told its models; and that its commands need no
+ * sandbox of their own: they have that of the run, or a person wants none.
  */
-function builtIn(
-  { models: { cost } }: AppContext["config"],
-  parts: SandboxParts | undefined,
-): Pick<ExternalAgentOptions, "command" | "args" | "env"> {
+function builtIn(settings: ModelSettings): Pick<ExternalAgentOptions, "command" | "args"> {
   const [command, ...args] = selfCommand();
-  const set = [
-    ...(Object.keys(cost).length === 0 ? [] : ["--set", `models.cost=${JSON.stringify(cost)}`]),
-    ...(parts === undefined ? [] : ["--set", "agent.sandbox=off"]),
-  ];
-  return { command, args: [...args, "acp", "--agent", BUILT_IN, ...set] };
+  const set = [`models=${JSON.stringify(settings)}`, "agent.sandbox=off"];
+  const flags = set.flatMap((each) => ["--set", each]);
+  return { command, args: [...args, "acp", "--agent", BUILT_IN, ...flags] };
 }
 
 /** Milliseconds for all calls of one pull request: the answer of the turn waits for them. */
