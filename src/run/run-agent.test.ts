@@ -41,6 +41,23 @@ describe("a run whose workspace is not ready yet", () => {
     assert.equal(attempts, 2);
   });
 
+  it("knows at once what was pushed, before the process that takes over has its files", async () => {
+    await using rig = await RunAgentRig.open();
+    const plan = rig.runs.plan(rig.meta);
+    type Meta = { readonly target: { readonly revision: string } };
+    let pushed = "";
+    {
+      await using session = await rig.session(addFile, plan);
+      pushed = ((await session.prompt(rig.turn("Add")))._meta as Meta).target.revision;
+    }
+    assert.notEqual(pushed, rig.revision);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const again = { reopenWithin: 1, isReady: () => promise, history: (async function* () {})() };
+    await using session = await rig.session(addFile, plan, [], again);
+    assert.equal((session.settings._meta as unknown as Meta).target.revision, pushed);
+    resolve();
+  });
+
   it("prepares no workspace again when it has ended", async () => {
     await using rig = await RunAgentRig.open();
     const [asked, begun] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];

@@ -20,7 +20,7 @@ import type {
 import { inBothForms } from "../session/settings.ts";
 import type { Target, Delivery } from "./deliver.ts";
 import { wordsOnRequest, type ProposalResult } from "./pull-request.ts";
-import type { Run } from "./run.ts";
+import type { PushMemory, Run } from "./run.ts";
 import type { Runs } from "./runs.ts";
 import type { InnerAgent, Spare, Spares } from "./spares.ts";
 
@@ -32,6 +32,47 @@ export function progressUpdate(message: string): SessionUpdate {
     // ACP has no field for this.
     _meta: { trunkline: { run: "progress" } },
   };
+}
+
+const PUSHED = "trunkline/pushed";
+
+/** What a session remembers of its run, and of the agent in it: known before its files are. */
+class RunMemory implements PushMemory {
+  readonly #remember: AgentOpenOptions["remember"];
+  #pushed: string | undefined;
+  #agent: unknown;
+
+  constructor({ memory, remember }: Pick<AgentOpenOptions, "memory" | "remember">) {
+    const { [PUSHED]: pushed, agent } = Object(memory) as { [PUSHED]?: unknown; agent?: unknown };
+    const isOurs = typeof pushed === "string";
+    this.#pushed = isOurs ? pushed : undefined;
+    this.#agent = isOurs ? agent : memory;
+    this.#remember = remember;
+  }
+
+  get pushed(): string | undefined {
+    return this.#pushed;
+  }
+
+  async hasPushed(revision: string): Promise<void> {
+    this.#pushed = revision;
+    await this.#store();
+  }
+
+  get ofAgent(): Pick<AgentOpenOptions, "memory" | "remember"> {
+    return {
+      memory: this.#agent,
+      remember: (memory) => {
+        this.#agent = memory;
+        return this.#store();
+      },
+    };
+  }
+
+  #store(): Promise<void> {
+    const isPushed = this.#pushed !== undefined;
+    return this.#remember(isPushed ? { [PUSHED]: this.#pushed, agent: this.#agent } : this.#agent);
+  }
 }
 
 /** A run whose workspace and agent are being prepared, or are ready. */
@@ -156,7 +197,9 @@ export class RunAgent implements Agent {
 
   async open(options: AgentOpenOptions): Promise<RunSession> {
     const { answerWithin, reopenWithin = answerWithin, budgetGrace = BUDGET_GRACE } = this.#options;
-    const attempt = (): Promise<Attempt> => this.#attempt(options);
+    const memory = new RunMemory(options);
+    const attempt = (): Promise<Attempt> =>
+      this.#attempt({ ...options, ...memory.ofAgent }, memory);
     await using opening = new AsyncDisposableStack();
     const begun = new RunSession(await attempt(), attempt, { ...options, budgetGrace });
     const session = opening.use(begun);
@@ -166,9 +209,9 @@ export class RunAgent implements Agent {
   }
 
   /** Begins to prepare the workspace, and the agent in it. */
-  async #attempt(options: AgentOpenOptions): Promise<Attempt> {
+  async #attempt(options: AgentOpenOptions, memory: RunMemory): Promise<Attempt> {
     const { runs, plan, pace } = this.#options;
-    const run = await runs.open(plan, options.sessionId);
+    const run = await runs.open(plan, options.sessionId, memory);
     const ends = new AsyncDisposableStack();
     const stop = new AbortController();
     const begin = (): Promise<AgentSession> => this.#begin(run, options, ends);

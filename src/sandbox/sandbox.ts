@@ -100,13 +100,8 @@ export async function openSandbox(options: SandboxOptions) {
 }
 
 /** Ends the programs of a sandbox whose process was killed, and removes its control groups. */
-export async function removeGroups(
-  name: string,
-  user: SandboxOptions["user"],
-  limits: GroupLimits,
-): Promise<void> {
-  const group = await ControlGroup.create(groupOf(name, user), limits);
-  await group?.[Symbol.asyncDispose]();
+export async function removeGroups(name: string, user: SandboxOptions["user"]): Promise<void> {
+  await (await ControlGroup.left(groupOf(name, user)))[Symbol.asyncDispose]();
 }
 
 /** A second barrier, in case the first has a hole: paths that are not listed cannot be opened. */

@@ -9,7 +9,7 @@ import type { Confine } from "../../base/process/child-process.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { EgressProxy } from "../../sandbox/egress-proxy.ts";
 import type { SandboxParts } from "../../sandbox/probe.ts";
-import { openSandbox, removeGroups } from "../../sandbox/sandbox.ts";
+import { openSandbox } from "../../sandbox/sandbox.ts";
 import { workspaceFolder } from "../environment/recipe.ts";
 import type { Run } from "../run.ts";
 import type { InnerAgent } from "../spares.ts";
@@ -119,11 +119,6 @@ export async function openFreeAgent(options: FreeAgentOptions): Promise<InnerAge
       egress[Symbol.dispose]();
     },
   };
-}
-
-/** Ends the programs that a killed server left in the sandbox of a workspace, and removes its control groups. */
-export async function removeSandbox(workspace: string, user: Run["owner"]): Promise<void> {
-  await removeGroups(workspace, user, LIMITS);
 }
 
 /** git refuses repositories of other users, and in the sandbox the user differs. */

@@ -37,7 +37,7 @@ import { type Identity, splitHost } from "../../identity/identity.ts";
 import { openKeys } from "../../identity/open/open-secret-store.ts";
 import { EgressProxy } from "../../sandbox/egress-proxy.ts";
 import type { SandboxParts } from "../../sandbox/probe.ts";
-import { openSandbox, PROXY } from "../../sandbox/sandbox.ts";
+import { openSandbox, PROXY, removeGroups } from "../../sandbox/sandbox.ts";
 import type { Agent } from "../../session/agent.ts";
 import type { SessionSetup } from "../../session/session-setup.ts";
 import { DENIED_NAMES } from "../change/scan.ts";
@@ -52,7 +52,7 @@ import { Runs } from "../runs.ts";
 import { type InnerAgent, Spares } from "../spares.ts";
 import type { CarriedCheckpoints } from "../workspace/carried.ts";
 import { RunUsers } from "../workspace/run-users.ts";
-import { LIMITS, SAFE, openConfinedAgent, openFreeAgent, removeSandbox } from "./confined-agent.ts";
+import { LIMITS, SAFE, openConfinedAgent, openFreeAgent } from "./confined-agent.ts";
 import { openDriver, sandboxFor } from "./examine-runs.ts";
 import { type Identified, identifyFor } from "./identify.ts";
 import { type ModelServices, modelServices } from "./model-services.ts";
@@ -107,7 +107,7 @@ export async function openRuns(
     coAuthor: remote.coAuthor,
     users,
     setup: runSetup(remote, { parts, open }),
-    removePlace: removeSandbox,
+    removePlace: removeGroups,
     carried,
     log,
   });
@@ -117,7 +117,7 @@ export async function openRuns(
   const remove = async (plan: unknown): Promise<void> => {
     await runs.remove(plan);
     if (!isPlan(plan)) return;
-    await removeSandbox(plan.workspace, users?.of(plan.workspace));
+    await removeGroups(plan.workspace, users?.of(plan.workspace));
     // Only now, when no file of this user is left that the next workspace could find.
     users?.free(plan.workspace);
   };
