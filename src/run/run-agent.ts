@@ -198,10 +198,11 @@ export class RunAgent implements Agent {
   async open(options: AgentOpenOptions): Promise<RunSession> {
     const { answerWithin, reopenWithin = answerWithin, budgetGrace = BUDGET_GRACE } = this.#options;
     const memory = new RunMemory(options);
-    const attempt = (): Promise<Attempt> =>
-      this.#attempt({ ...options, ...memory.ofAgent }, memory);
+    const hide = (message: string): string => this.#options.runs.withoutFolder(message);
+    const own = { ...options, budgetGrace, hide };
+    const attempt = (): Promise<Attempt> => this.#attempt({ ...own, ...memory.ofAgent }, memory);
     await using opening = new AsyncDisposableStack();
-    const begun = new RunSession(await attempt(), attempt, { ...options, budgetGrace });
+    const begun = new RunSession(await attempt(), attempt, own);
     const session = opening.use(begun);
     await session.readyWithin(options.history === undefined ? answerWithin : reopenWithin);
     opening.move();
@@ -209,12 +210,16 @@ export class RunAgent implements Agent {
   }
 
   /** Begins to prepare the workspace, and the agent in it. */
-  async #attempt(options: AgentOpenOptions, memory: RunMemory): Promise<Attempt> {
+  async #attempt(options: RunSessionOptions, memory: RunMemory): Promise<Attempt> {
     const { runs, plan, pace } = this.#options;
     const run = await runs.open(plan, options.sessionId, memory);
     const ends = new AsyncDisposableStack();
     const stop = new AbortController();
-    const begin = (): Promise<AgentSession> => this.#begin(run, options, ends);
+    const begin = (): Promise<AgentSession> =>
+      this.#begin(run, options, ends).catch((error: unknown) => {
+        if (!(error instanceof TrunklineError)) throw error;
+        throw new TrunklineError(error.code, options.hide(error.message), { cause: error });
+      });
     const isAgain = options.history !== undefined && pace !== undefined;
     const inner = isAgain
       ? pace.slots.run(begin, { signal: stop.signal, longest: pace.longest })
@@ -232,7 +237,7 @@ export class RunAgent implements Agent {
 
   async #begin(
     run: Run,
-    options: AgentOpenOptions,
+    options: RunSessionOptions,
     ends: AsyncDisposableStack,
   ): Promise<AgentSession> {
     const { spares } = this.#options;
@@ -261,7 +266,7 @@ export class RunAgent implements Agent {
 
   async #openInner(
     run: Run,
-    options: AgentOpenOptions,
+    options: RunSessionOptions,
     ends: AsyncDisposableStack,
     spare: Spare | undefined,
   ): Promise<AgentSession> {
@@ -288,13 +293,17 @@ function byPlace(servers: readonly McpServer[]): [McpServer[], McpServer[]] {
   return [servers.filter(isHere), servers.filter((server) => !isHere(server))];
 }
 
-function tellOfProgress(options: AgentOpenOptions, message: string): void {
-  options.update(progressUpdate(message));
+function tellOfProgress(options: RunSessionOptions, message: string): void {
+  options.update(progressUpdate(options.hide(message)));
 }
 
 const BUDGET_GRACE = 3_000;
 
-type RunSessionOptions = AgentOpenOptions & { readonly budgetGrace: number };
+type RunSessionOptions = AgentOpenOptions & {
+  readonly budgetGrace: number;
+  /** Takes folders of this server out of a message of ours: clients are mostly elsewhere. */
+  readonly hide: (message: string) => string;
+};
 
 /** One session whose work comes back as a branch. */
 class RunSession implements AgentSession {
@@ -364,7 +373,7 @@ class RunSession implements AgentSession {
     // Changes that are not committed can be exported as a patch.
     if (delivery.kind === "refused") await this.#run.checkpoint();
     if (delivery.kind === "unpushed") this.#run.pushLater((target) => this.#tellOfPush(target));
-    await say(turn, wordsOn(delivery));
+    await say(turn, this.#options.hide(wordsOn(delivery)));
     const proposed = await this.#run.propose();
     if (proposed !== undefined) await say(turn, wordsOnRequest(proposed));
     const pullRequest = requestOf(proposed) ?? this.#run.pullRequest;

@@ -125,6 +125,11 @@ export class Runs implements AsyncDisposable {
     return [...this.#urls].toReversed();
   }
 
+  /** A message for somebody who is elsewhere. */
+  withoutFolder(message: string): string {
+    return message.replaceAll(this.#options.folder, "…");
+  }
+
   /** The folder of a run's files, which may not exist yet. */
   treeOf({ workspace }: RunPlan): string {
     return join(this.#options.folder, "work", workspace, "tree");
