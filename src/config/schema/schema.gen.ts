@@ -1363,7 +1363,7 @@ const pattern25 = new RegExp("^[A-Za-z0-9_-]{1,64}$", "u");
 const pattern26 = new RegExp("^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", "u");
 const pattern27 = new RegExp("^(\\*\\.)?[A-Za-z0-9_.-]+$", "u");
 
-export const checkConfigFile: Check = (value) => {
+export const checkConfigFile: Check<ConfigFile> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
@@ -1630,7 +1630,7 @@ export const checkConfigFile: Check = (value) => {
   return undefined;
 };
 
-export const checkServeSettings: Check = (value) => {
+export const checkServeSettings: Check<ServeSettings> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
@@ -1801,7 +1801,7 @@ export const checkServeSettings: Check = (value) => {
   return undefined;
 };
 
-export const checkTelemetrySettings: Check = (value) => {
+export const checkTelemetrySettings: Check<TelemetrySettings> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
@@ -1819,7 +1819,7 @@ export const checkTelemetrySettings: Check = (value) => {
   return undefined;
 };
 
-export const checkOtlpSettings: Check = (value) => {
+export const checkOtlpSettings: Check<OtlpSettings> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
@@ -1889,7 +1889,7 @@ export const checkOtlpSettings: Check = (value) => {
   return undefined;
 };
 
-export const checkSessionSettings: Check = (value) => {
+export const checkSessionSettings: Check<SessionSettings> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
@@ -2046,7 +2046,7 @@ export const checkSessionSettings: Check = (value) => {
   return undefined;
 };
 
-export const checkAgentSettings: Check = (value) => {
+export const checkAgentSettings: Check<AgentSettings> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
@@ -2159,7 +2159,7 @@ export const checkAgentSettings: Check = (value) => {
   return undefined;
 };
 
-export const checkAgentCommand: Check = (value) => {
+export const checkAgentCommand: Check<AgentCommand> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
@@ -2200,7 +2200,7 @@ export const checkAgentCommand: Check = (value) => {
   return undefined;
 };
 
-export const checkModelSettings: Check = (value) => {
+export const checkModelSettings: Check<ModelSettings> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
@@ -2265,7 +2265,7 @@ export const checkModelSettings: Check = (value) => {
   return undefined;
 };
 
-export const checkModelCost: Check = (value) => {
+export const checkModelCost: Check<ModelCost> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
@@ -2307,7 +2307,7 @@ export const checkModelCost: Check = (value) => {
   return undefined;
 };
 
-export const checkModelProvider: Check = (value) => {
+export const checkModelProvider: Check<ModelProvider> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
@@ -2379,7 +2379,7 @@ export const checkModelProvider: Check = (value) => {
   return undefined;
 };
 
-export const checkMatchedHooks: Check = (value) => {
+export const checkMatchedHooks: Check<MatchedHooks> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   const matcher: unknown = value.matcher;
   if (matcher !== undefined) {
@@ -2397,7 +2397,7 @@ export const checkMatchedHooks: Check = (value) => {
   return undefined;
 };
 
-export const checkHook: Check = (value) => {
+export const checkHook: Check<Hook> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   const type: unknown = value.type;
   if (type !== undefined) {
@@ -2424,7 +2424,7 @@ export const checkHook: Check = (value) => {
   return undefined;
 };
 
-export const checkMatchedToolHooks: Check = (value) => {
+export const checkMatchedToolHooks: Check<MatchedToolHooks> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
@@ -2451,7 +2451,7 @@ export const checkMatchedToolHooks: Check = (value) => {
   return undefined;
 };
 
-export const checkToolHook: Check = (value) => {
+export const checkToolHook: Check<ToolHook> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
@@ -2556,7 +2556,7 @@ export const checkToolHook: Check = (value) => {
   return undefined;
 };
 
-export const checkMcpServer: Check = (value) => {
+export const checkMcpServer: Check<McpServer> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   if (!fitsMcpCommand(value) && !fitsMcpAddress(value) && !fitsOpenApiServer(value)) {
     const problem = closest(value, [
@@ -2933,7 +2933,7 @@ const fitsOpenApiServer_2: (value: unknown) => boolean = (value) => {
   return true;
 };
 
-export const checkMcpCommand: Check = (value) => {
+export const checkMcpCommand: Check<McpCommand> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
@@ -3041,7 +3041,7 @@ export const checkMcpCommand: Check = (value) => {
   return undefined;
 };
 
-export const checkMcpAddress: Check = (value) => {
+export const checkMcpAddress: Check<McpAddress> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
@@ -3167,7 +3167,7 @@ const checkMcpAddress_2: Check = (value) => {
   return undefined;
 };
 
-export const checkOAuthSettings: Check = (value) => {
+export const checkOAuthSettings: Check<OAuthSettings> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
@@ -3245,7 +3245,7 @@ export const checkOAuthSettings: Check = (value) => {
   return undefined;
 };
 
-export const checkOpenApiServer: Check = (value) => {
+export const checkOpenApiServer: Check<OpenApiServer> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
@@ -3370,7 +3370,7 @@ const checkOpenApiServer_2: Check = (value) => {
   return undefined;
 };
 
-export const checkToolPolicy: Check = (value) => {
+export const checkToolPolicy: Check<ToolPolicy> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
@@ -3406,7 +3406,7 @@ export const checkToolPolicy: Check = (value) => {
   return undefined;
 };
 
-export const checkToolRule: Check = (value) => {
+export const checkToolRule: Check<ToolRule> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
@@ -3458,7 +3458,7 @@ export const checkToolRule: Check = (value) => {
   return undefined;
 };
 
-export const checkProfileSettings: Check = (value) => {
+export const checkProfileSettings: Check<ProfileSettings> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
@@ -3763,7 +3763,7 @@ export const checkProfileSettings: Check = (value) => {
   return undefined;
 };
 
-export const checkToolChange: Check = (value) => {
+export const checkToolChange: Check<ToolChange> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
@@ -3851,7 +3851,7 @@ export const checkToolChange: Check = (value) => {
   return undefined;
 };
 
-export const checkArgumentChange: Check = (value) => {
+export const checkArgumentChange: Check<ArgumentChange> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
@@ -3880,7 +3880,7 @@ export const checkArgumentChange: Check = (value) => {
   return undefined;
 };
 
-export const checkProfileRate: Check = (value) => {
+export const checkProfileRate: Check<ProfileRate> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
@@ -3914,7 +3914,7 @@ export const checkProfileRate: Check = (value) => {
   return undefined;
 };
 
-export const checkBusSettings: Check = (value) => {
+export const checkBusSettings: Check<BusSettings> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
@@ -3983,7 +3983,7 @@ export const checkBusSettings: Check = (value) => {
   return undefined;
 };
 
-export const checkPluginProgram: Check = (value) => {
+export const checkPluginProgram: Check<PluginProgram> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   if (!fitsPluginCommand(value) && !fitsPluginModule(value) && !fitsPluginMcp(value)) {
     const problem = closest(value, [
@@ -4498,7 +4498,7 @@ const fitsPluginMcp: (value: unknown) => boolean = (value) => {
   return true;
 };
 
-export const checkPluginCommand: Check = (value) => {
+export const checkPluginCommand: Check<PluginCommand> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
@@ -4645,7 +4645,7 @@ export const checkPluginCommand: Check = (value) => {
   return undefined;
 };
 
-export const checkPluginPermissions: Check = (value) => {
+export const checkPluginPermissions: Check<PluginPermissions> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
@@ -4817,7 +4817,7 @@ export const checkPluginPermissions: Check = (value) => {
   return undefined;
 };
 
-export const checkPluginModule: Check = (value) => {
+export const checkPluginModule: Check<PluginModule> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
@@ -4971,7 +4971,7 @@ export const checkPluginModule: Check = (value) => {
   return undefined;
 };
 
-export const checkPluginMcp: Check = (value) => {
+export const checkPluginMcp: Check<PluginMcp> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
@@ -5113,7 +5113,7 @@ export const checkPluginMcp: Check = (value) => {
   return undefined;
 };
 
-export const checkReviewSettings: Check = (value) => {
+export const checkReviewSettings: Check<ReviewSettings> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
@@ -5157,7 +5157,7 @@ export const checkReviewSettings: Check = (value) => {
   return undefined;
 };
 
-export const checkIdentitySettings: Check = (value) => {
+export const checkIdentitySettings: Check<IdentitySettings> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
@@ -5264,7 +5264,7 @@ export const checkIdentitySettings: Check = (value) => {
   return undefined;
 };
 
-export const checkSigningSettings: Check = (value) => {
+export const checkSigningSettings: Check<SigningSettings> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
@@ -5317,7 +5317,7 @@ export const checkSigningSettings: Check = (value) => {
   return undefined;
 };
 
-export const checkTokenSource: Check = (value) => {
+export const checkTokenSource: Check<TokenSource> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
@@ -5347,7 +5347,7 @@ export const checkTokenSource: Check = (value) => {
   return undefined;
 };
 
-export const checkMatchRule: Check = (value) => {
+export const checkMatchRule: Check<MatchRule> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
@@ -5385,7 +5385,7 @@ export const checkMatchRule: Check = (value) => {
   return undefined;
 };
 
-export const checkRemoteSettings: Check = (value) => {
+export const checkRemoteSettings: Check<RemoteSettings> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
@@ -5634,7 +5634,7 @@ export const checkRemoteSettings: Check = (value) => {
   return undefined;
 };
 
-export const checkSetupSettings: Check = (value) => {
+export const checkSetupSettings: Check<SetupSettings> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
@@ -5684,7 +5684,7 @@ export const checkSetupSettings: Check = (value) => {
   return undefined;
 };
 
-export const checkRepositorySetup: Check = (value) => {
+export const checkRepositorySetup: Check<RepositorySetup> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
@@ -5769,7 +5769,7 @@ export const checkRepositorySetup: Check = (value) => {
   return undefined;
 };
 
-export const checkFleetSettings: Check = (value) => {
+export const checkFleetSettings: Check<FleetSettings> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
@@ -5889,7 +5889,7 @@ export const checkFleetSettings: Check = (value) => {
   return undefined;
 };
 
-export const checkNotificationSettings: Check = (value) => {
+export const checkNotificationSettings: Check<NotificationSettings> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
@@ -6008,7 +6008,7 @@ export const checkNotificationSettings: Check = (value) => {
   return undefined;
 };
 
-export const checkLimitSettings: Check = (value) => {
+export const checkLimitSettings: Check<LimitSettings> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
@@ -6114,7 +6114,7 @@ export const checkLimitSettings: Check = (value) => {
   return undefined;
 };
 
-export const checkMessageLimit: Check = (value) => {
+export const checkMessageLimit: Check<MessageLimit> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
