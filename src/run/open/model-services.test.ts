@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { Models } from "../../agent/models/models.ts";
-import type { ModelSettings } from "../../agent/models/provider.ts";
+import type { ModelSettings } from "../../config/schema/schema.gen.ts";
 import { Log } from "../../base/log.ts";
 import { modelServices } from "./model-services.ts";
 

@@ -1,5 +1,6 @@
 import { authorization, type Models } from "../../agent/models/models.ts";
-import type { ModelSettings, Provider, ProviderType } from "../../agent/models/provider.ts";
+import type { Provider, ProviderType } from "../../agent/models/provider.ts";
+import type { ModelSettings } from "../../config/schema/schema.gen.ts";
 import { type EgressService, SERVICE_PATH } from "../../sandbox/egress-proxy.ts";
 
 /** Model providers that programs can use without having the keys. */

@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import type { ExternalAgentOptions } from "../../agent/external-agent.ts";
 import { configuredModels } from "../../agent/models/model-commands.ts";
 import { type Models, type OpenKeys, storedKey } from "../../agent/models/models.ts";
-import type { ModelSettings } from "../../agent/models/provider.ts";
+import type { ModelSettings } from "../../config/schema/schema.gen.ts";
 import { hostText } from "../../base/address.ts";
 import { currentSession } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
