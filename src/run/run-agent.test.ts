@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
+import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { addFile, RunAgentRig } from "../../test/samples/run-agent-rig.ts";
 import { git } from "../../test/samples/sample-runs.ts";
 import { covers } from "../../test/support/requirement.ts";
+import { TrunklineError } from "../base/errors.ts";
 
 describe("a run whose workspace is not ready yet", () => {
   it("answers in time though its workspace takes longer, and works when that is ready", async () => {
@@ -39,6 +41,35 @@ describe("a run whose workspace is not ready yet", () => {
     };
     assert.equal(git(rig.remote, "show", `${target.branch}:new.txt`), "new");
     assert.equal(attempts, 2);
+  });
+
+  it("knows at once what was pushed, before the process that takes over has its files", async () => {
+    await using rig = await RunAgentRig.open();
+    const plan = rig.runs.plan(rig.meta);
+    type Meta = { readonly target: { readonly revision: string } };
+    let pushed = "";
+    {
+      await using session = await rig.session(addFile, plan);
+      pushed = ((await session.prompt(rig.turn("Add")))._meta as Meta).target.revision;
+    }
+    assert.notEqual(pushed, rig.revision);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const again = { reopenWithin: 1, isReady: () => promise, history: (async function* () {})() };
+    await using session = await rig.session(addFile, plan, [], again);
+    assert.equal((session.settings._meta as unknown as Meta).target.revision, pushed);
+    resolve();
+  });
+
+  it("names no folder of the server when that fails", async () => {
+    await using rig = await RunAgentRig.open();
+    const isReady = async (): Promise<void> => {
+      const says = `Cannot copy the base: '${join(rig.folder, "run/bases/x")}' is full`;
+      throw new TrunklineError("unavailable", says);
+    };
+    await assert.rejects(rig.session(addFile, undefined, [], { isReady }), {
+      code: "unavailable",
+      message: "Cannot copy the base: '…/bases/x' is full",
+    });
   });
 
   it("prepares no workspace again when it has ended", async () => {

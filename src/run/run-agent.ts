@@ -20,7 +20,7 @@ import type {
 import { inBothForms } from "../session/settings.ts";
 import type { Target, Delivery } from "./deliver.ts";
 import { wordsOnRequest, type ProposalResult } from "./pull-request.ts";
-import type { Run } from "./run.ts";
+import type { PushMemory, Run } from "./run.ts";
 import type { Runs } from "./runs.ts";
 import type { InnerAgent, Spare, Spares } from "./spares.ts";
 
@@ -32,6 +32,47 @@ export function progressUpdate(message: string): SessionUpdate {
     // ACP has no field for this.
     _meta: { trunkline: { run: "progress" } },
   };
+}
+
+const PUSHED = "trunkline/pushed";
+
+/** What a session remembers of its run, and of the agent in it: known before its files are. */
+class RunMemory implements PushMemory {
+  readonly #remember: AgentOpenOptions["remember"];
+  #pushed: string | undefined;
+  #agent: unknown;
+
+  constructor({ memory, remember }: Pick<AgentOpenOptions, "memory" | "remember">) {
+    const { [PUSHED]: pushed, agent } = Object(memory) as { [PUSHED]?: unknown; agent?: unknown };
+    const isOurs = typeof pushed === "string";
+    this.#pushed = isOurs ? pushed : undefined;
+    this.#agent = isOurs ? agent : memory;
+    this.#remember = remember;
+  }
+
+  get pushed(): string | undefined {
+    return this.#pushed;
+  }
+
+  async hasPushed(revision: string): Promise<void> {
+    this.#pushed = revision;
+    await this.#store();
+  }
+
+  get ofAgent(): Pick<AgentOpenOptions, "memory" | "remember"> {
+    return {
+      memory: this.#agent,
+      remember: (memory) => {
+        this.#agent = memory;
+        return this.#store();
+      },
+    };
+  }
+
+  #store(): Promise<void> {
+    const isPushed = this.#pushed !== undefined;
+    return this.#remember(isPushed ? { [PUSHED]: this.#pushed, agent: this.#agent } : this.#agent);
+  }
 }
 
 /** A run whose workspace and agent are being prepared, or are ready. */
@@ -161,9 +202,12 @@ export class RunAgent implements Agent {
 
   async open(options: AgentOpenOptions): Promise<RunSession> {
     const { answerWithin, reopenWithin = answerWithin, budgetGrace = BUDGET_GRACE } = this.#options;
-    const attempt = (): Promise<Attempt> => this.#attempt(options);
+    const memory = new RunMemory(options);
+    const hide = (message: string): string => this.#options.runs.withoutFolder(message);
+    const own = { ...options, budgetGrace, hide };
+    const attempt = (): Promise<Attempt> => this.#attempt({ ...own, ...memory.ofAgent }, memory);
     await using opening = new AsyncDisposableStack();
-    const begun = new RunSession(await attempt(), attempt, { ...options, budgetGrace });
+    const begun = new RunSession(await attempt(), attempt, own);
     const session = opening.use(begun);
     await session.readyWithin(options.history === undefined ? answerWithin : reopenWithin);
     opening.move();
@@ -171,12 +215,16 @@ export class RunAgent implements Agent {
   }
 
   /** Begins to prepare the workspace, and the agent in it. */
-  async #attempt(options: AgentOpenOptions): Promise<Attempt> {
+  async #attempt(options: RunSessionOptions, memory: RunMemory): Promise<Attempt> {
     const { runs, plan, pace } = this.#options;
-    const run = await runs.open(plan, options.sessionId);
+    const run = await runs.open(plan, options.sessionId, memory);
     const ends = new AsyncDisposableStack();
     const stop = new AbortController();
-    const begin = (): Promise<AgentSession> => this.#begin(run, options, ends);
+    const begin = (): Promise<AgentSession> =>
+      this.#begin(run, options, ends).catch((error: unknown) => {
+        if (!(error instanceof TrunklineError)) throw error;
+        throw new TrunklineError(error.code, options.hide(error.message), { cause: error });
+      });
     const isAgain = options.history !== undefined && pace !== undefined;
     const inner = isAgain
       ? pace.slots.run(begin, { signal: stop.signal, longest: pace.longest })
@@ -194,7 +242,7 @@ export class RunAgent implements Agent {
 
   async #begin(
     run: Run,
-    options: AgentOpenOptions,
+    options: RunSessionOptions,
     ends: AsyncDisposableStack,
   ): Promise<AgentSession> {
     const { spares } = this.#options;
@@ -223,7 +271,7 @@ export class RunAgent implements Agent {
 
   async #openInner(
     run: Run,
-    options: AgentOpenOptions,
+    options: RunSessionOptions,
     ends: AsyncDisposableStack,
     spare: Spare | undefined,
   ): Promise<AgentSession> {
@@ -250,13 +298,17 @@ function byPlace(servers: readonly McpServer[]): [McpServer[], McpServer[]] {
   return [servers.filter(isHere), servers.filter((server) => !isHere(server))];
 }
 
-function tellOfProgress(options: AgentOpenOptions, message: string): void {
-  options.update(progressUpdate(message));
+function tellOfProgress(options: RunSessionOptions, message: string): void {
+  options.update(progressUpdate(options.hide(message)));
 }
 
 const BUDGET_GRACE = 3_000;
 
-type RunSessionOptions = AgentOpenOptions & { readonly budgetGrace: number };
+type RunSessionOptions = AgentOpenOptions & {
+  readonly budgetGrace: number;
+  /** Takes folders of this server out of a message of ours: clients are mostly elsewhere. */
+  readonly hide: (message: string) => string;
+};
 
 /** One session whose work comes back as a branch. */
 class RunSession implements AgentSession {
@@ -332,7 +384,7 @@ class RunSession implements AgentSession {
     // Changes that are not committed can be exported as a patch.
     if (delivery.kind === "refused") await this.#run.checkpoint();
     if (delivery.kind === "unpushed") this.#run.pushLater((target) => this.#tellOfPush(target));
-    await say(turn, wordsOn(delivery));
+    await say(turn, this.#options.hide(wordsOn(delivery)));
     const proposed = await this.#run.propose();
     if (proposed !== undefined) await say(turn, wordsOnRequest(proposed));
     const pullRequest = requestOf(proposed) ?? this.#run.pullRequest;

@@ -68,5 +68,10 @@ export async function patchOf(folder: string, plan: unknown): Promise<string> {
   const isNewest =
     kept.code === 0 &&
     kept.stdout.toString("utf8").trim() === (await git.text(["rev-parse", head]));
-  return await git.text(["diff", "--binary", "--full-index", BASE, isNewest ? CHECKPOINT : head]);
+  const { stdout } = await git.run([
+    ...["diff", "--binary", "--full-index", BASE],
+    isNewest ? CHECKPOINT : head,
+  ]);
+  // Not trimmed: its last lines may be blank.
+  return stdout.toString("utf8");
 }

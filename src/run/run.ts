@@ -48,8 +48,16 @@ const PUSH_AGAIN: BackoffLimits = {
   rest: 60 * 60_000,
 };
 
+/** What is kept of a run with its session, where every process finds it at once. */
+export interface PushMemory {
+  /** The commit that was pushed last. */
+  readonly pushed: string | undefined;
+  hasPushed(revision: string): Promise<void>;
+}
+
 /** What a run is opened with. */
 interface RunOptions extends RunsOptions {
+  readonly memory?: PushMemory | undefined;
   readonly plan: RunPlan;
   readonly session: string;
   readonly credentials: Credentials;
@@ -92,6 +100,8 @@ export class Run {
     this.#options = options;
     const { url, target, revision } = options.plan;
     this.#planned = { url, branch: target, revision };
+    const { pushed } = options.memory ?? {};
+    if (pushed !== undefined) this.#pushed = { ...this.#planned, revision: pushed };
     this.#backoff = new Backoff(options.pushAgain ?? PUSH_AGAIN);
   }
 
@@ -241,12 +251,17 @@ export class Run {
     return this.#queue.run(async () => {
       const delivery = await this.#need().deliver(title, body);
       if (delivery.kind === "pushed") {
-        this.#pushed = delivery.target;
+        await this.#hasPushed(delivery.target);
         await this.#carryOut().catch(this.#notCarried);
       }
       if (delivery.kind === "unpushed") this.#options.repository.forgetPushCheck();
       return delivery;
     });
+  }
+
+  async #hasPushed(target: Target): Promise<void> {
+    this.#pushed = target;
+    await this.#options.memory?.hasPushed(target.revision).catch(this.#notCarried);
   }
 
   /**
@@ -259,7 +274,7 @@ export class Run {
     if (delivery.kind === "unpushed") return this.pushLater(pushed);
     this.#backoff.succeeded();
     if (delivery.kind !== "pushed") return;
-    this.#pushed = delivery.target;
+    await this.#hasPushed(delivery.target);
     pushed(delivery.target);
   }
 

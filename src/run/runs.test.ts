@@ -1,16 +1,30 @@
 import assert from "node:assert/strict";
-import { readFileSync, renameSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
 
 import { RunAgentRig } from "../../test/samples/run-agent-rig.ts";
-import { git } from "../../test/samples/sample-runs.ts";
+import { git, SampleRuns } from "../../test/samples/sample-runs.ts";
 import { covers } from "../../test/support/requirement.ts";
 import { until } from "../../test/support/until.ts";
 import { TrunklineError } from "../base/errors.ts";
 import { patchOf } from "./run-plan.ts";
+
+describe("Runs.open()", () => {
+  it("ends what a killed process has left running, also in workspaces that sessions still have", async () => {
+    await using rig = await SampleRuns.open();
+    const workspace = join(rig.folder, "other/work/abcdefgh");
+    mkdirSync(workspace, { recursive: true });
+    const facts = { base: rig.revision, repository: "key", driver: "copy" };
+    writeFileSync(join(workspace, "workspace.json"), JSON.stringify(facts));
+    const { promise, resolve } = Promise.withResolvers<string>();
+    await using _ = await rig.another({ removePlace: async (name) => resolve(name) }, "other");
+    assert.equal(await promise, "abcdefgh");
+    assert.ok(existsSync(workspace));
+  });
+});
 
 describe("a run", () => {
   it("uses MCP servers with an address, and says of the client's programs that it does not", async () => {

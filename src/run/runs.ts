@@ -22,7 +22,7 @@ import type { CarriedCheckpoints } from "./workspace/carried.ts";
 import type { FileOwner, WorkspaceDriver } from "./workspace/driver.ts";
 import type { RunUsers } from "./workspace/run-users.ts";
 import { Workspaces } from "./workspace/workspace.ts";
-import { Run } from "./run.ts";
+import { type PushMemory, Run } from "./run.ts";
 import type { EffectiveLimits } from "./run-limits.ts";
 import { background } from "../base/background.ts";
 
@@ -94,10 +94,11 @@ export class Runs implements AsyncDisposable {
     const work = join(folder, "work");
     const abandoned = async (name: string, key: string | undefined): Promise<void> => {
       if (key !== undefined) await this.#cache.byKey(key).release(name);
-      await options.removePlace?.(name, users?.of(name));
       users?.free(name);
     };
-    const kept = { folder: work, bases, layers, driver, abandoned };
+    const released = async (name: string): Promise<void> =>
+      options.removePlace?.(name, users?.of(name));
+    const kept = { folder: work, bases, layers, driver, released, abandoned };
     const workspaces = new Workspaces({ ...kept, ...common });
     this.#workspaces = workspaces;
     this.#tidy = tidy({ ...options, workspaces, cache: this.#cache });
@@ -133,13 +134,18 @@ export class Runs implements AsyncDisposable {
     return [...this.#urls].toReversed();
   }
 
+  /** A message for somebody who is elsewhere. */
+  withoutFolder(message: string): string {
+    return message.replaceAll(this.#options.folder, "…");
+  }
+
   /** The folder of a run's files, which may not exist yet. */
   treeOf({ workspace }: RunPlan): string {
     return join(this.#options.folder, "work", workspace, "tree");
   }
 
   /** Opens a run. `stored` is what was stored for it. */
-  async open(stored: unknown, session: string): Promise<Run> {
+  async open(stored: unknown, session: string, memory?: PushMemory): Promise<Run> {
     if (!isPlan(stored)) {
       throw new TrunklineError(
         "usage",
@@ -157,6 +163,7 @@ export class Runs implements AsyncDisposable {
       ...this.#options,
       plan,
       session,
+      memory,
       credentials,
       author,
       repository,

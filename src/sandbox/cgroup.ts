@@ -26,14 +26,25 @@ export class ControlGroup implements AsyncDisposable {
     this.folders = folders;
   }
 
+  /** Those of a process that was killed. */
+  static async left(name: string): Promise<ControlGroup> {
+    const plan = await planOf(name, { memory: 0, processes: 0, cpus: 0 });
+    return new ControlGroup(
+      plan.map(({ folder }) => folder).filter((folder) => existsSync(folder)),
+    );
+  }
+
   /** Undefined if we may not create any on this machine. */
   static async create(name: string, limits: GroupLimits): Promise<ControlGroup | undefined> {
-    const plan = existsSync(join(ROOT, "cgroup.controllers"))
-      ? await unified(name, limits)
-      : separate(name, limits);
+    const plan = await planOf(name, limits);
     const made: string[] = [];
     try {
-      for (const { folder, settings } of plan) {
+      for (const { folder, settings, kinds = [] } of plan) {
+        // Files of a kind are there only where the group above has it on (cgroup-v2.rst, "Enabling and
+        // Disabling"). systemd leaves that to whoever a group was handed to (`Delegate=`).
+        for (const kind of kinds) {
+          await writeFile(join(folder, "../cgroup.subtree_control"), `+${kind}`).catch(() => {});
+        }
         await mkdir(folder, { recursive: true });
         made.push(folder);
         for (const [file, value] of settings) await writeFile(join(folder, file), value);
@@ -75,8 +86,15 @@ async function killAll(folder: string): Promise<void> {
   }
 }
 
+function planOf(name: string, limits: GroupLimits): Promise<PlannedGroup[]> | PlannedGroup[] {
+  const isUnified = existsSync(join(ROOT, "cgroup.controllers"));
+  return isUnified ? unified(name, limits) : separate(name, limits);
+}
+
 interface PlannedGroup {
   readonly folder: string;
+  /** What the group above has to have on. */
+  readonly kinds?: readonly string[];
   readonly settings: readonly Setting[];
 }
 
@@ -91,13 +109,8 @@ async function unified(name: string, limits: GroupLimits): Promise<PlannedGroup[
   }
   if (processes !== undefined) settings.push(["pids.max", String(processes)]);
   if (cpus !== undefined) settings.push(["cpu.max", `${Math.round(cpus * PERIOD)} ${PERIOD}`]);
-  const parent = join(ROOT, path, "..");
-  // Files of a kind are there only where the group above has it on (cgroup-v2.rst, "Enabling and
-  // Disabling"). systemd leaves that to whoever a group was handed to (`Delegate=`).
-  for (const kind of ["memory", "pids", "cpu"]) {
-    await writeFile(join(parent, "cgroup.subtree_control"), `+${kind}`).catch(() => {});
-  }
-  return [{ folder: join(parent, `trunkline-${name}`), settings }];
+  const folder = join(ROOT, path, "..", `trunkline-${name}`);
+  return [{ folder, settings, kinds: ["memory", "pids", "cpu"] }];
 }
 
 /** Version 1: one folder for each controller. */

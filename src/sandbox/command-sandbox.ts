@@ -7,6 +7,7 @@ import { bubblewrapped, OWN_USERS, problemWith, type Program } from "./bubblewra
 import type { EgressProxy } from "./egress-proxy.ts";
 import type { FileView, Mount } from "./file-view.ts";
 import { OwnNetwork } from "./own-network.ts";
+import { PROXY_VARIABLES } from "./sandbox.ts";
 import { ENTER, makeOwnFolder, mountsOf, removeSandboxFolder } from "./sandbox-folder.ts";
 import { type SandboxUser, SYSTEM, systemFiles } from "./system-files.ts";
 
@@ -71,7 +72,7 @@ export async function openCommandSandbox(options: CommandSandboxOptions) {
       cwd,
       inside: [command, ...args],
     });
-    const proxy = hasNetwork ? network.variables : {};
+    const proxy = hasNetwork ? PROXY_VARIABLES : {};
     return { ...start, env: { ...env, ...who, ...proxy, TMPDIR: "/tmp" } };
   };
   /** Whether a path of the machine can be seen, if it exists. */

@@ -109,6 +109,32 @@ describe("EgressProxy", () => {
     assert.equal((await rig.get("/service/model/v1/chat")).body, "/v1/chat Bearer real -");
   });
 
+  it("asks for the pass of a service that has one, and takes a version that is given twice", async () => {
+    using rig = await open((port) => ({
+      services: {
+        model: {
+          origin: `http://127.0.0.1:${port}/v1beta`,
+          allows: ["GET /models/*:generateContent"],
+          pass: "of-this-run",
+          headers: async () => ({ "x-api-key": "real" }),
+        },
+      },
+    }));
+    const path = "/service/model/v1beta/models/gemini:generateContent";
+    for (const sent of [{}, { "x-api-key": "other" }, { "x-other": "of-this-run" }]) {
+      const { status, body } = await rig.get(path, sent);
+      assert.equal(status, 403);
+      assert.doesNotMatch(body, /real|of-this-run/);
+    }
+    for (const sent of [
+      { "x-goog-api-key": "of-this-run" },
+      { authorization: "Bearer of-this-run" },
+    ]) {
+      const { body } = await rig.get(path, sent);
+      assert.equal(body, "/v1beta/models/gemini:generateContent - real");
+    }
+  });
+
   it("refuses unknown services, and calls that a service does not allow", async () => {
     using rig = await open((port) => ({
       services: {

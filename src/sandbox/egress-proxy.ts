@@ -39,6 +39,8 @@ export interface EgressService {
   readonly origin: string;
   /** What may be called below it: `POST /messages`; `*` stands for any text. */
   readonly allows: readonly string[];
+  /** What a program has to send in place of the key, where others can reach the proxy. */
+  readonly pass?: string | undefined;
   /** Headers with the key, fetched for each request; they replace the program's own. */
   readonly headers: () => Promise<Readonly<Record<string, string>>>;
 }
@@ -140,6 +142,10 @@ export class EgressProxy implements Disposable {
     const headers = withoutHop(request);
     const service = this.#serviceOf(url, method);
     if (service !== undefined) {
+      const isTheirs = Array.from(KEYS, (name) => String(headers[name]).replace(/^Bearer /i, ""));
+      if (service.pass !== undefined && !isTheirs.includes(service.pass)) {
+        throw new Refusal("Its services are for the programs of one run");
+      }
       for (const name of KEYS) delete headers[name];
       Object.assign(headers, await service.headers(), { host: service.target.host });
       const { protocol } = service.target;
@@ -162,7 +168,7 @@ export class EgressProxy implements Disposable {
   #serviceOf(
     url: string,
     method: string | undefined,
-  ): { target: URL; headers: EgressService["headers"] } | undefined {
+  ): (Pick<EgressService, "pass" | "headers"> & { readonly target: URL }) | undefined {
     if (!url.startsWith(SERVICE_PATH)) return undefined;
     const [, name = "", given = "", query = ""] =
       /^([^/?#]*)([^?]*)(.*)$/s.exec(url.slice(SERVICE_PATH.length)) ?? [];
@@ -172,7 +178,9 @@ export class EgressProxy implements Disposable {
     const target = new URL(service.origin);
     const base = target.pathname.replace(/\/+$/, "");
     // Some programs expect the version in the address that they are given, others add it.
-    const path = normalPath(base.endsWith("/v1") ? given.replace(/^\/v1(?=\/)/, "") : given);
+    const [version = ""] = /\/v\d\w*$/.exec(base) ?? [];
+    const isTwice = version !== "" && given.startsWith(`${version}/`);
+    const path = normalPath(isTwice ? given.slice(version.length) : given);
     const call = `${method} ${path}`;
     if (path === undefined || !service.allows.some((pattern) => glob(pattern)(call))) {
       const what = `'${method} ${given}' is not among the calls of the service '${name}'`;
@@ -180,7 +188,7 @@ export class EgressProxy implements Disposable {
     }
     target.pathname = base + path;
     target.search = query;
-    return { target, headers: service.headers };
+    return { ...service, target };
   }
 
   /** Resolves a host. Throws if it may not be reached. */

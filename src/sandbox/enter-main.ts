@@ -2,7 +2,7 @@
 // sandbox's network out, restricts itself with Landlock, and becomes that program. Without a program it
 // makes connections in that network, and passes them out, too.
 import { dlopen, getRawPointer } from "node:ffi";
-import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
+import { connect, createServer, type Server, type Socket } from "node:net";
 import { createInterface } from "node:readline";
 
 import type { HandedOut } from "../base/process/child-process.ts";
@@ -16,10 +16,8 @@ export interface Entry {
   readonly cwd: string;
   /** Paths that may be read and paths that may be changed, each with everything in it. */
   readonly landlock?: { readonly read: readonly string[]; readonly write: readonly string[] };
-  /** Further environment variables, of which the programs that make the sandbox know nothing. */
-  readonly variables?: Readonly<Record<string, string>>;
-  /** Environment variables for the proxy; `PROXY` in them stands for its address. */
-  readonly proxyVariables: Readonly<Record<string, string>>;
+  /** Environment variables of the program, and of nothing that runs before it. */
+  readonly variables: Readonly<Record<string, string>>;
   /** Ports of listeners in the sandbox's own network that are handed out, the proxy's first; 0 for any. */
   readonly ports: readonly number[];
 }
@@ -114,19 +112,17 @@ function allow(ruleset: bigint, path: string, rights: bigint): void {
 }
 
 /** Opens listeners in the sandbox's own network, and passes them to the process that made the sandbox. */
-async function handOutListeners(ports: readonly number[], isLast: boolean): Promise<number[]> {
+async function handOutListeners(ports: readonly number[], isLast: boolean): Promise<void> {
   // Named ports first, so that none of them is picked for another listener.
   const named = new Map<number, Server>();
   for (const port of ports.filter((one) => one !== 0)) named.set(port, await listening(port));
   const listeners: Server[] = [];
   for (const port of ports) listeners.push(named.get(port) ?? (await listening(port)));
-  const addresses = listeners.map((listener) => listener.address() as AddressInfo);
   for (const [index, listener] of listeners.entries()) {
     await handOut({ isLast: isLast && index === ports.length - 1 }, listener);
     // This process accepts no connections of it.
     listener.close();
   }
-  return addresses.map(({ port }) => port);
 }
 
 /** The other side confirms that it has it. */
@@ -163,23 +159,16 @@ async function listening(port: number): Promise<Server> {
 }
 
 const entry = JSON.parse(process.argv[2] ?? "") as Entry;
-const { program, args, cwd, landlock, proxyVariables, ports } = entry;
+const { program, args, cwd, landlock, ports } = entry;
 try {
   process.chdir(cwd);
 } catch {
   fail(`cannot enter the folder '${cwd}' in the sandbox`);
 }
-const variables = new Map(
-  Object.entries({ ...process.env, ...entry.variables }).map(([name, value]) => [
-    name,
-    value ?? "",
-  ]),
-);
+const all = Object.entries({ ...process.env, ...entry.variables });
+const variables = new Map(all.map(([name, value]) => [name, value ?? ""]));
 if (process.send !== undefined) {
-  const [port] = await handOutListeners(ports, program !== undefined);
-  for (const [name, template] of Object.entries(proxyVariables)) {
-    variables.set(name, template.replace("PROXY", `http://127.0.0.1:${port}`));
-  }
+  await handOutListeners(ports, program !== undefined);
   if (program === undefined) await handOutConnections();
   const { fd } = process.channel as unknown as { fd: number };
   c.close(fd);

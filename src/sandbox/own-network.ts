@@ -12,7 +12,7 @@ import {
 import { untilAborted } from "../base/abort.ts";
 import type { EgressProxy } from "./egress-proxy.ts";
 import type { Entry } from "./enter-main.ts";
-import { PROXY_VARIABLES } from "./sandbox.ts";
+import { PROXY_PORT } from "./sandbox.ts";
 
 /** Milliseconds after the last connection, for another one. */
 const LINGERS = 10_000;
@@ -137,8 +137,6 @@ const SCRIPT = 'exec 8>&1; exec "$@"';
  * it, and a reused pid cannot lead to another network.
  */
 export class OwnNetwork implements AsyncDisposable {
-  /** The address of the proxy, as programs in this network reach it. */
-  readonly proxy: string;
   /** The beginning of a command line that runs in this network. */
   readonly enter: readonly [string, ...string[]];
   /** The listeners at the ports that were asked for, in that order. They are closed with the network. */
@@ -154,8 +152,7 @@ export class OwnNetwork implements AsyncDisposable {
     dialler: Dialler,
     [user, net]: readonly [number, number],
   ) {
-    const [proxy, ...others] = listeners;
-    this.proxy = `http://127.0.0.1:${portOf(proxy)}`;
+    const [, ...others] = listeners;
     this.listeners = others;
     for (const listener of listeners) listener.maxConnections = MOST_CONNECTIONS;
     this.#code = enter;
@@ -170,7 +167,7 @@ export class OwnNetwork implements AsyncDisposable {
     const { bwrap, enter, egress, ports = [] } = options;
     const taken = Promise.withResolvers<void>();
     const listeners: Server[] = [];
-    const code = helper(enter, [0, ...ports]);
+    const code = helper(enter, [PROXY_PORT, ...ports]);
     const dialler = await Dialler.start(
       { command: "/bin/sh", args: ["-c", SCRIPT, "sh", bwrap, ...NAMESPACES, "--", ...code] },
       (listener) => {
@@ -202,14 +199,6 @@ export class OwnNetwork implements AsyncDisposable {
     } finally {
       clearTimeout(timer);
     }
-  }
-
-  /** Environment variables that lead programs to the proxy. */
-  get variables(): Record<string, string> {
-    const pairs = Object.entries(PROXY_VARIABLES);
-    return Object.fromEntries(
-      pairs.map(([name, value]) => [name, value.replace("PROXY", this.proxy)]),
-    );
   }
 
   /** Connects to a program that listens in this network. Throws "unavailable" if none does. */
@@ -270,7 +259,7 @@ export function portOf(listener: Server | undefined): number {
 
 /** The command line of enter-main.ts, to hand out listeners and connections. */
 function helper(code: string, ports: readonly number[]): string[] {
-  const entry: Entry = { args: [], cwd: "/", proxyVariables: {}, ports };
+  const entry: Entry = { args: [], cwd: "/", variables: {}, ports };
   const flags = ["--experimental-ffi", "--no-warnings"];
   return [process.execPath, ...flags, code, JSON.stringify(entry)];
 }

@@ -6,6 +6,7 @@ import { bubblewrapped, OWN_USERS, type Program } from "./bubblewrap.ts";
 import type { EgressProxy } from "./egress-proxy.ts";
 import type { FileView } from "./file-view.ts";
 import { OwnNetwork } from "./own-network.ts";
+import { PROXY_VARIABLES } from "./sandbox.ts";
 import { ENTER, makeOwnFolder, mountsOf, removeSandboxFolder } from "./sandbox-folder.ts";
 import { namedFiles, real, systemFiles } from "./system-files.ts";
 
@@ -75,7 +76,7 @@ export async function openPluginSandbox(options: PluginSandboxOptions) {
       cwd: "/",
       inside: [command, ...args],
     });
-    return { ...start, env: { ...env, ...network.variables, TMPDIR: "/tmp" } };
+    return { ...start, env: { ...env, ...PROXY_VARIABLES, TMPDIR: "/tmp" } };
   };
   const open = opening.move();
   return { network, wrap, [Symbol.asyncDispose]: () => open.disposeAsync() };

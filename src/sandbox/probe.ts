@@ -11,7 +11,12 @@ export interface SandboxParts {
   /** Path of bubblewrap. */
   readonly bwrap: string;
   readonly landlock: boolean;
+  /** Whether each sandbox can have a user of its own. */
+  readonly users: boolean;
 }
+
+/** Below the users of runs. A user that is not mapped into our own namespace cannot be had. */
+export const PROBE_USER = { uid: 1_879_048_191, gid: 1_879_048_191 };
 
 export interface SandboxReport {
   /** Undefined if no sandbox is possible. */
@@ -41,27 +46,47 @@ export async function probeSandbox(data: string, env = process.env): Promise<San
     found("bubblewrap", false, "bwrap is not installed: install the package bubblewrap");
     return { parts: undefined, findings };
   }
-  const plain: SandboxParts = { bwrap, landlock: false };
-  const withLandlock = { ...plain, landlock: true };
-  // Where all of it works, bubblewrap need not be tried alone: an attempt starts two programs.
-  const landlock = await tryOut(data, withLandlock, env);
-  const problem = landlock === undefined ? undefined : await tryOut(data, plain, env);
-  if (problem !== undefined) {
-    found("bubblewrap", false, `${bwrap} does not work here: ${problem}`);
-    return { parts: undefined, findings };
+  const { parts, problems } = await tryAll(data, bwrap, env);
+  if (parts === undefined) {
+    found("bubblewrap", false, `${bwrap} does not work here: ${problems.at(-1)}`);
+    return { parts, findings };
   }
+  const { landlock, users } = parts;
   found("bubblewrap", true, `${bwrap}: own processes, files, network and users`);
   found("seccomp", true, "namespaces, mounts, keys, io_uring and the like are refused");
-  found("landlock", landlock === undefined, landlock ?? "file access is restricted a second time");
+  const twice = "file access is restricted a second time";
+  found("landlock", landlock, landlock ? twice : (problems.at(-1) ?? ""));
   const limits = { memory: 64 << 20, processes: 16, cpus: 1 };
   const group = await ControlGroup.create(`probe-${process.pid}`, limits);
   const noGroup = "memory, processes and CPU are not bounded: no control group can be created here";
   found("cgroup", group !== undefined, group ? "memory, processes and CPU are bounded" : noGroup);
   await group?.[Symbol.asyncDispose]();
-  const isRoot = process.getuid?.() === 0;
-  const oneUser = "all sessions run as the user that runs Trunkline, who is not root";
-  found("users", isRoot, isRoot ? "each session runs as a user of its own" : oneUser);
-  return { parts: landlock === undefined ? withLandlock : plain, findings };
+  const oneUser = "all sessions run as the user that runs Trunkline";
+  const why = isRoot() ? (problems[0] ?? "") : "only root can become another one";
+  found("users", users, users ? "each session runs as a user of its own" : `${oneUser}: ${why}`);
+  return { parts, findings };
+}
+
+/** Tries all parts together first: where all of it works, one attempt is enough. */
+async function tryAll(
+  data: string,
+  bwrap: string,
+  env: NodeJS.ProcessEnv,
+): Promise<{ readonly parts: SandboxParts | undefined; readonly problems: readonly string[] }> {
+  const problems: string[] = [];
+  for (const users of isRoot() ? [true, false] : [false]) {
+    for (const landlock of [true, false]) {
+      const parts = { bwrap, landlock, users };
+      const problem = await tryOut(data, parts, env);
+      if (problem === undefined) return { parts, problems };
+      problems.push(problem);
+    }
+  }
+  return { parts: undefined, problems };
+}
+
+function isRoot(): boolean {
+  return process.getuid?.() === 0;
 }
 
 /** Runs a program in such a sandbox. Returns the problem, or undefined. */
@@ -72,7 +97,9 @@ async function tryOut(
 ): Promise<string | undefined> {
   const folder = join(data, "probe");
   try {
-    const options = { name: `probe-${process.pid}`, data: folder, parts, write: [], read: [] };
+    const user = parts.users ? PROBE_USER : undefined;
+    const name = `probe-${process.pid}`;
+    const options = { name, data: folder, parts, write: [], read: [], user };
     await using sandbox = await openSandbox(options);
     const program = { command: "/bin/true", args: [], env: { PATH: env.PATH }, cwd: "/" };
     return (await problemWith(sandbox.wrap(program), 10_000))?.says;

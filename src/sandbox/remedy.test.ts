@@ -10,7 +10,13 @@ describe("systemProgram()", () => {
 });
 
 function machine(settings: Record<string, string> = {}, more: Partial<Machine> = {}): Machine {
-  return { setting: (name) => settings[name], system: "debian", isContainer: false, ...more };
+  return {
+    setting: (name) => settings[name],
+    system: "debian",
+    container: undefined,
+    isRoot: false,
+    ...more,
+  };
 }
 
 describe("remedyFor()", () => {
@@ -40,9 +46,21 @@ describe("remedyFor()", () => {
     assert.doesNotMatch(remedyFor(denied, machine({ "user/max_user_namespaces": "9" })), /sysctl/);
   });
 
-  it("says how to start a container, or else how to find out more", () => {
-    assert.match(remedyFor(denied, machine({}, { isContainer: true })), /--security-opt seccomp/);
+  it("says how to start a container of each kind, or else how to find out more", () => {
+    const inside = (container: Machine["container"]): string =>
+      remedyFor(denied, machine({}, { container }));
+    assert.match(inside("docker"), /--security-opt systempaths=unconfined/);
+    assert.match(inside("podman"), /--security-opt unmask=ALL/);
+    assert.match(inside("kubernetes"), /`hostUsers: false`.*`procMount: Unmasked`/);
     assert.match(remedyFor(denied, machine()), /^Try: bwrap/);
+  });
+
+  it("tells what is covered from what is forbidden, and what root lacks", () => {
+    const covered = "bwrap: Can't mount proc on /newroot/proc: Operation not permitted";
+    assert.match(remedyFor(covered, machine()), /^Something covers parts of \/proc/);
+    const noMap = "bwrap: setting up uid map: Operation not permitted";
+    assert.match(remedyFor(noMap, machine({}, { isRoot: true })), /as another user than root/);
+    assert.match(remedyFor(noMap, machine()), /^Try: bwrap/);
   });
 });
 

@@ -20,8 +20,11 @@ export interface Machine {
   readonly setting: (name: string) => string | undefined;
   /** `ID` and `ID_LIKE` of os-release(5), such as `ubuntu debian`. */
   readonly system: string;
-  readonly isContainer: boolean;
+  readonly container: Container | undefined;
+  readonly isRoot: boolean;
 }
+
+type Container = "docker" | "podman" | "kubernetes";
 
 export function thisMachine(): Machine {
   return {
@@ -30,8 +33,15 @@ export function thisMachine(): Machine {
       read("/etc/os-release")?.matchAll(/^ID(?:_LIKE)?="?([^"\n]*)/gm) ?? [],
       ([, value]) => value,
     ).join(" "),
-    isContainer: existsSync("/.dockerenv") || existsSync("/run/.containerenv"),
+    container: containerHere(),
+    isRoot: process.getuid?.() === 0,
   };
+}
+
+function containerHere(): Container | undefined {
+  if (process.env.KUBERNETES_SERVICE_HOST !== undefined) return "kubernetes";
+  if (existsSync("/run/.containerenv")) return "podman";
+  return existsSync("/.dockerenv") ? "docker" : undefined;
 }
 
 const INSTALL: Readonly<Record<string, string>> = {
@@ -69,12 +79,30 @@ export function remedyFor(problem: string, machine: Machine): string {
     const name = found.name.replace("/", ".");
     return `Run: sudo sysctl -w ${name}=${found.open} (and put it into /etc/sysctl.d to keep it)`;
   }
-  if (machine.isContainer) {
-    const options = "--security-opt seccomp=unconfined --security-opt apparmor=unconfined";
-    return `Start the container with: ${options} --security-opt systempaths=unconfined`;
+  if (machine.isRoot && /uid map: Operation not permitted/.test(problem)) {
+    const options = "in a container `--user 1000`, or `runAsUser: 1000`";
+    return `Run Trunkline as another user than root, which needs no rights for it (${options}).`;
   }
-  return "Try: bwrap --unshare-all --ro-bind / / true";
+  const { container } = machine;
+  if (container !== undefined) return `${CONTAINERS[container]} (docs/HOSTING.md).`;
+  if (/mount proc/.test(problem)) {
+    const units = "In a unit of systemd, remove `ProtectKernelTunables=`, `ProtectKernelLogs=`";
+    const options = "`--security-opt systempaths=unconfined`, Podman `--security-opt unmask=ALL`";
+    return `Something covers parts of /proc. ${units} and \`ProcSubset=\`; Docker needs ${options}.`;
+  }
+  return "Try: bwrap --unshare-all --ro-bind / / --proc /proc true";
 }
+
+/** What containers have to be allowed, so that a sandbox can be made in one. */
+const CONTAINERS: Readonly<Record<Container, string>> = {
+  docker:
+    "Start the container with: --security-opt seccomp=unconfined --security-opt " +
+    "apparmor=unconfined --security-opt systempaths=unconfined",
+  podman: "Start the container with: --security-opt seccomp=unconfined --security-opt unmask=ALL",
+  kubernetes:
+    "Set `hostUsers: false` for the pod, and `procMount: Unmasked` and a seccomp profile that " +
+    "allows namespaces for the container",
+};
 
 function read(file: string): string | undefined {
   try {

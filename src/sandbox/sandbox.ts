@@ -30,8 +30,6 @@ export interface SandboxOptions {
   readonly limits?: GroupLimits;
   /** The proxy; without it there is no network. */
   readonly egress?: EgressProxy | undefined;
-  /** Further environment variables for the proxy; `PROXY` in them stands for its address. */
-  readonly proxyVariables?: Readonly<Record<string, string>>;
   /** Variables of programs, of which those that make the sandbox know nothing: a repository may choose them. */
   readonly variables?: Readonly<Record<string, string>>;
   /** The user that programs run as, if we run as root. */
@@ -58,7 +56,7 @@ export type Sandbox = Awaited<ReturnType<typeof openSandbox>>;
  * and no network except through a proxy. All of them end with it.
  */
 export async function openSandbox(options: SandboxOptions) {
-  const { data, name, limits = {}, user, egress, parts, proxyVariables } = options;
+  const { data, name, limits = {}, user, egress, parts, variables } = options;
   await mkdir(data, { recursive: true, mode: 0o711 });
   const { uid, gid } = user ?? { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
   const agent = { name: "agent", uid, gid, home: HOME };
@@ -76,9 +74,8 @@ export async function openSandbox(options: SandboxOptions) {
       program: program.command,
       args: program.args,
       cwd: program.cwd,
-      ports: egress === undefined ? [] : [0],
-      variables: options.variables ?? {},
-      proxyVariables: egress === undefined ? {} : { ...PROXY_VARIABLES, ...proxyVariables },
+      ports: egress === undefined ? [] : [PROXY_PORT],
+      variables: { ...(egress === undefined ? {} : PROXY_VARIABLES), ...variables },
       ...(parts.landlock ? { landlock: landlockFor(view) } : {}),
     };
     const node = [process.execPath, "--experimental-ffi", "--no-warnings", join(folder, ENTER)];
@@ -103,13 +100,8 @@ export async function openSandbox(options: SandboxOptions) {
 }
 
 /** Ends the programs of a sandbox whose process was killed, and removes its control groups. */
-export async function removeGroups(
-  name: string,
-  user: SandboxOptions["user"],
-  limits: GroupLimits,
-): Promise<void> {
-  const group = await ControlGroup.create(groupOf(name, user), limits);
-  await group?.[Symbol.asyncDispose]();
+export async function removeGroups(name: string, user: SandboxOptions["user"]): Promise<void> {
+  await (await ControlGroup.left(groupOf(name, user)))[Symbol.asyncDispose]();
 }
 
 /** A second barrier, in case the first has a hole: paths that are not listed cannot be opened. */
@@ -171,21 +163,25 @@ function groupOf(name: string, user: SandboxOptions["user"]): string {
   return `${name}-${user?.uid ?? process.getuid?.() ?? 0}`;
 }
 
+/** In a network that has only one loopback interface, outside of the ports that are picked for listeners. */
+export const PROXY_PORT = 61_480;
+/** The address of the proxy, as programs in a sandbox reach it. */
+export const PROXY = `http://127.0.0.1:${PROXY_PORT}`;
 const LOCAL = "localhost,127.0.0.1,::1";
 
 export const PROXY_VARIABLES: Readonly<Record<string, string>> = {
-  HTTP_PROXY: "PROXY",
-  HTTPS_PROXY: "PROXY",
-  ALL_PROXY: "PROXY",
-  http_proxy: "PROXY",
-  https_proxy: "PROXY",
-  all_proxy: "PROXY",
+  HTTP_PROXY: PROXY,
+  HTTPS_PROXY: PROXY,
+  ALL_PROXY: PROXY,
+  http_proxy: PROXY,
+  https_proxy: PROXY,
+  all_proxy: PROXY,
   // Servers that a program starts in its own sandbox.
   NO_PROXY: LOCAL,
   no_proxy: LOCAL,
   /** Makes Node's own fetch use them. */
   NODE_USE_ENV_PROXY: "1",
-  TRUNKLINE_SERVICES: `PROXY${SERVICE_PATH.slice(0, -1)}`,
+  TRUNKLINE_SERVICES: `${PROXY}${SERVICE_PATH.slice(0, -1)}`,
 };
 
 /** Capabilities that root needs to change to another user, and loses afterwards. */

@@ -28,6 +28,7 @@ function examples(language: string): string[] {
 const NOT_RUN: readonly [RegExp, string][] = [
   [/^systemctl |^journalctl /, "systemd is not running here; the unit is checked below"],
   [/^git -C \/opt\/trunkline pull$/, "there is nothing to pull from; fresh-clone.test.ts clones"],
+  [/^docker /, "container.test.ts of test/interop follows it with buildah and podman"],
   [/^npm --prefix \/opt\/trunkline run build$/, "it is what builds the program of every e2e test"],
 ];
 

@@ -196,6 +196,59 @@ describe(
       assert.match(elsewhere.stderr, /has no remote, and a server cannot fetch from here/);
     });
 
+    it("shows what has come of it to whoever began it, over the network and without its paths", async () => {
+      const project = run.project("results");
+      const { acp } = await run.address();
+      const tokens = new Map<string, string>();
+      for (const name of ["laptop", "other"]) {
+        const created = await run.rig.must(
+          `trunkline token create ${name} --scope sessions --json`,
+        );
+        tokens.set(name, (JSON.parse(created) as { token: string }).token);
+      }
+      const ca = join(run.rig.root, "server-ca.pem");
+      // Another machine: it has neither the data folder nor the owner's token.
+      const far = async (args: readonly string[], who = "laptop", cwd = project.clone) => {
+        const env = { TRUNKLINE_TOKEN: tokens.get(who) ?? "", NODE_EXTRA_CA_CERTS: ca };
+        await using program = new Program([...args, "--url", acp], { env, cwd });
+        const exit = await program.exit;
+        return { exit, text: `${program.lines.join("\n")}\n`, stderr: program.stderr };
+      };
+      const begun = await far([
+        "run",
+        project.url,
+        "put new.txt|new|0",
+        "--json",
+        "--revision",
+        project.revision,
+      ]);
+      assert.equal(begun.exit, 0, begun.stderr);
+      const { session, target } = JSON.parse(begun.text);
+      const shown = await far(["run", "show", session]);
+      assert.match(shown.text, new RegExp(`repository +${project.url}\n`), shown.stderr);
+      assert.match(shown.text, new RegExp(`pushed +${target.revision.slice(0, 12)}`));
+      assert.match(shown.text, /state +pushed\n[^]*new\.txt +\+1 +-0\n/);
+      const log = await far(["run", "log", session.slice(0, 8)]);
+      assert.match(log.text, /Pushed agent\/\w+ at /, log.stderr);
+      assert.match((await far(["run", "diff", session])).text, /^\+new$/m);
+      for (const { text } of [shown, log]) assert.ok(!text.includes(run.rig.root), text);
+      const patch = await far(["run", "patch", session]);
+      writeFileSync(join(project.clone, "run.patch"), patch.text);
+      project.git("apply", "run.patch");
+      assert.equal(readFileSync(join(project.clone, "new.txt"), "utf8"), "new\n");
+      const refused = await far(["run", "patch", session], "other");
+      assert.deepEqual([refused.exit, refused.text], [1, "\n"]);
+      assert.match(refused.stderr, /There is no session/);
+      // On the server itself nothing needs to run.
+      const here = await run.rig.must(`trunkline run show ${session} --json`);
+      assert.equal(JSON.parse(here).row.target, target.branch);
+      const details = await run.rig.must(`trunkline session show ${session}`);
+      assert.match(details, new RegExp(`repository +${project.url}\nbranch +${target.branch}\n`));
+      // A folder of that name is one, whatever is asked for.
+      const folder = await far(["run", "show", "Explain the files"]);
+      assert.match(folder.stderr, /There is no folder 'show'/);
+    });
+
     it("refuses clients without a token, or with a wrong one", async () => {
       covers("run.connection.refused");
       const { acp, authorization } = await run.address();

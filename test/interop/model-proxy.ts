@@ -17,7 +17,8 @@ export class ModelProxy implements AsyncDisposable {
   static async start(model: string): Promise<ModelProxy> {
     const server = createServer((incoming, outgoing) => {
       const { method, url = "/", headers } = incoming;
-      proxy.keys.add(headers.authorization);
+      const google = headers["x-goog-api-key"];
+      proxy.keys.add(headers.authorization ?? google?.toString());
       let bytes = 0;
       incoming.on("data", (chunk: Buffer) => (bytes += chunk.length));
       incoming.on("end", () => {

@@ -23,6 +23,8 @@ export const addFile = async (cwd: string): Promise<void> =>
 export class RunAgentRig implements AsyncDisposable {
   readonly #sample: SampleRuns;
   readonly updates: SessionUpdate[] = [];
+  /** What the last session has stored for the next. */
+  memory: unknown;
 
   private constructor(sample: SampleRuns) {
     this.#sample = sample;
@@ -93,6 +95,8 @@ export class RunAgentRig implements AsyncDisposable {
       additionalDirectories: [],
       mcpServers,
       history,
+      memory: this.memory,
+      remember: async (memory: unknown) => void (this.memory = memory),
       update: (update: SessionUpdate) => void this.updates.push(update),
     } as unknown as AgentOpenOptions);
   }

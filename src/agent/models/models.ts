@@ -83,6 +83,8 @@ const TIMEOUT = 10_000;
 /** A local provider answers at once or is not running. */
 const LOCAL_TIMEOUT = 1_000;
 const FRESH = 300_000;
+/** Milliseconds for which keys that were found are used: to look for them can take a tenth of a second. */
+const KEYS_FRESH = 60_000;
 
 /** The models of all providers, as far as they have answered. */
 export class Models implements ModelSource {
@@ -94,6 +96,8 @@ export class Models implements ModelSource {
   #refreshing: Promise<void> | undefined;
   #refreshedAt = -Infinity;
   #hasAllKeys = false;
+  #renewing: Promise<void> | undefined;
+  #renewedAt = -Infinity;
 
   constructor(options: ModelsOptions) {
     this.#options = options;
@@ -135,6 +139,19 @@ export class Models implements ModelSource {
     if (performance.now() - this.#refreshedAt < FRESH) return Promise.resolve();
     this.#refreshing ??= this.#askAll();
     return this.#refreshing;
+  }
+
+  /** With keys of the keychain, too. What was found on a local port is among them only if it is the default. */
+  async configured(): Promise<readonly Provider[]> {
+    if (performance.now() - this.#renewedAt > KEYS_FRESH) {
+      this.#renewedAt = performance.now();
+      this.#renewing = this.renewKeys();
+    }
+    await this.#renewing;
+    const wanted = this.#options.settings?.default ?? "";
+    return this.#providers.filter(({ id, isLocal }) => {
+      return isLocal !== true || wanted.startsWith(`${id}/`);
+    });
   }
 
   async renewKeys(): Promise<void> {
@@ -400,7 +417,8 @@ function listAddress({ baseUrl, type }: Provider): string {
   return `${baseUrl.replace(/\/$/, "")}/models${query}`;
 }
 
-function authorization({ type, key }: Provider): Record<string, string> {
+/** The headers with which a provider is asked. */
+export function authorization({ type, key }: Provider): Record<string, string> {
   if (type === "anthropic") {
     return {
       "anthropic-version": "2023-06-01",

@@ -317,6 +317,7 @@ export class HttpServer {
 
   /** What a path needs. */
   #entryOf(path: string): Entry | undefined {
+    if (/^\/api\/runs\/[^/]+(?:\/(?:diff|patch))?$/.test(path)) return RUN;
     return ENTRIES[path] ?? (this.#dashboard.has(path) ? DASHBOARD : undefined);
   }
 
@@ -428,6 +429,8 @@ export const ENTRIES: Readonly<Record<string, Entry>> = {
   "/acp": { scopes: ["sessions"], what: "ACP", takesRaw: true },
   "/metrics": { scopes: ["dashboard"], what: "/metrics" },
 };
+/** Whoever has a run work may see what has come of it. */
+const RUN: Entry = { scopes: ["sessions", "dashboard"], what: "The result of a run" };
 export const DASHBOARD: Entry = { scopes: ["dashboard"], what: "The dashboard" };
 
 /** Paths that need no token: health, and RFC 9728 metadata. */

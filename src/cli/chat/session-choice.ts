@@ -10,13 +10,17 @@ const MOST = 200;
 /** The sessions of all processes of this data folder: those that wait for a person first, then by last use. */
 export async function sessionRows(data: string): Promise<readonly SessionRow[]> {
   using reader = await SessionReader.open(data);
-  const rows = new SessionRows({
+  return (await rowsOf(reader).page(OWNER, { limit: MOST })).rows;
+}
+
+/** Sessions as rows, for a program that holds none itself. */
+export function rowsOf(reader: SessionReader): SessionRows {
+  return new SessionRows({
     reader,
     holder: () => undefined,
     nameOf: (owner) => owner,
     identityOf: () => Promise.resolve(undefined),
   });
-  return (await rows.page(OWNER, { limit: MOST })).rows;
 }
 
 export function sessionItem({

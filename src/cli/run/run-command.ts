@@ -1,4 +1,14 @@
-import { arg, type Command, flag, text } from "../shell/command.ts";
+import { arg, type Command, type CommandEntry, commandsIn, flag, text } from "../shell/command.ts";
+
+const url = text("URL", "The server that has the run, such as wss://trunkline.example.com/acp");
+
+/** A command about the result of a run. */
+function result(summary: string, examples: CommandEntry["examples"]): CommandEntry {
+  const session = arg("SESSION", "Id of its session, or a unique beginning of it", {
+    names: "session",
+  });
+  return { summary, args: [session], options: { url }, examples };
+}
 
 export const run: Command = {
   name: "run",
@@ -10,7 +20,26 @@ export const run: Command = {
     "remote gets the branch itself, if the run is on this machine.\n\n" +
     "At a terminal you are asked when the agent needs permission; --yes allows everything. Without " +
     "a terminal everything is refused. Ctrl-C cancels the turn.\n\n" +
-    "Exits with 0 if a branch was pushed or nothing had to change, and with 1 otherwise.",
+    "Exits with 0 if a branch was pushed or nothing had to change, and with 1 otherwise.\n\n" +
+    "The commands below show what has come of a run, here or on the server at --url, for which " +
+    "TRUNKLINE_TOKEN is a token with the scope sessions. Only the id of a session after their names " +
+    "makes them commands: a folder of such a name is ./show.",
+  commandsTake: /^[0-9a-f]{8}(?:$|[0-9a-f-]+$)/,
+  commands: commandsIn(() => import("./results.ts"), {
+    show: result("Show the repository, branch, state and changed files of a run", {
+      "trunkline run show SESSION": "Show a run of this machine.",
+      "trunkline run show SESSION --url wss://trunkline.example.com/acp": "Show one of a server.",
+    }),
+    log: result("Show what happened in a run: fetching, set-up, commits, pushes", {
+      "trunkline run log SESSION": "Show it with the log of a set-up that failed.",
+    }),
+    diff: result("Show what a run has changed", {
+      "trunkline run diff SESSION": "Show it as a diff, in colour on a terminal.",
+    }),
+    patch: result("Print what a run has changed, for `git apply`", {
+      "trunkline run patch SESSION | git apply": "Take it over without a branch.",
+    }),
+  }),
   args: [
     arg("REPO", "URL of a git repository, or a folder with one"),
     arg("PROMPT", "What the agent should do"),

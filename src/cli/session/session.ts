@@ -14,6 +14,7 @@ import { visibleLine } from "../../base/text/visible.ts";
 import type { AppContext } from "../../config/app-context.ts";
 import { LazySessions } from "../../app/session/lazy-sessions.ts";
 import type { CommitProgram } from "../../git/commit-programs.ts";
+import { isPlan } from "../../run/run-plan.ts";
 import { readFacts } from "../../run/workspace/workspace-facts.ts";
 import {
   foreignId,
@@ -79,7 +80,7 @@ export async function show(invocation: Invocation): Promise<number> {
   const rows = [
     ["id", session.id],
     ["title", session.title ?? ""],
-    ["folder", session.cwd],
+    ...placeRows(session),
     ["agent", session.agent],
     ["started", new Date(session.created).toISOString()],
     ["last used", new Date(session.updated).toISOString()],
@@ -91,6 +92,16 @@ export async function show(invocation: Invocation): Promise<number> {
     ["used", budgetShares(budget, used).join(", ")],
   ];
   return print(invocation, shown, table(rows.filter(([, value]) => value !== "")));
+}
+
+/** The folder of a run is one of ours, and tells nobody anything. */
+function placeRows({ cwd, notes }: SessionRecord): string[][] {
+  if (!isPlan(notes.run)) return [["folder", cwd]];
+  const { url, target } = notes.run;
+  return [
+    ["repository", maskWhole(url)],
+    ["branch", target],
+  ];
 }
 
 /** `trunkline session replay ID` */

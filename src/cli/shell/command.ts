@@ -21,6 +21,8 @@ export interface Command {
   /** Whole lines as typed in a shell, each with what it does. */
   readonly examples: Readonly<Record<string, string>>;
   readonly commands?: readonly Command[];
+  /** What the word after the name of one of its commands looks like; else both are its own arguments. */
+  readonly commandsTake?: RegExp;
   /** Imports the code. Only the command that runs is loaded. */
   readonly load?: () => Promise<Runner>;
 }

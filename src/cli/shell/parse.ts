@@ -53,6 +53,7 @@ function descend(path: Path, args: readonly string[], typed: readonly string[]):
   if (command.commands === undefined) return finished();
 
   const at = tokens.findIndex((token) => isCommandWord(token, options));
+  if (command.commandsTake !== undefined && !isChild(command, tokens.slice(at))) return finished();
   const says = checkOptions(path, options, at < 0 ? tokens : tokens.slice(0, at + 1), args);
   const word = tokens[at];
   if (word === undefined) {
@@ -68,6 +69,14 @@ function descend(path: Path, args: readonly string[], typed: readonly string[]):
   if (child === undefined) return { kind: "misuse", path, says: unknownCommand(path, given) };
   const width = word.kind === "option" && !word.inlineValue ? 2 : 1;
   return descend([...path, child], args.toSpliced(word.index, width), [...typed, given]);
+}
+
+/** Whether a command's first arguments name one of its commands and what that takes. */
+function isChild(command: Command, tokens: readonly Token[]): boolean {
+  const words = tokens.flatMap((token) => (token.kind === "positional" ? [token.value] : []));
+  const [given = "", next = ""] = words;
+  const isNamed = childOf(command, given) !== undefined;
+  return isNamed && (next === "" || command.commandsTake?.test(next) === true);
 }
 
 function lex(args: readonly string[], options: Options): Token[] {

@@ -1,17 +1,25 @@
 import assert from "node:assert/strict";
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import {
+  existsSync,
+  globSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { EnvironmentRig } from "../../../test/support/environment-rig.ts";
+import { noOverlay } from "../../../test/support/no-overlay.ts";
 import { CopyDriver } from "../workspace/copy.ts";
 import type { WorkspaceDriver } from "../workspace/driver.ts";
-import { canOverlay, OverlayDriver } from "../workspace/overlay.ts";
+import { OverlayDriver } from "../workspace/overlay.ts";
 
 const DRIVERS: [string, () => WorkspaceDriver, string | false][] = [
   ["copy", () => new CopyDriver("copy"), false],
-  ["overlay", () => new OverlayDriver(), !canOverlay(tmpdir()) && "Only root can mount here."],
+  ["overlay", () => new OverlayDriver(), noOverlay],
 ];
 
 for (const [name, driver, skip] of DRIVERS) {
@@ -202,7 +210,10 @@ describe("Environments", () => {
       rig.said,
       /Its last lines:\nline 11\n[^]*line 30\nThis session continues without it/,
     );
-    const log = /The whole log is on the server: (.*)$/.exec(rig.said)?.[1] ?? "";
+    const [, id = ""] =
+      /`trunkline run log` shows the whole log \(set-up (\S+)\)\.$/.exec(rig.said) ?? [];
+    assert.ok(!rig.said.includes(rig.sample.folder), rig.said);
+    const [log = ""] = globSync(join(rig.sample.folder, `layers/*/${id}.log`));
     assert.match(readFileSync(log, "utf8"), /^line 1\n/);
     assert.deepEqual(readdirSync(join(rig.sample.folder, "work")), []);
     writeFileSync(marker, "");

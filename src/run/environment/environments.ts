@@ -26,6 +26,7 @@ import {
   above,
   filesOf,
   layerKey,
+  idOf,
 } from "./layers.ts";
 import {
   type Recipe,
@@ -56,15 +57,15 @@ function wordsOnFailure({ title }: Recipe, why: string): string {
   return `The environment could not be set up (${title}): ${why}`;
 }
 
-function wordsOnNext({ at, count }: SetupFailure, log: string): string {
+function wordsOnNext({ at, count }: SetupFailure, id: string): string {
   const seconds = Math.max(0, Math.ceil((at + waitAfter(count) - Date.now()) / 1_000));
   const when = seconds > 120 ? `${Math.ceil(seconds / 60)} min` : `${seconds} s`;
-  return `This session continues without it. New sessions retry after ${when}; \`trunkline run --retry-setup\` retries at once. The whole log is on the server: ${log}`;
+  return `This session continues without it. New sessions retry after ${when}; \`trunkline run --retry-setup\` retries at once. \`trunkline run log\` shows the whole log (set-up ${id}).`;
 }
 
-function wordsOnEarlier(failure: SetupFailure, recipe: Recipe, log: string): string {
+function wordsOnEarlier(failure: SetupFailure, recipe: Recipe, id: string): string {
   const ago = Math.round((Date.now() - failure.at) / 1_000);
-  return `${wordsOnFailure(recipe, failure.why)} (${ago} s ago). ${wordsOnNext(failure, log)}`;
+  return `${wordsOnFailure(recipe, failure.why)} (${ago} s ago). ${wordsOnNext(failure, id)}`;
 }
 
 interface EnvironmentsOptions extends LayerBuilderOptions {
@@ -195,7 +196,7 @@ export class Environments {
     }
     const failure = await layers.failureOf(repository, name);
     if (failure === undefined || mayTry(failure, begun, retry)) return undefined;
-    tell(wordsOnEarlier(failure, recipe, layers.logOf(repository, name)));
+    tell(wordsOnEarlier(failure, recipe, idOf(name)));
     return { layer };
   }
 
@@ -282,7 +283,7 @@ export class Environments {
       const lines = error instanceof SetupError ? error.lines : [];
       const end = lines.length === 0 ? "" : `Its last lines:\n${lines.join("\n")}\n`;
       const words = `${wordsOnFailure(recipe, why)} (${seconds()}).`;
-      tell(`${words} ${end}${wordsOnNext(failure, path)}`);
+      tell(`${words} ${end}${wordsOnNext(failure, idOf(name))}`);
       return undefined;
     }
   }

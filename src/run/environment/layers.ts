@@ -317,7 +317,8 @@ async function readJson<T>(path: string): Promise<T | undefined> {
   }
 }
 
-function idOf({ key, revision }: LayerName): string {
+/** The name of a layer within its repository. */
+export function idOf({ key, revision }: LayerName): string {
   return `${key}-${revision}`;
 }
 

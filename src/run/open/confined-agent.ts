@@ -1,5 +1,8 @@
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { rm } from "node:fs/promises";
+import { type AddressInfo, createServer } from "node:net";
 import { isAbsolute, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { ExternalAgent, type ExternalAgentOptions } from "../../agent/external-agent.ts";
@@ -7,11 +10,10 @@ import type { Confine } from "../../base/process/child-process.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { EgressProxy } from "../../sandbox/egress-proxy.ts";
 import type { SandboxParts } from "../../sandbox/probe.ts";
-import { openSandbox, removeGroups } from "../../sandbox/sandbox.ts";
+import { openSandbox } from "../../sandbox/sandbox.ts";
 import { workspaceFolder } from "../environment/recipe.ts";
 import { background } from "../../base/background.ts";
 import type { Run } from "../run.ts";
-import { limitsFor } from "../run-limits.ts";
 import { diskUse } from "../workspace/workspace.ts";
 import type { InnerAgent } from "../spares.ts";
 import { findProgram } from "./find-program.ts";
@@ -66,9 +68,9 @@ export async function openConfinedAgent(options: ConfinedAgentOptions): Promise<
     home,
     read: [...run.objects, ...program.needs, ...named, ...options.needs],
     limits: run.limits,
-    variables: run.variables,
+    // A repository does not say where its models are.
+    variables: { ...run.variables, ...models.variables },
     egress,
-    proxyVariables: models.variables,
     user: run.owner,
   });
   const confine: Confine = ({ command, args = [], env, cwd = tree, ...rest }) => {
@@ -99,11 +101,6 @@ export async function openConfinedAgent(options: ConfinedAgentOptions): Promise<
       await sandbox[Symbol.asyncDispose]();
     },
   };
-}
-
-/** Ends the programs that a killed server left in the sandbox of a workspace, and removes its control groups. */
-export async function removeSandbox(workspace: string, user: Run["owner"]): Promise<void> {
-  await removeGroups(workspace, user, limitsFor({}, ""));
 }
 
 /** Starts services that belong to the sandbox's first process, and becomes the program. */
@@ -166,6 +163,37 @@ export function watchDisk(
     "Counting the files of a run",
   );
   return { [Symbol.dispose]: () => stop.abort() };
+}
+
+export interface FreeAgentOptions {
+  readonly agent: (models: ModelServices) => ExternalAgentOptions;
+  readonly models: (proxy: string, pass: string) => Promise<ModelServices>;
+}
+
+/**
+ * Opens an agent without a sandbox. All users of this machine can reach the proxy that has its models, so
+ * that asks for a pass.
+ */
+export async function openFreeAgent(options: FreeAgentOptions): Promise<InnerAgent> {
+  const listener = createServer();
+  await once(listener.listen(0, "127.0.0.1"), "listening");
+  const { port } = listener.address() as AddressInfo;
+  const pass = randomBytes(24).toString("base64url");
+  const models = await options.models(`http://127.0.0.1:${port}`, pass);
+  const { services, variables } = models;
+  const egress = new EgressProxy({ allowHosts: [], services, setting: "`models.providers`" });
+  egress.serve(listener);
+  const agent = options.agent(models);
+  const inner = new ExternalAgent({ ...agent, env: { ...agent.env, ...variables } });
+  return {
+    name: inner.name,
+    start: (owner) => inner.start(owner),
+    open: (session) => inner.open(session),
+    [Symbol.asyncDispose]: async () => {
+      await inner[Symbol.asyncDispose]();
+      egress[Symbol.dispose]();
+    },
+  };
 }
 
 /** git refuses repositories of other users, and in the sandbox the user differs. */

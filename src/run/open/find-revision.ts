@@ -1,4 +1,5 @@
-import { join } from "node:path";
+import { existsSync } from "node:fs";
+import { join, resolve } from "node:path";
 
 import type { Principal } from "../../base/principal.ts";
 import { Git } from "../../git/git.ts";
@@ -14,7 +15,6 @@ import { openData } from "../../config/data-folder.ts";
 import type { AppContext } from "../../config/app-context.ts";
 import { identifyFor } from "./identify.ts";
 
-const PROTOCOLS = ["https", "ssh", "file"];
 const TIMEOUT = 60_000;
 
 interface FindRevisionOptions {
@@ -46,12 +46,11 @@ export async function findRevision(
     ];
     const { credentials } = await identifyFor(app)(url);
     if (principal === undefined && credentials.scope === "") {
-      const git = new Git(cwd);
-      return await git.text(listing(url), {
-        mode: "write",
-        protocols: PROTOCOLS,
-        timeout: TIMEOUT,
-      });
+      const { remote } = app.config;
+      const isFolder = existsSync(resolve(cwd, repository));
+      if (isHere === true && !isFolder) checkRemoteUrl(url, remote);
+      const protocols = isFolder ? [...remote.protocols, "file"] : remote.protocols;
+      return await new Git(cwd).text(listing(url), { mode: "write", protocols, timeout: TIMEOUT });
     }
     const { normal } = checkRemoteUrl(url, app.config.remote);
     if (principal !== undefined) refuseRepository(principal, normal);

@@ -2,8 +2,10 @@ import { readFileSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { availableParallelism } from "node:os";
 import { dirname, join } from "node:path";
-import { ExternalAgent, type ExternalAgentOptions } from "../../agent/external-agent.ts";
-import { type OpenKeys, storedKey } from "../../agent/models/models.ts";
+import type { ExternalAgentOptions } from "../../agent/external-agent.ts";
+import { configuredModels } from "../../agent/models/model-commands.ts";
+import { type Models, type OpenKeys, storedKey } from "../../agent/models/models.ts";
+import type { ModelSettings } from "../../config/schema/schema.gen.ts";
 import { hostText } from "../../base/address.ts";
 import { currentSession } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
@@ -35,8 +37,8 @@ import { propose } from "../../forge/propose.ts";
 import { type Identity, splitHost } from "../../identity/identity.ts";
 import { openKeys } from "../../identity/open/open-secret-store.ts";
 import { EgressProxy } from "../../sandbox/egress-proxy.ts";
-import { type SandboxParts, probeSandbox } from "../../sandbox/probe.ts";
-import { openSandbox } from "../../sandbox/sandbox.ts";
+import type { SandboxParts } from "../../sandbox/probe.ts";
+import { openSandbox, PROXY, removeGroups } from "../../sandbox/sandbox.ts";
 import type { Agent } from "../../session/agent.ts";
 import type { SessionSetup } from "../../session/session-setup.ts";
 import { DENIED_NAMES } from "../change/scan.ts";
@@ -52,13 +54,11 @@ import { limitsFor } from "../run-limits.ts";
 import { Runs } from "../runs.ts";
 import { type InnerAgent, Spares } from "../spares.ts";
 import type { CarriedCheckpoints } from "../workspace/carried.ts";
-import { CopyDriver, canReflink } from "../workspace/copy.ts";
-import type { WorkspaceDriver } from "../workspace/driver.ts";
-import { OverlayDriver, canOverlay } from "../workspace/overlay.ts";
 import { RunUsers } from "../workspace/run-users.ts";
-import { SAFE, openConfinedAgent, removeSandbox } from "./confined-agent.ts";
+import { SAFE, openConfinedAgent, openFreeAgent } from "./confined-agent.ts";
+import { openDriver, sandboxFor } from "./examine-runs.ts";
 import { type Identified, identifyFor } from "./identify.ts";
-import { modelServices } from "./model-services.ts";
+import { type ModelServices, modelServices } from "./model-services.ts";
 
 /** Milliseconds that `session/new` waits for a workspace: clients give up after 60 s. */
 const ANSWER_WITHIN = 20_000;
@@ -92,11 +92,11 @@ export async function openRuns(
   await using opening = new AsyncDisposableStack();
   const parts = await sandboxFor(folder, remote.sandbox);
   if (parts === undefined) log.warn("run.no-sandbox", { setting: "remote.sandbox" });
-  const driver = await chooseDriver(folder);
-  if (Symbol.asyncDispose in driver) opening.use(driver as WorkspaceDriver & AsyncDisposable);
+  const driver = opening.use(await openDriver(folder, parts));
   const identify = identifyFor(app);
-  const canBeOthers = process.getuid?.() === 0 && parts !== undefined;
-  const users = canBeOthers ? new RunUsers(join(folder, "users")) : undefined;
+  const open = openKeys(config.data, process.env);
+  const models = configuredModels({ settings: config.models, env: process.env, log, open });
+  const users = parts?.users === true ? new RunUsers(join(folder, "users")) : undefined;
   const runs = await Runs.open({
     folder,
     driver,
@@ -110,18 +110,18 @@ export async function openRuns(
     pullRequest: { mode: remote.pullRequest, propose: proposeOnForge(remote, identify) },
     coAuthor: remote.coAuthor,
     users,
-    setup: runSetup(remote, { parts, open: openKeys(config.data, process.env) }),
-    removePlace: removeSandbox,
+    setup: runSetup(remote, { parts, open }),
+    removePlace: removeGroups,
     carried,
     log,
   });
   opening.use(runs);
   const inner = (name: string, run: Run): Promise<InnerAgent> =>
-    innerAgent(app, name, { run, parts });
+    innerAgent(app, name, { run, parts, models });
   const remove = async (plan: unknown): Promise<void> => {
     await runs.remove(plan);
     if (!isPlan(plan)) return;
-    await removeSandbox(plan.workspace, users?.of(plan.workspace));
+    await removeGroups(plan.workspace, users?.of(plan.workspace));
     // Only now, when no file of this user is left that the next workspace could find.
     users?.free(plan.workspace);
   };
@@ -130,7 +130,7 @@ export async function openRuns(
   );
   const slots = new Semaphore({ running: availableParallelism() });
   const pace = carried && { slots, longest: PREPARED_WITHIN };
-  const open = opening.move();
+  const opened = opening.move();
   return {
     place: (meta, principal) => place(runs, spares, meta, principal),
     agent: (name, plan) =>
@@ -147,7 +147,7 @@ export async function openRuns(
     remove,
     repositories: () => runs.repositories,
     endOf: (principal) => spares.endOf(principal),
-    [Symbol.asyncDispose]: () => open.disposeAsync(),
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
 }
 
@@ -167,28 +167,11 @@ function place(
   return { cwd, additionalDirectories: [], mcpServers: [], run: plan, meta: meta as never };
 }
 
-async function sandboxFor(
-  folder: string,
-  wanted: "on" | "unsafe-off",
-): Promise<SandboxParts | undefined> {
-  if (wanted === "unsafe-off") return undefined;
-  const { parts, findings } = await probeSandbox(folder);
-  if (parts !== undefined) return parts;
-  const why = findings.find(({ isInForce }) => !isInForce)?.detail ?? "the reason is unknown";
-  const next = "Run `trunkline doctor`. To run agents without a sandbox, use `--unsafe-no-sandbox`";
-  throw new TrunklineError("unavailable", `Cannot run agents in a sandbox: ${why}. ${next}.`);
-}
-
-/** Overlay mounts, reflinks or copies: the first that works here. */
-async function chooseDriver(folder: string): Promise<WorkspaceDriver> {
-  if (canOverlay(folder)) return new OverlayDriver();
-  return new CopyDriver((await canReflink(folder)) ? "reflink" : "copy");
-}
-
 export interface InnerAgentOptions {
   readonly run: Run;
   /** Undefined if runs have no sandbox (`remote.sandbox`). */
   readonly parts: SandboxParts | undefined;
+  readonly models: Models;
 }
 
 /**
@@ -198,22 +181,27 @@ export interface InnerAgentOptions {
 export async function innerAgent(
   { config, log }: AppContext,
   name: string,
-  { run, parts }: InnerAgentOptions,
+  { run, parts, models }: InnerAgentOptions,
 ): Promise<InnerAgent> {
-  const settings = name === BUILT_IN ? builtIn(config, parts) : config.agents[name];
-  if (settings === undefined) {
+  const configured = name === BUILT_IN ? undefined : config.agents[name];
+  if (name !== BUILT_IN && configured === undefined) {
     throw new TrunklineError(
       "not-found",
       `Cannot find agent '${name.slice(0, 100)}'. \`trunkline agent list\` shows the configured agents.`,
     );
   }
   const limits = config.limits.messages;
-  const agent: ExternalAgentOptions = { ...settings, name, limits, log };
-  if (parts === undefined) return new ExternalAgent(agent);
+  const agent = ({ settings }: ModelServices): ExternalAgentOptions => {
+    return { ...(configured ?? builtIn(settings)), name, limits, log };
+  };
+  const servicesAt = (proxy: string, pass?: string): Promise<ModelServices> =>
+    modelServices({ models, settings: config.models, proxy, pass });
+  if (parts === undefined) return await openFreeAgent({ agent, models: servicesAt });
+  const services = await servicesAt(PROXY);
   return await openConfinedAgent({
     run,
     parts,
-    agent,
+    agent: agent(services),
     needs:
       name === BUILT_IN
         ? selfCommand()
@@ -221,25 +209,20 @@ export async function innerAgent(
             .map((path) => dirname(path))
         : [],
     allowHosts: config.remote.egress.allowHosts,
-    models: modelServices(process.env),
+    models: services,
     services: entryFor(run.plan.url, config.remote.setup.repositories)?.services ?? {},
   });
 }
 
 /**
- * It cannot read the configuration in its sandbox, so it is told the prices of models, and that its commands
- * are in a sandbox already.
+ * It cannot read the configuration in a sandbox, so it is told its models; and that its commands need no
+ * sandbox of their own: they have that of the run, or a person wants none.
  */
-function builtIn(
-  { models: { cost } }: AppContext["config"],
-  parts: SandboxParts | undefined,
-): Pick<ExternalAgentOptions, "command" | "args" | "env"> {
+function builtIn(settings: ModelSettings): Pick<ExternalAgentOptions, "command" | "args"> {
   const [command, ...args] = selfCommand();
-  const set = [
-    ...(Object.keys(cost).length === 0 ? [] : ["--set", `models.cost=${JSON.stringify(cost)}`]),
-    ...(parts === undefined ? [] : ["--set", "agent.sandbox=off"]),
-  ];
-  return { command, args: [...args, "acp", "--agent", BUILT_IN, ...set] };
+  const set = [`models=${JSON.stringify(settings)}`, "agent.sandbox=off"];
+  const flags = set.flatMap((each) => ["--set", each]);
+  return { command, args: [...args, "acp", "--agent", BUILT_IN, ...flags] };
 }
 
 /** Milliseconds for all calls of one pull request: the answer of the turn waits for them. */

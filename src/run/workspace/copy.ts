@@ -47,6 +47,10 @@ export class CopyDriver implements WorkspaceDriver {
   async close(): Promise<void> {
     // A plain folder has nothing to release.
   }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    // Nor has the driver.
+  }
 }
 
 /** Changes the owner of a folder and everything in it. */

@@ -1,7 +1,7 @@
-import { mkdir, readFile, realpath } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, realpath, rm } from "node:fs/promises";
 import { join } from "node:path";
 
-import type { TreeRequest, WorkspaceDriver } from "./driver.ts";
+import type { FileOwner, TreeRequest, WorkspaceDriver } from "./driver.ts";
 import { Mounts } from "./mounts.ts";
 
 /** Changes go into a layer above the base, so a workspace takes only the space of its changes. */
@@ -35,9 +35,36 @@ export class OverlayDriver implements WorkspaceDriver, AsyncDisposable {
   }
 }
 
-/** Mount options are separated by commas, and folders in them by colons. */
-export function canOverlay(data: string): boolean {
-  return process.platform === "linux" && process.getuid?.() === 0 && !/[,:\\]/.test(data);
+/**
+ * Overlay mounts in a folder, for files of such an owner; undefined where they cannot be had. That depends on
+ * capabilities, user namespaces and the file system, so it is tried.
+ */
+export async function openOverlay(
+  folder: string,
+  owner: FileOwner | undefined,
+): Promise<OverlayDriver | undefined> {
+  // Mount options are separated by commas, and folders in them by colons.
+  if (process.platform !== "linux" || process.getuid?.() !== 0 || /[,:\\]/.test(folder)) {
+    return undefined;
+  }
+  const driver = new OverlayDriver();
+  const tried = await mkdtemp(join(folder, "mount-"));
+  try {
+    const base = join(tried, "base");
+    await mkdir(join(base, "sub/below"), { recursive: true });
+    const tree = await driver.open({ layers: [base], folder: tried, owner });
+    // A mount can work where its layer cannot note that a folder has been replaced.
+    await rm(join(tree, "sub"), { recursive: true });
+    await mkdir(join(tree, "sub"));
+    if ((await readdir(join(tree, "sub"))).length === 0) return driver;
+  } catch {
+    // Files are copied instead.
+  } finally {
+    await driver.close(tried);
+    await rm(tried, { recursive: true, force: true });
+  }
+  await driver[Symbol.asyncDispose]();
+  return undefined;
 }
 
 /** The mounts in a folder: its tree, and intermediate mounts if mounting was interrupted. */

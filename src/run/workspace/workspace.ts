@@ -91,6 +91,8 @@ interface WorkspacesOptions {
   readonly folder: string;
   readonly bases: Bases;
   readonly layers?: Layers | undefined;
+  /** Ends what a killed process has left running in a workspace. */
+  readonly released?: (workspace: string) => Promise<void>;
   /** Called after a workspace was removed that no session has. */
   readonly abandoned?: (workspace: string, repository: string | undefined) => Promise<void>;
   readonly driver: WorkspaceDriver;
@@ -221,6 +223,7 @@ export class Workspaces implements AsyncDisposable {
       const isLeft = SETUP.test(basename(path)) || facts?.isSpare === true || isUnbegun(path);
       using _ = await FileLock.take(join(path, LOCK));
       await this.#release(path);
+      await this.#options.released?.(basename(path));
       if (!isLeft) continue;
       await removeTree(path);
       await this.#options.abandoned?.(basename(path), facts?.repository);

@@ -147,9 +147,13 @@ export interface OverviewStep {
 
 /* ------------------------------------------------------------------------------------- remote runs */
 
+/** `GET /api/runs/ID/patch`: everything that it has changed, for `git apply`. */
+export interface RunPatch {
+  readonly patch: string;
+}
 /**
- * `GET /api/runs[?cursor=]` → `Page<RunRow>`, `GET /api/runs/ID` → `RunDetail`. The id is that of its
- * session, whose endpoints (events, prompt, cancel, answer, export) hold for it too.
+ * `GET /api/runs[?cursor=]` → `Page<RunRow>`, `GET /api/runs/ID` → `RunDetail`. The scope `sessions` is
+ * enough for one run. The id is that of its session, or the beginning of one; the session's endpoints (events, prompt, cancel, answer, export) hold for it too.
  */
 export interface RunRow {
   readonly id: string;
@@ -185,6 +189,8 @@ export interface RunDetail {
     readonly added: number;
     readonly removed: number;
   }[];
+  /** The log of its set-up, if that failed; the end of a long one. */
+  readonly setup?: string;
   /** Why no diff can be shown. */
   readonly missing?: string;
 }

@@ -40,6 +40,7 @@ POST /api/sessions/:id/setting sessions
 POST /api/sessions/:id/comment review review_reply
 GET /api/runs nothing
 GET /api/runs/:id nothing
+GET /api/runs/:id/patch nothing
 GET /api/runs/:id/diff nothing
 GET /api/threads nothing review_list
 GET /api/threads/:id nothing review_list

@@ -115,7 +115,7 @@ function isOld(version: string): boolean {
 const DRIVERS: Readonly<Record<RunsExamined["driver"], string>> = {
   overlay: "workspaces are overlay mounts, made in milliseconds",
   reflink: "workspaces are copies that share their blocks",
-  copy: "workspaces are whole copies: overlay mounts need root, shared blocks XFS or Btrfs",
+  copy: "workspaces are whole copies: overlay mounts need root with CAP_SYS_ADMIN, shared blocks XFS or Btrfs",
 };
 
 /** Which parts of the sandbox are in force here, and how workspaces are made. */

@@ -147,6 +147,12 @@ function RunPage({ id }: { readonly id: string }): JSX.Element {
             </li>
           ))}
         </ol>
+        {detail.setup === undefined ? null : (
+          <details>
+            <summary>The whole log of its set-up</summary>
+            <pre class="mono">{detail.setup}</pre>
+          </details>
+        )}
       </section>
       <section aria-label="Changes">
         <h2>Changes against {shown.branch || shown.revision.slice(0, 10)}</h2>

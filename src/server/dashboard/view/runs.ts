@@ -1,13 +1,16 @@
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 
 import { TrunklineError } from "../../../base/errors.ts";
 import { maskText } from "../../../base/text/mask.ts";
 import { shellWord } from "../../../base/text/shell-word.ts";
 import { partsOfPatch } from "../../../base/text/patch-names.ts";
+import { readFacts } from "../../../run/workspace/workspace-facts.ts";
+import type { Principal } from "../../../base/principal.ts";
 import { isPlan, patchOf, type RunPlan } from "../../../run/run-plan.ts";
 import type { SessionEvent } from "../../../session/event.ts";
 import type { ReadSession } from "../../../store/session/session-reader.ts";
-import type { Page, RunDetail, RunRow } from "../api.ts";
+import type { Page, RunDetail, RunPatch, RunRow } from "../api.ts";
 import {
   type ApiCall,
   type ApiRoute,
@@ -36,7 +39,8 @@ export class Runs {
   get routes(): readonly ApiRoute[] {
     return [
       route("GET /api/runs", "nothing", (call) => this.#page(call)),
-      route("GET /api/runs/:id", "nothing", (call) => this.#detail(call)),
+      route("GET /api/runs/:id", "nothing", (call) => this.detail(call)),
+      route("GET /api/runs/:id/patch", "nothing", (call) => this.patch(call)),
       route("GET /api/runs/:id/diff", "nothing", (call) => this.#diff(call)),
     ];
   }
@@ -88,16 +92,38 @@ export class Runs {
     return { rows, next: `${last.updated}.${last.id}` };
   }
 
-  async #detail(call: ApiCall): Promise<RunDetail> {
+  async detail(call: RunCall): Promise<RunDetail> {
     const session = await this.#need(call);
     const log = await this.#log(session);
     const row = await this.row(session);
+    const setup = await this.#setupLog(session, log);
+    const facts = { row, log, ...(setup === undefined ? {} : { setup }) };
     try {
-      return { row, log, files: filesIn(await this.#patch(session)) };
+      return { ...facts, files: filesIn(await this.#patch(session)) };
     } catch {
-      const missing = "Its workspace does not exist yet, or was removed.";
-      return { row, log, files: [], missing };
+      return { ...facts, files: [], missing: NO_WORKSPACE };
     }
+  }
+
+  async patch(call: RunCall): Promise<RunPatch> {
+    const session = await this.#need(call);
+    const patch = await this.#patch(session).catch(() => {
+      throw new TrunklineError("not-found", NO_WORKSPACE);
+    });
+    return { patch };
+  }
+
+  /** Only of this repository, since agents can send such messages, too. */
+  async #setupLog(session: ReadSession, log: RunDetail["log"]): Promise<string | undefined> {
+    const { says = "" } = log.findLast(({ says }) => SETUP.test(says)) ?? {};
+    const folder = join(this.#data, "run");
+    const { workspace } = planOf(session);
+    const facts = await readFacts(join(folder, "work", workspace)).catch(() => undefined);
+    const [, id] = SETUP.exec(says) ?? [];
+    if (id === undefined || facts === undefined) return undefined;
+    const path = join(folder, "layers", facts.repository, `${id}.log`);
+    const text = await readFile(path, "utf8").catch(() => "");
+    return maskText(text.slice(-LONGEST_LOG));
   }
 
   async #diff(call: ApiCall): Promise<FileDiff> {
@@ -114,10 +140,19 @@ export class Runs {
     return patchOf(join(this.#data, "run"), notes.run);
   }
 
-  async #need({ principal, id }: ApiCall): Promise<ReadSession> {
-    const session = await this.#sessions.need(principal, id);
+  async #need({ principal, id }: RunCall): Promise<ReadSession> {
+    const session = await this.#sessions.need(principal, (await this.#whole(principal, id)) ?? id);
     if (session.notes.run !== undefined) return session;
     throw new TrunklineError("not-found", `Session '${id}' is not a remote run.`);
+  }
+
+  /** The id of the only run of the latest that begins like this. */
+  async #whole(principal: Principal, id: string): Promise<string | undefined> {
+    if (!SHORT_ID.test(id)) return undefined;
+    const owner = onlyOwner(principal);
+    const latest = await this.#sessions.reader.list({ owner, runsOnly: true, limit: MOST_ROWS });
+    const [only, ...others] = latest.filter((session) => session.id.startsWith(id));
+    return others.length === 0 ? only?.id : undefined;
   }
 
   async #log({ id, last }: ReadSession): Promise<RunDetail["log"]> {
@@ -138,6 +173,15 @@ export class Runs {
     return log;
   }
 }
+
+/** Who asks for which run. */
+export type RunCall = Pick<ApiCall, "principal" | "id">;
+
+const NO_WORKSPACE = "Its workspace does not exist yet, or was removed.";
+const SHORT_ID = /^[0-9a-f]{8}[0-9a-f-]{0,27}$/;
+/** What a session says where set-up has failed (src/run/environment). */
+const SETUP = /\(set-up ([0-9a-f]+-[0-9a-f]+)\)\.?$/;
+const LONGEST_LOG = 256 * 1024;
 
 function planOf({ notes, id }: ReadSession): RunPlan {
   if (isPlan(notes.run)) return notes.run;

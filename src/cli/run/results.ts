@@ -1,0 +1,118 @@
+import { TrunklineError } from "../../base/errors.ts";
+import { OWNER } from "../../base/principal.ts";
+import { visibleLine } from "../../base/text/visible.ts";
+import type { RunDetail, RunPatch } from "../../server/dashboard/api.ts";
+import { Runs } from "../../server/dashboard/view/runs.ts";
+import { ownerTokenFor } from "../../server/http/local-gateway.ts";
+import { SessionReader } from "../../store/session/session-reader.ts";
+import { rowsOf } from "../chat/session-choice.ts";
+import type { Invocation, OptionValues } from "../shell/command.ts";
+import { readGatewayUrl } from "../shell/gateway-url.ts";
+import { firstLine, linesText, paintLines, print, type StyleName, table } from "../shell/layout.ts";
+import { openQuietApp } from "../shell/open-app.ts";
+
+type ResultInvocation = Invocation<OptionValues<"url">>;
+
+/** `trunkline run show ID` */
+export async function show(invocation: ResultInvocation): Promise<number> {
+  const detail = await detailOf(invocation);
+  const { row, files, missing } = detail;
+  const at = (time: number): string => new Date(time).toISOString();
+  const facts: (readonly [string, string | undefined])[] = [
+    ["id", row.id],
+    ["title", row.title && firstLine(row.title)],
+    ["repository", row.repository],
+    ["from", `${row.branch} ${row.revision}`.trim()],
+    ["branch", row.target],
+    ["pushed", row.pushed],
+    ["pull request", row.pullRequest],
+    ["state", row.stage],
+    ["agent", row.agent],
+    ["last used", at(row.updated)],
+    ["fetch", row.fetch],
+  ];
+  const rows = facts.flatMap(([name, value]) =>
+    value === undefined ? [] : [[name, visibleLine(value)]],
+  );
+  const changed = files.map(({ path, added, removed }) => {
+    return [visibleLine(path), `+${added}`, `-${removed}`];
+  });
+  const text = [table(rows), ...(changed.length === 0 ? [] : ["\n", table(changed)])].join("");
+  return print(invocation, detail, text, { notes: missing === undefined ? [] : [missing] });
+}
+
+/** `trunkline run log ID` */
+export async function log(invocation: ResultInvocation): Promise<number> {
+  const detail = await detailOf(invocation);
+  const lines = detail.log.map(({ at, says }) => `${new Date(at).toISOString()}  ${says}`);
+  const setup = detail.setup === undefined ? "" : `\nThe log of set-up:\n${detail.setup}`;
+  return print(invocation, { log: detail.log, setup: detail.setup }, linesText(lines) + setup);
+}
+
+const STYLES: Readonly<Record<string, StyleName>> = { "+": "green", "-": "red", "@": "cyan" };
+
+/** `trunkline run diff ID` */
+export async function diff(invocation: ResultInvocation): Promise<number> {
+  const found = await read<RunPatch>(invocation, "patch");
+  const lines = found.patch
+    .trimEnd()
+    .split("\n")
+    .map((line) => {
+      const style = STYLES[line.slice(0, 1)];
+      return style === undefined ? line : paintLines(style, line, invocation.color);
+    });
+  return print(invocation, found, found.patch === "" ? "" : linesText(lines));
+}
+
+/** `trunkline run patch ID` */
+export async function patch(invocation: ResultInvocation): Promise<number> {
+  const found = await read<RunPatch>(invocation, "patch");
+  if (invocation.values.json === true) return print(invocation, found, "");
+  invocation.data(found.patch);
+  return 0;
+}
+
+function detailOf(invocation: ResultInvocation): Promise<RunDetail> {
+  return read<RunDetail>(invocation, "detail");
+}
+
+/** What a gateway at --url knows of a run; else what is stored here. */
+async function read<T>(invocation: ResultInvocation, what: "detail" | "patch"): Promise<T> {
+  const { values, positionals, err, env } = invocation;
+  const [id = ""] = positionals;
+  const { config } = await openQuietApp(invocation);
+  if (values.url === undefined) {
+    using reader = await SessionReader.open(config.data);
+    return (await new Runs(config.data, rowsOf(reader))[what]({ principal: OWNER, id })) as T;
+  }
+  const { url: acp, warning } = readGatewayUrl(values.url);
+  if (warning !== undefined) err(`${warning}\n`);
+  const own = await ownerTokenFor(config.data, acp);
+  const token = env.TRUNKLINE_TOKEN ?? own?.token;
+  const url = new URL((own?.url ?? acp).replace(/^ws/, "http"));
+  url.search = "";
+  const path = what === "patch" ? `${encodeURIComponent(id)}/patch` : encodeURIComponent(id);
+  url.pathname = url.pathname.replace(/\/acp$/, "") + `/api/runs/${path}`;
+  return (await fetchJson(url, token)) as T;
+}
+
+async function fetchJson(url: URL, token: string | undefined): Promise<unknown> {
+  const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
+  const what = `Cannot read the run from ${url.origin}`;
+  let response: Response;
+  try {
+    // A redirect would send the token to another server.
+    response = await fetch(url, { headers, redirect: "error" });
+  } catch (error) {
+    const { message, cause } = error as Error;
+    const why = cause instanceof Error ? cause.message : message;
+    const next = "Is `trunkline serve` running there?";
+    throw new TrunklineError("unavailable", `${what}: ${why}. ${next}`, { cause: error });
+  }
+  if (response.ok) return await response.json();
+  const { error = `it answered with status ${response.status}` } = (await response
+    .json()
+    .catch(() => ({}))) as { error?: string };
+  const next = response.status === 401 ? " Set TRUNKLINE_TOKEN to a token of that server." : "";
+  throw new TrunklineError("unavailable", `${what}: ${error}${next}`);
+}
