@@ -68,17 +68,17 @@ export async function detectIdentity(
   context: GitContext,
 ): Promise<Detection> {
   const { remotes, repository, git } = context;
-  if (remotes.length === 0 && repository?.worktree !== undefined && isNested(repository.gitDir)) {
-    const outer = await superproject(git);
-    if (outer !== undefined) {
-      const detection = await detectIdentity(identities, await readGitContext(git.in(outer)));
-      const note = `This submodule has no remote, so the identity of '${outer}', which contains it, is used.`;
-      return { ...detection, notes: [note, ...detection.notes] };
-    }
+  const isInner = repository?.worktree !== undefined && isNested(repository.gitDir);
+  const outer = isInner ? await superproject(git) : undefined;
+  if (remotes.length === 0 && outer !== undefined) {
+    const detection = await detectIdentity(identities, await readGitContext(git.in(outer)));
+    const note = `This submodule has no remote, so the identity of '${outer}', which contains it, is used.`;
+    return { ...detection, notes: [note, ...detection.notes] };
   }
   const folders = foldersOf(context);
+  const place = { folders, ...(outer === undefined ? {} : { outer }) };
   const found = await Promise.all(
-    remotes.map((remote) => candidatesFor(identities, remote, folders, git.env)),
+    remotes.map((remote) => candidatesFor(identities, remote, place, git.env)),
   );
   const deciding = found.findIndex((candidates) => candidates.length > 0);
   const remote = remotes[Math.max(0, deciding)];
@@ -107,11 +107,11 @@ function foldersOf({ repository, git }: GitContext): string[] {
 async function candidatesFor(
   identities: readonly Identity[],
   remote: Remote,
-  folders: readonly string[],
+  place: Pick<Target, "folders" | "outer">,
   env: NodeJS.ProcessEnv,
 ): Promise<Candidate[]> {
   const address = pushAddress(remote);
-  const target: Target = { folders, remote: remote.name, ...(address && { address }) };
+  const target: Target = { ...place, remote: remote.name, ...(address && { address }) };
   const plain = best(identities, target);
   if (address === undefined || (plain[0] !== undefined && plain[0].confidence !== "low")) {
     return plain;
@@ -346,6 +346,8 @@ interface Candidate {
 export interface Target {
   /** Folders that the repository is in. */
   readonly folders: readonly string[];
+  /** The work tree that has it as a submodule. */
+  readonly outer?: string;
   readonly remote?: string;
   readonly address?: RemoteAddress;
   /** What ssh resolves the alias in the URL to. */
@@ -379,8 +381,18 @@ function matchRules(
     const exact = words.length * 100 + Math.min(99, (rule.path?.length ?? 0) / 4);
     const says = `has a rule for ${words.join(" and ")}`;
     const isByPath = words.length === 1 && rule.path !== undefined;
-    const by = isByPath ? { folders: target.folders } : target;
-    const found = candidate(identity, by, "rule", "high", WEIGHT.rule + exact, says);
+    const { outer, folders } = target;
+    // Less than the owner of a submodule's own remote, and more than its host alone.
+    const isAround = isByPath && outer !== undefined && isInside(rule.path, outer);
+    const weight = exact + (isAround ? WEIGHT.host : WEIGHT.rule);
+    const found = candidate(
+      identity,
+      isByPath ? { folders } : target,
+      "rule",
+      "high",
+      weight,
+      says,
+    );
     if (best === undefined || found.weight > best.weight) best = found;
   }
   return best;

@@ -255,6 +255,8 @@ export interface IdentityRow {
   readonly signing: string;
   /** Whether a token is kept for it; never the token. */
   readonly hasToken: boolean;
+  /** When it expires, if that is within two weeks or over. */
+  readonly tokenExpires?: string;
 }
 export interface ProjectIdentity {
   readonly folder: string;

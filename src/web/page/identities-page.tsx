@@ -46,7 +46,17 @@ const IDENTITIES: readonly Column<IdentityRow>[] = [
   {
     name: "Token",
     width: "6rem",
-    cell: ({ hasToken }) => (hasToken ? <Badge tone="good">kept</Badge> : <Badge>none</Badge>),
+    cell: ({ hasToken, tokenExpires: until }) =>
+      until !== undefined ? (
+        <TwoLines
+          main={<Badge tone="wait">{Date.parse(until) > Date.now() ? "expires" : "expired"}</Badge>}
+          sub={until.slice(0, 10)}
+        />
+      ) : hasToken ? (
+        <Badge tone="good">kept</Badge>
+      ) : (
+        <Badge>none</Badge>
+      ),
   },
 ];
 
