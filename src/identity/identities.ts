@@ -2,6 +2,7 @@ import { dirname, join, resolve } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { describeProblem, type Problem } from "../base/check.ts";
 import { TrunklineError } from "../base/errors.ts";
+import type { AgentCommitRule } from "./agent-commits.ts";
 import { Git } from "../git/git.ts";
 import {
   type Applied,
@@ -92,6 +93,8 @@ export interface IdentitiesFile {
 export interface IdentitiesOptions {
   /** The identities as they are configured, by name. */
   readonly settings: Readonly<Record<string, IdentitySettings>>;
+  /** Who agents are in git. */
+  readonly agentCommits?: readonly AgentCommitRule[] | undefined;
   /** The rest of RemoteJuggler's configuration, besides identities. An export writes it again. */
   readonly juggler?: JugglerValues | undefined;
   readonly file: IdentitiesFile;

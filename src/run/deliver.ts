@@ -10,16 +10,22 @@ import type { ServerCall, ServerGit } from "../git/server/server-git.ts";
 import { type ScanLimits, type ScanProblem, isDisguised, scanIndex } from "./change/scan.ts";
 import { folderBelow, nameIn } from "./open-below.ts";
 
-export interface DeliverOptions {
+/** As whom a run acts at its remote, and in its commits. */
+export interface Acting {
+  readonly credentials: Credentials;
+  readonly author: Author;
+  readonly committer?: Author;
+  /** Lines at the end of each message, such as `Co-authored-by: …`. */
+  readonly trailers?: readonly string[];
+}
+
+export interface DeliverOptions extends Acting {
   readonly git: ServerGit;
   readonly tree: string;
   readonly url: string;
   /** The short name of the branch that is pushed. */
   readonly branch: string;
   readonly session: string;
-  readonly author: Author;
-  readonly coAuthor?: Author | undefined;
-  readonly credentials: Credentials;
   readonly limits: ScanLimits;
   /** Called before commits are pushed. If it fails, they are not pushed. */
   readonly pushing?: (() => Promise<void>) | undefined;
@@ -173,12 +179,9 @@ export class Deliverer {
   }
 
   async #commit(index: string, title: string, body: string): Promise<void> {
-    const { git, session, coAuthor } = this.#options;
+    const { git, session, trailers: more = [] } = this.#options;
     const env = { ...this.#names(), GIT_INDEX_FILE: index };
-    const trailers = [
-      `Trunkline-Session: ${session}`,
-      ...(coAuthor === undefined ? [] : [`Co-authored-by: ${coAuthor.name} <${coAuthor.email}>`]),
-    ];
+    const trailers = [`Trunkline-Session: ${session}`, ...more];
     const message = [maskWhole(title), maskWhole(body), trailers.join("\n")]
       .filter((part) => part !== "")
       .join("\n\n");
@@ -207,7 +210,7 @@ export class Deliverer {
   }
 
   #names(): NodeJS.ProcessEnv {
-    return authorVariables(this.#options.author);
+    return authorVariables(this.#options.author, this.#options.committer);
   }
 }
 

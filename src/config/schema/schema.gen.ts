@@ -77,6 +77,11 @@ export interface ConfigFile {
   readonly identities?: {
     readonly [key: string]: IdentitySettings;
   };
+  /**
+   * Who agents are in git; the first rule that matches agent and repository counts. The guard
+   * accepts whom the rules for a repository name.
+   */
+  readonly agentCommits?: readonly AgentCommitRule[];
   /** Other parts of RemoteJuggler's configuration, as imported. */
   readonly "x-juggler"?: {
     readonly [key: string]: unknown;
@@ -1079,6 +1084,34 @@ export interface MatchRule {
   readonly remote?: string;
 }
 
+/** Who an agent is in the commits of a repository. */
+export interface AgentCommitRule {
+  /** Name of the agent; `*` stands for any text, and is the default. */
+  readonly agent?: string;
+  /** Rules for repositories, one of which has to match; default all. */
+  readonly repositories?: readonly MatchRule[];
+  /**
+   * Identity that it acts as, with its keys and token; default that of `agents.NAME`, else the one
+   * that matches the repository.
+   */
+  readonly identity?: string;
+  readonly author?: CommitPerson;
+  readonly committer?: CommitPerson;
+  readonly coAuthor?: CommitPerson;
+  /** Lines at the end of each commit message. */
+  readonly trailers?: readonly string[];
+  /** Key that it signs with, instead of the identity's. */
+  readonly signingKey?: string;
+}
+
+/** Co-author of its commits, in a `Co-authored-by` line. */
+export interface CommitPerson {
+  /** The name in commits. */
+  readonly name: string;
+  /** The address in commits. */
+  readonly email: string;
+}
+
 /** Remote runs: agents that work here on a revision of a repository. */
 export interface RemoteSettings {
   /**
@@ -1353,15 +1386,17 @@ const pattern15 = new RegExp("^[^\\u0000-\\u001f\\u007f]+$", "u");
 const pattern16 = new RegExp("^[^\\s<>]+@[^\\s<>]+$", "u");
 const pattern17 = new RegExp("^[^<>\\r\\n]*[^<>\\s.,:;\"'][^<>\\r\\n]*$", "u");
 const pattern18 = new RegExp("^(?:/|~/|[A-Za-z]:[\\\\/])", "u");
-const pattern19 = new RegExp("^[A-Za-z0-9*._:-]+$", "u");
-const pattern20 = new RegExp("^[^!\\n]+$", "u");
-const pattern21 = new RegExp("^[^<>\\n]+$", "u");
-const pattern22 = new RegExp("^[^<>\\s]+$", "u");
-const pattern23 = new RegExp("^(nats|tls)://", "u");
-const pattern24 = new RegExp("^[A-Za-z0-9_-]{1,32}$", "u");
-const pattern25 = new RegExp("^[A-Za-z0-9_-]{1,64}$", "u");
-const pattern26 = new RegExp("^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", "u");
-const pattern27 = new RegExp("^(\\*\\.)?[A-Za-z0-9_.-]+$", "u");
+const pattern19 = new RegExp("^[^<>\\r\\n]+$", "u");
+const pattern20 = new RegExp("^[^<>\\s]+$", "u");
+const pattern21 = new RegExp("^[A-Za-z0-9-]+: [^\\r\\n]+$", "u");
+const pattern22 = new RegExp("^[A-Za-z0-9*._:-]+$", "u");
+const pattern23 = new RegExp("^[^!\\n]+$", "u");
+const pattern24 = new RegExp("^[^<>\\n]+$", "u");
+const pattern25 = new RegExp("^(nats|tls)://", "u");
+const pattern26 = new RegExp("^[A-Za-z0-9_-]{1,32}$", "u");
+const pattern27 = new RegExp("^[A-Za-z0-9_-]{1,64}$", "u");
+const pattern28 = new RegExp("^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", "u");
+const pattern29 = new RegExp("^(\\*\\.)?[A-Za-z0-9_.-]+$", "u");
 
 export const checkConfigFile: Check = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
@@ -1385,6 +1420,7 @@ export const checkConfigFile: Check = (value) => {
       case "bus":
       case "review":
       case "identities":
+      case "agentCommits":
       case "x-juggler":
       case "remote":
       case "fleet":
@@ -1392,7 +1428,7 @@ export const checkConfigFile: Check = (value) => {
       case "limits":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["$schema", "data", "serve", "log", "telemetry", "audit", "sessions", "agent", "agents", "models", "hooks", "toolHooks", "mcpServers", "policy", "profiles", "bus", "review", "identities", "x-juggler", "remote", "fleet", "notifications", "limits"]) };
+        return { path: [key], says: unknownKey(key, ["$schema", "data", "serve", "log", "telemetry", "audit", "sessions", "agent", "agents", "models", "hooks", "toolHooks", "mcpServers", "policy", "profiles", "bus", "review", "identities", "agentCommits", "x-juggler", "remote", "fleet", "notifications", "limits"]) };
     }
   }
   const Schema: unknown = value.$schema;
@@ -1597,35 +1633,46 @@ export const checkConfigFile: Check = (value) => {
       if (problem15 !== undefined) return within(problem15, "identities", key10);
     }
   }
+  const agentCommits: unknown = value.agentCommits;
+  if (agentCommits !== undefined) {
+    if (!Array.isArray(agentCommits)) {
+      return { path: ["agentCommits"], says: "must be a list" };
+    }
+    for (let i4 = 0; i4 < agentCommits.length; i4++) {
+      const item9: unknown = agentCommits[i4];
+      const problem16 = checkAgentCommitRule(item9);
+      if (problem16 !== undefined) return within(problem16, "agentCommits", i4);
+    }
+  }
   const xJuggler: unknown = value["x-juggler"];
   if (xJuggler !== undefined) {
     if (!isObject(xJuggler)) return { path: ["x-juggler"], says: "must be an object" };
   }
   const remote: unknown = value.remote;
   if (remote !== undefined) {
-    const problem16 = checkRemoteSettings(remote);
-    if (problem16 !== undefined) return within(problem16, "remote");
+    const problem17 = checkRemoteSettings(remote);
+    if (problem17 !== undefined) return within(problem17, "remote");
   }
   const fleet: unknown = value.fleet;
   if (fleet !== undefined) {
-    const problem17 = checkFleetSettings(fleet);
-    if (problem17 !== undefined) return within(problem17, "fleet");
+    const problem18 = checkFleetSettings(fleet);
+    if (problem18 !== undefined) return within(problem18, "fleet");
   }
   const notifications: unknown = value.notifications;
   if (notifications !== undefined) {
     if (!Array.isArray(notifications)) {
       return { path: ["notifications"], says: "must be a list" };
     }
-    for (let i4 = 0; i4 < notifications.length; i4++) {
-      const item9: unknown = notifications[i4];
-      const problem18 = checkNotificationSettings(item9);
-      if (problem18 !== undefined) return within(problem18, "notifications", i4);
+    for (let i5 = 0; i5 < notifications.length; i5++) {
+      const item10: unknown = notifications[i5];
+      const problem19 = checkNotificationSettings(item10);
+      if (problem19 !== undefined) return within(problem19, "notifications", i5);
     }
   }
   const limits: unknown = value.limits;
   if (limits !== undefined) {
-    const problem19 = checkLimitSettings(limits);
-    if (problem19 !== undefined) return within(problem19, "limits");
+    const problem20 = checkLimitSettings(limits);
+    if (problem20 !== undefined) return within(problem20, "limits");
   }
   return undefined;
 };
@@ -5385,6 +5432,110 @@ export const checkMatchRule: Check = (value) => {
   return undefined;
 };
 
+export const checkAgentCommitRule: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  for (const key in value) {
+    switch (key) {
+      case "agent":
+      case "repositories":
+      case "identity":
+      case "author":
+      case "committer":
+      case "coAuthor":
+      case "trailers":
+      case "signingKey":
+        continue;
+      default:
+        return { path: [key], says: unknownKey(key, ["agent", "repositories", "identity", "author", "committer", "coAuthor", "trailers", "signingKey"]) };
+    }
+  }
+  const agent: unknown = value.agent;
+  if (agent !== undefined) {
+    if (typeof agent !== "string") return { path: ["agent"], says: "must be a string" };
+    if (agent === "") return { path: ["agent"], says: "must not be empty" };
+  }
+  const repositories: unknown = value.repositories;
+  if (repositories !== undefined) {
+    if (!Array.isArray(repositories)) {
+      return { path: ["repositories"], says: "must be a list" };
+    }
+    for (let i = 0; i < repositories.length; i++) {
+      const item: unknown = repositories[i];
+      const problem = checkMatchRule(item);
+      if (problem !== undefined) return within(problem, "repositories", i);
+    }
+  }
+  const identity: unknown = value.identity;
+  if (identity !== undefined) {
+    if (typeof identity !== "string") return { path: ["identity"], says: "must be a string" };
+    if (identity === "") return { path: ["identity"], says: "must not be empty" };
+  }
+  const author: unknown = value.author;
+  if (author !== undefined) {
+    const problem2 = checkCommitPerson(author);
+    if (problem2 !== undefined) return within(problem2, "author");
+  }
+  const committer: unknown = value.committer;
+  if (committer !== undefined) {
+    const problem3 = checkCommitPerson(committer);
+    if (problem3 !== undefined) return within(problem3, "committer");
+  }
+  const coAuthor: unknown = value.coAuthor;
+  if (coAuthor !== undefined) {
+    const problem4 = checkCommitPerson(coAuthor);
+    if (problem4 !== undefined) return within(problem4, "coAuthor");
+  }
+  const trailers: unknown = value.trailers;
+  if (trailers !== undefined) {
+    if (!Array.isArray(trailers)) return { path: ["trailers"], says: "must be a list" };
+    for (let i2 = 0; i2 < trailers.length; i2++) {
+      const item2: unknown = trailers[i2];
+      if (typeof item2 !== "string") {
+        return { path: ["trailers", i2], says: "must be a string" };
+      }
+      if (!pattern21.test(item2)) {
+        return { path: ["trailers", i2], says: "must be a line such as Assisted-by: {agent}" };
+      }
+    }
+  }
+  const signingKey: unknown = value.signingKey;
+  if (signingKey !== undefined) {
+    if (typeof signingKey !== "string") {
+      return { path: ["signingKey"], says: "must be a string" };
+    }
+    if (signingKey === "") return { path: ["signingKey"], says: "must not be empty" };
+  }
+  return undefined;
+};
+
+export const checkCommitPerson: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  for (const key in value) {
+    switch (key) {
+      case "name":
+      case "email":
+        continue;
+      default:
+        return { path: [key], says: unknownKey(key, ["name", "email"]) };
+    }
+  }
+  const name: unknown = value.name;
+  if (name === undefined) return { path: ["name"], says: "is missing" };
+  if (typeof name !== "string") return { path: ["name"], says: "must be a string" };
+  if (name === "") return { path: ["name"], says: "must not be empty" };
+  if (!pattern19.test(name)) {
+    return { path: ["name"], says: "must match the pattern ^[^<>\\r\\n]+$" };
+  }
+  const email: unknown = value.email;
+  if (email === undefined) return { path: ["email"], says: "is missing" };
+  if (typeof email !== "string") return { path: ["email"], says: "must be a string" };
+  if (email === "") return { path: ["email"], says: "must not be empty" };
+  if (!pattern20.test(email)) {
+    return { path: ["email"], says: "must match the pattern ^[^<>\\s]+$" };
+  }
+  return undefined;
+};
+
 export const checkRemoteSettings: Check = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
@@ -5416,7 +5567,7 @@ export const checkRemoteSettings: Check = (value) => {
       if (typeof item !== "string") {
         return { path: ["allowHosts", i], says: "must be a string" };
       }
-      if (!pattern19.test(item)) {
+      if (!pattern22.test(item)) {
         return { path: ["allowHosts", i], says: "must match the pattern ^[A-Za-z0-9*._:-]+$" };
       }
     }
@@ -5555,7 +5706,7 @@ export const checkRemoteSettings: Check = (value) => {
       return { path: ["coAuthor", "name"], says: "must be a string" };
     }
     if (name === "") return { path: ["coAuthor", "name"], says: "must not be empty" };
-    if (!pattern21.test(name)) {
+    if (!pattern24.test(name)) {
       return { path: ["coAuthor", "name"], says: "must match the pattern ^[^<>\\n]+$" };
     }
     const email: unknown = coAuthor.email;
@@ -5564,7 +5715,7 @@ export const checkRemoteSettings: Check = (value) => {
       return { path: ["coAuthor", "email"], says: "must be a string" };
     }
     if (email === "") return { path: ["coAuthor", "email"], says: "must not be empty" };
-    if (!pattern22.test(email)) {
+    if (!pattern20.test(email)) {
       return { path: ["coAuthor", "email"], says: "must match the pattern ^[^<>\\s]+$" };
     }
   }
@@ -5740,7 +5891,7 @@ export const checkRepositorySetup: Check = (value) => {
       const item4: unknown = keep[i3];
       if (typeof item4 !== "string") return { path: ["keep", i3], says: "must be a string" };
       if (item4 === "") return { path: ["keep", i3], says: "must not be empty" };
-      if (!pattern20.test(item4)) {
+      if (!pattern23.test(item4)) {
         return { path: ["keep", i3], says: "must match the pattern ^[^!\\n]+$" };
       }
     }
@@ -5791,21 +5942,21 @@ export const checkFleetSettings: Check = (value) => {
   if (url !== undefined) {
     if (typeof url !== "string") return { path: ["url"], says: "must be a string" };
     if (url === "") return { path: ["url"], says: "must not be empty" };
-    if (!pattern23.test(url)) {
+    if (!pattern25.test(url)) {
       return { path: ["url"], says: "must begin with nats:// or tls://" };
     }
   }
   const pool: unknown = value.pool;
   if (pool !== undefined) {
     if (typeof pool !== "string") return { path: ["pool"], says: "must be a string" };
-    if (!pattern24.test(pool)) {
+    if (!pattern26.test(pool)) {
       return { path: ["pool"], says: "must match the pattern ^[A-Za-z0-9_-]{1,32}$" };
     }
   }
   const name: unknown = value.name;
   if (name !== undefined) {
     if (typeof name !== "string") return { path: ["name"], says: "must be a string" };
-    if (!pattern25.test(name)) {
+    if (!pattern27.test(name)) {
       return { path: ["name"], says: "must match the pattern ^[A-Za-z0-9_-]{1,64}$" };
     }
   }
@@ -5910,7 +6061,7 @@ export const checkNotificationSettings: Check = (value) => {
   const name: unknown = value.name;
   if (name !== undefined) {
     if (typeof name !== "string") return { path: ["name"], says: "must be a string" };
-    if (!pattern26.test(name)) {
+    if (!pattern28.test(name)) {
       return { path: ["name"], says: "must match the pattern ^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$" };
     }
   }
@@ -5994,7 +6145,7 @@ export const checkNotificationSettings: Check = (value) => {
       if (typeof item4 !== "string") {
         return { path: ["allowHosts", i3], says: "must be a string" };
       }
-      if (!pattern27.test(item4)) {
+      if (!pattern29.test(item4)) {
         return { path: ["allowHosts", i3], says: "must match the pattern ^(\\*\\.)?[A-Za-z0-9_.-]+$" };
       }
     }

@@ -15,7 +15,8 @@ import type { Git } from "../../git/git.ts";
 import { type Remote, type RemoteAddress, remotesOf } from "../../git/remotes.ts";
 import { discover, openRepository, superproject } from "../../git/repository.ts";
 import { IDENTITY_KEY, identityOfEnvironment } from "../git-settings.ts";
-import { hostFit, type Identity, type MatchRule } from "../identity.ts";
+import type { AgentCommitRule } from "../agent-commits.ts";
+import { expandHome, hostFit, type Identity, type MatchRule } from "../identity.ts";
 import { sshOptions } from "./ssh-options.ts";
 import { glob } from "../../base/text/glob.ts";
 import { realPath } from "../../base/file/path.ts";
@@ -216,12 +217,14 @@ export interface RightIdentity {
 
 /**
  * Decides which identity a repository needs. The active one wins a tie, and counts if none matches,
- * since somebody chose it. An identity that matches better than the active one wins.
+ * since somebody chose it, or if a rule names it for agents there. An identity that matches better than
+ * the active one wins.
  */
 export async function rightIdentity(
   identities: readonly Identity[],
   context: GitContext,
   env: NodeJS.ProcessEnv,
+  rules: readonly AgentCommitRule[] = [],
 ): Promise<RightIdentity> {
   const detection = await detectIdentity(identities, context);
   const acting = identityOfEnvironment(env) ?? context.config.get(IDENTITY_KEY);
@@ -232,6 +235,12 @@ export async function rightIdentity(
   const find = (name: string | undefined): Identity | undefined => {
     return identities.find((each) => each.name === name);
   };
+  const place = placeOf(context);
+  const isNamed = rules.some((rule) => rule.identity === acting && isRuleFor(rule, place, env));
+  if (acting !== undefined && isNamed) {
+    const why = `A rule of \`agentCommits\` names '${acting}' for this repository.`;
+    return { identity: find(acting), acting, why, detection };
+  }
   if (chosen !== undefined) {
     return { identity: find(acting), acting, why: `'${acting}' ${chosen.says}.`, detection };
   }
@@ -396,6 +405,34 @@ function matchRules(
     if (best === undefined || found.weight > best.weight) best = found;
   }
   return best;
+}
+
+/** What a rule of the configuration is matched against. */
+export type Place = Pick<Target, "folders" | "address">;
+
+/** A repository as rules see it: its folders, and the remote that decides. */
+export function placeOf(context: GitContext): Place {
+  const [remote] = context.remotes;
+  const address = remote && pushAddress(remote);
+  return { folders: foldersOf(context), ...(address && { address }) };
+}
+
+/** Whether a rule for agents is for a repository. */
+export function isRuleFor(
+  { repositories }: AgentCommitRule,
+  place: Place,
+  env: NodeJS.ProcessEnv,
+): boolean {
+  return repositories?.some((rule) => ruleFits(rule, place, env)) ?? true;
+}
+
+function ruleFits({ path, ...rule }: MatchRule, place: Place, env: NodeJS.ProcessEnv): boolean {
+  const full = path === undefined ? {} : { path: expandHome(path, env) };
+  return fits(
+    { ...rule, ...full },
+    place,
+    place.address && parseRemoteUrl(place.address.effective),
+  );
 }
 
 function fits(rule: MatchRule, target: Target, url: RemoteUrl | undefined): boolean {
