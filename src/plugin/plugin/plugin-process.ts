@@ -12,6 +12,7 @@ import { usualVariables } from "../../base/process/environment.ts";
 import type { PluginHost, PluginRun } from "../host/plugin-host.ts";
 import { PREFERRED_TRANSPORT } from "../sdk/flags.ts";
 import { isLimited, type PermittedPaths, permittedPaths, portsOf } from "./permissions.ts";
+import type { PluginFolder } from "./plugin-folder.ts";
 import type { PluginSettings } from "./settings.ts";
 
 export interface PluginProcess {
@@ -111,6 +112,24 @@ export async function startPlugin(start: PluginStart): Promise<PluginProcess> {
   } finally {
     signal.removeEventListener("abort", stop);
   }
+}
+
+/** Starts a plugin with the certificates in its folder. */
+export async function startInFolder(
+  folder: PluginFolder,
+  start: Omit<PluginStart, "certsDir">,
+): Promise<PluginProcess> {
+  const begin = (): Promise<PluginProcess> => startPlugin({ ...start, certsDir: folder.path });
+  const first = begin();
+  await first.catch(() => {});
+  if (!folder.hasOwnAuthority) return first;
+  // It trusts only its own authority now.
+  await first.then(
+    ({ child }) => child.end(),
+    () => {},
+  );
+  await folder.restore();
+  return begin();
 }
 
 type Launched = Omit<PluginProcess, "address">;

@@ -19,7 +19,7 @@ import {
   LONGEST_WORDS,
   type PluginPlace,
   type PluginProcess,
-  startPlugin,
+  startInFolder,
 } from "./plugin-process.ts";
 import {
   type CallLimits,
@@ -266,26 +266,14 @@ export class Plugin {
 
   async #startIn(folder: PluginFolder): Promise<PluginProcess> {
     const orchestratorAddress = await this.#options.orchestratorAddress();
-    const start = (): Promise<PluginProcess> =>
-      startPlugin({
-        ...this.#options,
-        settings: this.settings,
-        orchestratorAddress,
-        certsDir: folder.path,
-        timeout: this.#limits.ready,
-        signal: this.#stopping.signal,
-        said: (line) => this.#stderrLog.add(line),
-      });
-    const first = start();
-    await first.catch(() => {});
-    if (!folder.hasOwnAuthority) return first;
-    // It trusts only its own authority now.
-    await first.then(
-      ({ child }) => child.end(),
-      () => {},
-    );
-    await folder.restore();
-    return start();
+    return startInFolder(folder, {
+      ...this.#options,
+      settings: this.settings,
+      orchestratorAddress,
+      timeout: this.#limits.ready,
+      signal: this.#stopping.signal,
+      said: (line) => this.#stderrLog.add(line),
+    });
   }
 
   #isUp(started: Omit<Running, "health">): void {
