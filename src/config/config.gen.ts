@@ -601,6 +601,7 @@ export const PATHS: readonly (readonly [path: readonly string[], kind: PathKind]
   [["bus","certsDir"],"file"],
   [["bus","workspace"],"file"],
   [["bus","plugins","*","command"],"program"],
+  [["bus","plugins","*","cwd"],"file"],
   [["fleet","credentials"],"file"],
   [["fleet","tls","caFile"],"file"],
   [["fleet","tls","certFile"],"file"],

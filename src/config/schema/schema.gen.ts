@@ -832,6 +832,7 @@ export interface PluginCommand {
   readonly env?: {
     readonly [key: string]: string;
   };
+  readonly pin?: PluginPin;
   /** Sent to it when it boots. */
   readonly config?: {
     readonly [key: string]: string;
@@ -861,6 +862,17 @@ export interface PluginCommand {
   readonly calls?: number;
   /** Calls of clients that wait until it answers fewer; 2048 when left out. More are refused. */
   readonly queue?: number;
+}
+
+/**
+ * What was approved of its code, by `plugin add`. One that has changed is held until `trunkline
+ * plugin approve`. Left out, it is not compared.
+ */
+export interface PluginPin {
+  /** The version that its manifest named. */
+  readonly version?: string;
+  /** Checksum of its file, with those of its package. */
+  readonly sha256: string;
 }
 
 /**
@@ -924,6 +936,7 @@ export interface PluginModule {
    * working directory; `shared` when left out.
    */
   readonly process?: "shared" | "own";
+  readonly pin?: PluginPin;
   /** Sent to it when it boots. */
   readonly config?: {
     readonly [key: string]: string;
@@ -959,10 +972,13 @@ export interface PluginModule {
 export interface PluginMcp {
   /** The words that start the server, such as `["npx", "-y", "SERVER"]`. */
   readonly mcp: readonly string[];
+  /** Folder that it is started in. A relative path counts from this file's folder. */
+  readonly cwd?: string;
   /** Environment variables it gets in addition to the usual ones. */
   readonly env?: {
     readonly [key: string]: string;
   };
+  readonly pin?: PluginPin;
   /** Sent to it when it boots. */
   readonly config?: {
     readonly [key: string]: string;
@@ -1379,24 +1395,25 @@ const pattern8 = new RegExp("^https://", "u");
 const pattern9 = new RegExp("^[\\x21\\x23-\\x5B\\x5D-\\x7E]+$", "u");
 const pattern10 = new RegExp("^[A-Za-z0-9_.-]{1,128}$", "u");
 const pattern11 = new RegExp("^(?:(?:quic|tls)://)?(?:\\[[^\\]]+\\]|[^:/[\\]]+):\\d{1,5}$", "u");
-const pattern12 = new RegExp("^/[^*]*$", "u");
-const pattern13 = new RegExp("^(?:/|[A-Za-z0-9][A-Za-z0-9._-]*)$", "u");
-const pattern14 = new RegExp("^[A-Za-z0-9_][A-Za-z0-9_.-]*$", "u");
-const pattern15 = new RegExp("^[^\\u0000-\\u001f\\u007f]+$", "u");
-const pattern16 = new RegExp("^[^\\s<>]+@[^\\s<>]+$", "u");
-const pattern17 = new RegExp("^[^<>\\r\\n]*[^<>\\s.,:;\"'][^<>\\r\\n]*$", "u");
-const pattern18 = new RegExp("^(?:/|~/|[A-Za-z]:[\\\\/])", "u");
-const pattern19 = new RegExp("^[^<>\\r\\n]+$", "u");
-const pattern20 = new RegExp("^[^<>\\s]+$", "u");
-const pattern21 = new RegExp("^[A-Za-z0-9-]+: [^\\r\\n]+$", "u");
-const pattern22 = new RegExp("^[A-Za-z0-9*._:-]+$", "u");
-const pattern23 = new RegExp("^[^!\\n]+$", "u");
-const pattern24 = new RegExp("^[^<>\\n]+$", "u");
-const pattern25 = new RegExp("^(nats|tls)://", "u");
-const pattern26 = new RegExp("^[A-Za-z0-9_-]{1,32}$", "u");
-const pattern27 = new RegExp("^[A-Za-z0-9_-]{1,64}$", "u");
-const pattern28 = new RegExp("^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", "u");
-const pattern29 = new RegExp("^(\\*\\.)?[A-Za-z0-9_.-]+$", "u");
+const pattern12 = new RegExp("^[0-9a-f]{64}$", "u");
+const pattern13 = new RegExp("^/[^*]*$", "u");
+const pattern14 = new RegExp("^(?:/|[A-Za-z0-9][A-Za-z0-9._-]*)$", "u");
+const pattern15 = new RegExp("^[A-Za-z0-9_][A-Za-z0-9_.-]*$", "u");
+const pattern16 = new RegExp("^[^\\u0000-\\u001f\\u007f]+$", "u");
+const pattern17 = new RegExp("^[^\\s<>]+@[^\\s<>]+$", "u");
+const pattern18 = new RegExp("^[^<>\\r\\n]*[^<>\\s.,:;\"'][^<>\\r\\n]*$", "u");
+const pattern19 = new RegExp("^(?:/|~/|[A-Za-z]:[\\\\/])", "u");
+const pattern20 = new RegExp("^[^<>\\r\\n]+$", "u");
+const pattern21 = new RegExp("^[^<>\\s]+$", "u");
+const pattern22 = new RegExp("^[A-Za-z0-9-]+: [^\\r\\n]+$", "u");
+const pattern23 = new RegExp("^[A-Za-z0-9*._:-]+$", "u");
+const pattern24 = new RegExp("^[^!\\n]+$", "u");
+const pattern25 = new RegExp("^[^<>\\n]+$", "u");
+const pattern26 = new RegExp("^(nats|tls)://", "u");
+const pattern27 = new RegExp("^[A-Za-z0-9_-]{1,32}$", "u");
+const pattern28 = new RegExp("^[A-Za-z0-9_-]{1,64}$", "u");
+const pattern29 = new RegExp("^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", "u");
+const pattern30 = new RegExp("^(\\*\\.)?[A-Za-z0-9_.-]+$", "u");
 
 export const checkConfigFile: Check = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
@@ -4050,6 +4067,7 @@ const fitsPluginCommand: (value: unknown) => boolean = (value) => {
       case "command":
       case "args":
       case "env":
+      case "pin":
       case "config":
       case "enabled":
       case "dependsOn":
@@ -4085,6 +4103,10 @@ const fitsPluginCommand: (value: unknown) => boolean = (value) => {
       const item2: unknown = env[key2];
       if (typeof item2 !== "string") return false;
     }
+  }
+  const pin: unknown = value.pin;
+  if (pin !== undefined) {
+    if (!fitsPluginPin(pin)) return false;
   }
   const config: unknown = value.config;
   if (config !== undefined) {
@@ -4163,6 +4185,29 @@ const fitsPluginCommand: (value: unknown) => boolean = (value) => {
   return true;
 };
 
+const fitsPluginPin: (value: unknown) => boolean = (value) => {
+  if (!isObject(value)) return false;
+  for (const key in value) {
+    switch (key) {
+      case "version":
+      case "sha256":
+        continue;
+      default:
+        return false;
+    }
+  }
+  const version: unknown = value.version;
+  if (version !== undefined) {
+    if (typeof version !== "string") return false;
+    if (version === "") return false;
+  }
+  const sha256: unknown = value.sha256;
+  if (sha256 === undefined) return false;
+  if (typeof sha256 !== "string") return false;
+  if (!pattern12.test(sha256)) return false;
+  return true;
+};
+
 const fitsPluginPermissions: (value: unknown) => boolean = (value) => {
   if (!isObject(value)) return false;
   for (const key in value) {
@@ -4200,7 +4245,7 @@ const fitsPluginPermissions: (value: unknown) => boolean = (value) => {
     for (let i2 = 0; i2 < read.length; i2++) {
       const item2: unknown = read[i2];
       if (typeof item2 !== "string") return false;
-      if (!pattern12.test(item2)) return false;
+      if (!pattern13.test(item2)) return false;
     }
   }
   const write: unknown = value.write;
@@ -4209,7 +4254,7 @@ const fitsPluginPermissions: (value: unknown) => boolean = (value) => {
     for (let i3 = 0; i3 < write.length; i3++) {
       const item3: unknown = write[i3];
       if (typeof item3 !== "string") return false;
-      if (!pattern12.test(item3)) return false;
+      if (!pattern13.test(item3)) return false;
     }
   }
   const run: unknown = value.run;
@@ -4228,7 +4273,7 @@ const fitsPluginPermissions: (value: unknown) => boolean = (value) => {
   const namespace: unknown = value.namespace;
   if (namespace !== undefined) {
     if (typeof namespace !== "string") return false;
-    if (!pattern13.test(namespace)) return false;
+    if (!pattern14.test(namespace)) return false;
   }
   const publish: unknown = value.publish;
   if (publish !== undefined) {
@@ -4313,6 +4358,7 @@ const fitsPluginModule: (value: unknown) => boolean = (value) => {
       case "args":
       case "env":
       case "process":
+      case "pin":
       case "config":
       case "enabled":
       case "dependsOn":
@@ -4352,6 +4398,10 @@ const fitsPluginModule: (value: unknown) => boolean = (value) => {
   const process2: unknown = value.process;
   if (process2 !== undefined) {
     if (process2 !== "shared" && process2 !== "own") return false;
+  }
+  const pin: unknown = value.pin;
+  if (pin !== undefined) {
+    if (!fitsPluginPin(pin)) return false;
   }
   const config: unknown = value.config;
   if (config !== undefined) {
@@ -4435,7 +4485,9 @@ const fitsPluginMcp: (value: unknown) => boolean = (value) => {
   for (const key in value) {
     switch (key) {
       case "mcp":
+      case "cwd":
       case "env":
+      case "pin":
       case "config":
       case "enabled":
       case "dependsOn":
@@ -4460,6 +4512,11 @@ const fitsPluginMcp: (value: unknown) => boolean = (value) => {
     const item: unknown = mcp[i];
     if (typeof item !== "string") return false;
   }
+  const cwd: unknown = value.cwd;
+  if (cwd !== undefined) {
+    if (typeof cwd !== "string") return false;
+    if (cwd === "") return false;
+  }
   const env: unknown = value.env;
   if (env !== undefined) {
     if (!isObject(env)) return false;
@@ -4467,6 +4524,10 @@ const fitsPluginMcp: (value: unknown) => boolean = (value) => {
       const item2: unknown = env[key2];
       if (typeof item2 !== "string") return false;
     }
+  }
+  const pin: unknown = value.pin;
+  if (pin !== undefined) {
+    if (!fitsPluginPin(pin)) return false;
   }
   const config: unknown = value.config;
   if (config !== undefined) {
@@ -4552,6 +4613,7 @@ export const checkPluginCommand: Check = (value) => {
       case "command":
       case "args":
       case "env":
+      case "pin":
       case "config":
       case "enabled":
       case "dependsOn":
@@ -4565,7 +4627,7 @@ export const checkPluginCommand: Check = (value) => {
       case "queue":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["command", "args", "env", "config", "enabled", "dependsOn", "needsTools", "permissions", "approvedTools", "providesStorage", "providesAi", "callTimeout", "calls", "queue"]) };
+        return { path: [key], says: unknownKey(key, ["command", "args", "env", "pin", "config", "enabled", "dependsOn", "needsTools", "permissions", "approvedTools", "providesStorage", "providesAi", "callTimeout", "calls", "queue"]) };
     }
   }
   const command: unknown = value.command;
@@ -4587,6 +4649,11 @@ export const checkPluginCommand: Check = (value) => {
       const item2: unknown = env[key2];
       if (typeof item2 !== "string") return { path: ["env", key2], says: "must be a string" };
     }
+  }
+  const pin: unknown = value.pin;
+  if (pin !== undefined) {
+    const problem = checkPluginPin(pin);
+    if (problem !== undefined) return within(problem, "pin");
   }
   const config: unknown = value.config;
   if (config !== undefined) {
@@ -4626,8 +4693,8 @@ export const checkPluginCommand: Check = (value) => {
   }
   const permissions: unknown = value.permissions;
   if (permissions !== undefined) {
-    const problem = checkPluginPermissions(permissions);
-    if (problem !== undefined) return within(problem, "permissions");
+    const problem2 = checkPluginPermissions(permissions);
+    if (problem2 !== undefined) return within(problem2, "permissions");
   }
   const approvedTools: unknown = value.approvedTools;
   if (approvedTools !== undefined) {
@@ -4692,6 +4759,31 @@ export const checkPluginCommand: Check = (value) => {
   return undefined;
 };
 
+export const checkPluginPin: Check = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  for (const key in value) {
+    switch (key) {
+      case "version":
+      case "sha256":
+        continue;
+      default:
+        return { path: [key], says: unknownKey(key, ["version", "sha256"]) };
+    }
+  }
+  const version: unknown = value.version;
+  if (version !== undefined) {
+    if (typeof version !== "string") return { path: ["version"], says: "must be a string" };
+    if (version === "") return { path: ["version"], says: "must not be empty" };
+  }
+  const sha256: unknown = value.sha256;
+  if (sha256 === undefined) return { path: ["sha256"], says: "is missing" };
+  if (typeof sha256 !== "string") return { path: ["sha256"], says: "must be a string" };
+  if (!pattern12.test(sha256)) {
+    return { path: ["sha256"], says: "must be 64 hexadecimal digits" };
+  }
+  return undefined;
+};
+
 export const checkPluginPermissions: Check = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
@@ -4731,7 +4823,7 @@ export const checkPluginPermissions: Check = (value) => {
     for (let i2 = 0; i2 < read.length; i2++) {
       const item2: unknown = read[i2];
       if (typeof item2 !== "string") return { path: ["read", i2], says: "must be a string" };
-      if (!pattern12.test(item2)) {
+      if (!pattern13.test(item2)) {
         return { path: ["read", i2], says: "must be an absolute path without *" };
       }
     }
@@ -4742,7 +4834,7 @@ export const checkPluginPermissions: Check = (value) => {
     for (let i3 = 0; i3 < write.length; i3++) {
       const item3: unknown = write[i3];
       if (typeof item3 !== "string") return { path: ["write", i3], says: "must be a string" };
-      if (!pattern12.test(item3)) {
+      if (!pattern13.test(item3)) {
         return { path: ["write", i3], says: "must be an absolute path without *" };
       }
     }
@@ -4765,7 +4857,7 @@ export const checkPluginPermissions: Check = (value) => {
     if (typeof namespace !== "string") {
       return { path: ["namespace"], says: "must be a string" };
     }
-    if (!pattern13.test(namespace)) {
+    if (!pattern14.test(namespace)) {
       return { path: ["namespace"], says: "must be the id of a plugin, or /" };
     }
   }
@@ -4872,6 +4964,7 @@ export const checkPluginModule: Check = (value) => {
       case "args":
       case "env":
       case "process":
+      case "pin":
       case "config":
       case "enabled":
       case "dependsOn":
@@ -4885,7 +4978,7 @@ export const checkPluginModule: Check = (value) => {
       case "queue":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["module", "args", "env", "process", "config", "enabled", "dependsOn", "needsTools", "permissions", "approvedTools", "providesStorage", "providesAi", "callTimeout", "calls", "queue"]) };
+        return { path: [key], says: unknownKey(key, ["module", "args", "env", "process", "pin", "config", "enabled", "dependsOn", "needsTools", "permissions", "approvedTools", "providesStorage", "providesAi", "callTimeout", "calls", "queue"]) };
     }
   }
   const module: unknown = value.module;
@@ -4913,6 +5006,11 @@ export const checkPluginModule: Check = (value) => {
     if (process2 !== "shared" && process2 !== "own") {
       return { path: ["process"], says: "must be one of: shared, own" };
     }
+  }
+  const pin: unknown = value.pin;
+  if (pin !== undefined) {
+    const problem = checkPluginPin(pin);
+    if (problem !== undefined) return within(problem, "pin");
   }
   const config: unknown = value.config;
   if (config !== undefined) {
@@ -4952,8 +5050,8 @@ export const checkPluginModule: Check = (value) => {
   }
   const permissions: unknown = value.permissions;
   if (permissions !== undefined) {
-    const problem = checkPluginPermissions(permissions);
-    if (problem !== undefined) return within(problem, "permissions");
+    const problem2 = checkPluginPermissions(permissions);
+    if (problem2 !== undefined) return within(problem2, "permissions");
   }
   const approvedTools: unknown = value.approvedTools;
   if (approvedTools !== undefined) {
@@ -5023,7 +5121,9 @@ export const checkPluginMcp: Check = (value) => {
   for (const key in value) {
     switch (key) {
       case "mcp":
+      case "cwd":
       case "env":
+      case "pin":
       case "config":
       case "enabled":
       case "dependsOn":
@@ -5037,7 +5137,7 @@ export const checkPluginMcp: Check = (value) => {
       case "queue":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["mcp", "env", "config", "enabled", "dependsOn", "needsTools", "permissions", "approvedTools", "providesStorage", "providesAi", "callTimeout", "calls", "queue"]) };
+        return { path: [key], says: unknownKey(key, ["mcp", "cwd", "env", "pin", "config", "enabled", "dependsOn", "needsTools", "permissions", "approvedTools", "providesStorage", "providesAi", "callTimeout", "calls", "queue"]) };
     }
   }
   const mcp: unknown = value.mcp;
@@ -5048,6 +5148,11 @@ export const checkPluginMcp: Check = (value) => {
     const item: unknown = mcp[i];
     if (typeof item !== "string") return { path: ["mcp", i], says: "must be a string" };
   }
+  const cwd: unknown = value.cwd;
+  if (cwd !== undefined) {
+    if (typeof cwd !== "string") return { path: ["cwd"], says: "must be a string" };
+    if (cwd === "") return { path: ["cwd"], says: "must not be empty" };
+  }
   const env: unknown = value.env;
   if (env !== undefined) {
     if (!isObject(env)) return { path: ["env"], says: "must be an object" };
@@ -5055,6 +5160,11 @@ export const checkPluginMcp: Check = (value) => {
       const item2: unknown = env[key2];
       if (typeof item2 !== "string") return { path: ["env", key2], says: "must be a string" };
     }
+  }
+  const pin: unknown = value.pin;
+  if (pin !== undefined) {
+    const problem = checkPluginPin(pin);
+    if (problem !== undefined) return within(problem, "pin");
   }
   const config: unknown = value.config;
   if (config !== undefined) {
@@ -5094,8 +5204,8 @@ export const checkPluginMcp: Check = (value) => {
   }
   const permissions: unknown = value.permissions;
   if (permissions !== undefined) {
-    const problem = checkPluginPermissions(permissions);
-    if (problem !== undefined) return within(problem, "permissions");
+    const problem2 = checkPluginPermissions(permissions);
+    if (problem2 !== undefined) return within(problem2, "permissions");
   }
   const approvedTools: unknown = value.approvedTools;
   if (approvedTools !== undefined) {
@@ -5238,21 +5348,21 @@ export const checkIdentitySettings: Check = (value) => {
   const sshHost: unknown = value.sshHost;
   if (sshHost !== undefined) {
     if (typeof sshHost !== "string") return { path: ["sshHost"], says: "must be a string" };
-    if (!pattern14.test(sshHost)) {
+    if (!pattern15.test(sshHost)) {
       return { path: ["sshHost"], says: "must be a name such as github-work, of letters, digits and any of _ . -" };
     }
   }
   const user: unknown = value.user;
   if (user !== undefined) {
     if (typeof user !== "string") return { path: ["user"], says: "must be a string" };
-    if (!pattern15.test(user)) {
+    if (!pattern16.test(user)) {
       return { path: ["user"], says: "must be a name on one line, such as ada" };
     }
   }
   const email: unknown = value.email;
   if (email !== undefined) {
     if (typeof email !== "string") return { path: ["email"], says: "must be a string" };
-    if (!pattern16.test(email)) {
+    if (!pattern17.test(email)) {
       return { path: ["email"], says: "must be an address such as ada@example.com" };
     }
   }
@@ -5261,14 +5371,14 @@ export const checkIdentitySettings: Check = (value) => {
     if (typeof displayName !== "string") {
       return { path: ["displayName"], says: "must be a string" };
     }
-    if (!pattern17.test(displayName)) {
+    if (!pattern18.test(displayName)) {
       return { path: ["displayName"], says: "must be a name on one line, without < and >, such as Ada Lovelace" };
     }
   }
   const sshKey: unknown = value.sshKey;
   if (sshKey !== undefined) {
     if (typeof sshKey !== "string") return { path: ["sshKey"], says: "must be a string" };
-    if (!pattern18.test(sshKey)) {
+    if (!pattern19.test(sshKey)) {
       return { path: ["sshKey"], says: "must be an absolute path, or begin with ~/" };
     }
   }
@@ -5420,7 +5530,7 @@ export const checkMatchRule: Check = (value) => {
   const path: unknown = value.path;
   if (path !== undefined) {
     if (typeof path !== "string") return { path: ["path"], says: "must be a string" };
-    if (!pattern18.test(path)) {
+    if (!pattern19.test(path)) {
       return { path: ["path"], says: "must be an absolute path, or begin with ~/" };
     }
   }
@@ -5493,7 +5603,7 @@ export const checkAgentCommitRule: Check = (value) => {
       if (typeof item2 !== "string") {
         return { path: ["trailers", i2], says: "must be a string" };
       }
-      if (!pattern21.test(item2)) {
+      if (!pattern22.test(item2)) {
         return { path: ["trailers", i2], says: "must be a line such as Assisted-by: {agent}" };
       }
     }
@@ -5523,14 +5633,14 @@ export const checkCommitPerson: Check = (value) => {
   if (name === undefined) return { path: ["name"], says: "is missing" };
   if (typeof name !== "string") return { path: ["name"], says: "must be a string" };
   if (name === "") return { path: ["name"], says: "must not be empty" };
-  if (!pattern19.test(name)) {
+  if (!pattern20.test(name)) {
     return { path: ["name"], says: "must match the pattern ^[^<>\\r\\n]+$" };
   }
   const email: unknown = value.email;
   if (email === undefined) return { path: ["email"], says: "is missing" };
   if (typeof email !== "string") return { path: ["email"], says: "must be a string" };
   if (email === "") return { path: ["email"], says: "must not be empty" };
-  if (!pattern20.test(email)) {
+  if (!pattern21.test(email)) {
     return { path: ["email"], says: "must match the pattern ^[^<>\\s]+$" };
   }
   return undefined;
@@ -5567,7 +5677,7 @@ export const checkRemoteSettings: Check = (value) => {
       if (typeof item !== "string") {
         return { path: ["allowHosts", i], says: "must be a string" };
       }
-      if (!pattern22.test(item)) {
+      if (!pattern23.test(item)) {
         return { path: ["allowHosts", i], says: "must match the pattern ^[A-Za-z0-9*._:-]+$" };
       }
     }
@@ -5706,7 +5816,7 @@ export const checkRemoteSettings: Check = (value) => {
       return { path: ["coAuthor", "name"], says: "must be a string" };
     }
     if (name === "") return { path: ["coAuthor", "name"], says: "must not be empty" };
-    if (!pattern24.test(name)) {
+    if (!pattern25.test(name)) {
       return { path: ["coAuthor", "name"], says: "must match the pattern ^[^<>\\n]+$" };
     }
     const email: unknown = coAuthor.email;
@@ -5715,7 +5825,7 @@ export const checkRemoteSettings: Check = (value) => {
       return { path: ["coAuthor", "email"], says: "must be a string" };
     }
     if (email === "") return { path: ["coAuthor", "email"], says: "must not be empty" };
-    if (!pattern20.test(email)) {
+    if (!pattern21.test(email)) {
       return { path: ["coAuthor", "email"], says: "must match the pattern ^[^<>\\s]+$" };
     }
   }
@@ -5891,7 +6001,7 @@ export const checkRepositorySetup: Check = (value) => {
       const item4: unknown = keep[i3];
       if (typeof item4 !== "string") return { path: ["keep", i3], says: "must be a string" };
       if (item4 === "") return { path: ["keep", i3], says: "must not be empty" };
-      if (!pattern23.test(item4)) {
+      if (!pattern24.test(item4)) {
         return { path: ["keep", i3], says: "must match the pattern ^[^!\\n]+$" };
       }
     }
@@ -5942,21 +6052,21 @@ export const checkFleetSettings: Check = (value) => {
   if (url !== undefined) {
     if (typeof url !== "string") return { path: ["url"], says: "must be a string" };
     if (url === "") return { path: ["url"], says: "must not be empty" };
-    if (!pattern25.test(url)) {
+    if (!pattern26.test(url)) {
       return { path: ["url"], says: "must begin with nats:// or tls://" };
     }
   }
   const pool: unknown = value.pool;
   if (pool !== undefined) {
     if (typeof pool !== "string") return { path: ["pool"], says: "must be a string" };
-    if (!pattern26.test(pool)) {
+    if (!pattern27.test(pool)) {
       return { path: ["pool"], says: "must match the pattern ^[A-Za-z0-9_-]{1,32}$" };
     }
   }
   const name: unknown = value.name;
   if (name !== undefined) {
     if (typeof name !== "string") return { path: ["name"], says: "must be a string" };
-    if (!pattern27.test(name)) {
+    if (!pattern28.test(name)) {
       return { path: ["name"], says: "must match the pattern ^[A-Za-z0-9_-]{1,64}$" };
     }
   }
@@ -6061,7 +6171,7 @@ export const checkNotificationSettings: Check = (value) => {
   const name: unknown = value.name;
   if (name !== undefined) {
     if (typeof name !== "string") return { path: ["name"], says: "must be a string" };
-    if (!pattern28.test(name)) {
+    if (!pattern29.test(name)) {
       return { path: ["name"], says: "must match the pattern ^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$" };
     }
   }
@@ -6145,7 +6255,7 @@ export const checkNotificationSettings: Check = (value) => {
       if (typeof item4 !== "string") {
         return { path: ["allowHosts", i3], says: "must be a string" };
       }
-      if (!pattern29.test(item4)) {
+      if (!pattern30.test(item4)) {
         return { path: ["allowHosts", i3], says: "must match the pattern ^(\\*\\.)?[A-Za-z0-9_.-]+$" };
       }
     }

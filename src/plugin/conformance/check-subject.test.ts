@@ -267,7 +267,14 @@ const BROKEN: Readonly<Record<string, () => Subject>> = {
 /** The rules that are broken by never answering. */
 const LATE: ReadonlySet<string> = new Set([
   ...["events.publish", "tools.concurrent", "tools.cancel", "stream.cancel", "stream.unfinished"],
-  ...["stream.room", "stream.aborted", "stream.many", "stream.concurrent", "frame.limit", "plugin.shutdown"],
+  ...[
+    "stream.room",
+    "stream.aborted",
+    "stream.many",
+    "stream.concurrent",
+    "frame.limit",
+    "plugin.shutdown",
+  ],
 ]);
 
 describe("checkSubject()", () => {
@@ -285,7 +292,10 @@ describe("checkSubject()", () => {
     };
     const other = create(PluginManifestSchema, { id: "tools.other" });
     const stranger = started({ registered: Promise.resolve(other) });
-    assert.match((await why(stranger, "plugin.same")) ?? "", /as 'tools.other', and prints 'tools.good'/);
+    assert.match(
+      (await why(stranger, "plugin.same")) ?? "",
+      /as 'tools.other', and prints 'tools.good'/,
+    );
     const more = tools({ name: "say" }, { name: "count" }, { name: "rm" });
     assert.equal(await why(more, "plugin.provides"), "these are not in the manifest: rm");
   });

@@ -104,9 +104,7 @@ export async function startSubject(options: StartSubjectOptions): Promise<Opened
   const printing = { env: usualVariables(), timeout: READY, signal };
   const printed = promisify(execFile)(command, [...args, "--manifest"], printing);
   const id = idIn((await printed.catch(() => undefined))?.stdout);
-  const folder = opening.use(
-    await PluginFolder.make(join(certs.path, "plugin"), id, certificates),
-  );
+  const folder = opening.use(await PluginFolder.make(join(certs.path, "plugin"), id, certificates));
   const registered = Promise.withResolvers<PluginManifest>();
   const service = { handlers: orchestrator(registered.resolve), report: () => {} };
   const listener = opening.use(

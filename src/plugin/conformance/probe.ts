@@ -91,7 +91,9 @@ export class Probe implements AsyncDisposable {
   async askWith(request: Asked, bytes: Uint8Array): Promise<PluginResponse> {
     const known = bodyOf(encodeRequest({ requestId: this.nextId(), request }));
     const field = [0xa2, 0x38, ...varint(bytes.length)];
-    const reaction = await this.send(encodeFrame(Buffer.concat([known, Buffer.from(field), bytes])));
+    const reaction = await this.send(
+      encodeFrame(Buffer.concat([known, Buffer.from(field), bytes])),
+    );
     if (reaction.kind === "answered") return reaction.response;
     throw new Error(`it did not answer: ${reaction.why}`);
   }

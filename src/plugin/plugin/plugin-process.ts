@@ -154,11 +154,12 @@ async function launchLimited(
   stderr: (line: string) => void,
 ): Promise<Launched> {
   const { settings, certsDir, confine, bus, orchestratorAddress } = start;
-  const { id, module, binary, permissions = {} } = settings;
+  const { id, module, binary, code, wrapper, permissions = {} } = settings;
   const { run = false, hosts = [] } = permissions;
   if (confine === undefined || bus === undefined) throw fault("cannot be limited on this bus");
   const ports = portsOf(hosts);
-  const paths = permittedPaths(permissions, module ?? binary, certsDir);
+  const files = [module ?? binary, code, wrapper].filter((file) => file !== undefined);
+  const paths = permittedPaths(permissions, files, certsDir);
   const confined = await confine({ ...paths, id, run, hosts, ports, bus });
   const own = argumentsOf(start, confined?.busAddress ?? orchestratorAddress);
   // The links that lead to it are not in the sandbox.

@@ -410,7 +410,7 @@ export type LoginLine =
 /** `GET /api/plugins` → `{plugins}`. `POST /api/plugins/ID/restart` needs `admin` → `Done`. */
 export interface PluginRow {
   readonly id: string;
-  readonly state: "idle" | "starting" | "up" | "waiting" | "resting" | "stopped";
+  readonly state: "idle" | "starting" | "up" | "held" | "waiting" | "resting" | "stopped";
   readonly health?: string;
   readonly tools: number;
   readonly restarts: number;
