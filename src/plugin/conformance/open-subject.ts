@@ -90,8 +90,9 @@ export interface StartSubjectOptions extends Pick<OpenSubjectOptions, "call" | "
   readonly said: (line: string) => void;
 }
 
-/** Milliseconds for its READY line, and for its manifest. */
+/** Milliseconds for its READY line, and for its manifest, which is asked for first. */
 const READY = 10_000;
+const PRINTED = 20_000;
 
 /** Starts a plugin as the bus does: with its two certificates, and without the authority's key. */
 export async function startSubject(options: StartSubjectOptions): Promise<OpenedSubject> {
@@ -101,7 +102,7 @@ export async function startSubject(options: StartSubjectOptions): Promise<Opened
   opening.defer(() => certs.remove());
   const authority = join(certs.path, "authority");
   const certificates = new BusCertificates(authority, () => {});
-  const printing = { env: usualVariables(), timeout: READY, signal };
+  const printing = { env: usualVariables(), timeout: PRINTED, signal };
   const printed = promisify(execFile)(command, [...args, "--manifest"], printing);
   const id = idIn((await printed.catch(() => undefined))?.stdout);
   const folder = opening.use(await PluginFolder.make(join(certs.path, "plugin"), id, certificates));
