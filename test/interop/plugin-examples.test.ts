@@ -1,6 +1,13 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { before, describe, it } from "node:test";
 
@@ -70,7 +77,8 @@ function python(home: BusHome, change: (text: string) => string = (text) => text
 
 describe("the plugin in Python without an SDK", { timeout: 600_000 }, () => {
   before(async () => {
-    if (!existsSync(PROTOBUF)) await unpackDebianPackages("bookworm", ["python3-protobuf"], PROTOBUF);
+    if (!existsSync(PROTOBUF))
+      await unpackDebianPackages("bookworm", ["python3-protobuf"], PROTOBUF);
   });
 
   it("keeps all rules of the kit, and is called over a bus", async () => {
@@ -80,7 +88,11 @@ describe("the plugin in Python without an SDK", { timeout: 600_000 }, () => {
   });
 
   for (const [rule, from, to] of [
-    ["tls.certificate", "made.verify_mode = ssl.CERT_REQUIRED", "made.check_hostname = False\n    made.verify_mode = ssl.CERT_NONE"],
+    [
+      "tls.certificate",
+      "made.verify_mode = ssl.CERT_REQUIRED",
+      "made.check_hostname = False\n    made.verify_mode = ssl.CERT_NONE",
+    ],
     ["stream.room", "            send(writer, ROOM,", "            False and send(writer, ROOM,"],
     ["plugin.same", `named = {"id": ID,`, `named = {"id": ID + ".other",`],
     ["plugin.provides", `{"tools": [TOOL]}`, `{"tools": [TOOL, {**TOOL, "name": "rm"}]}`],
