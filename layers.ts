@@ -1,11 +1,13 @@
 import type { OxlintOverride } from "oxlint";
 
+const settingsOf = (part: string): string => `${part}/settings-schema.ts`;
+
 const PARTS = {
   base: [],
   wire: ["base"],
   rpc: ["base", "wire/channel.ts"],
   // The two waists: the only interfaces between dialects and capabilities.
-  tool: ["base"],
+  tool: ["base", "config/schema/schema.gen.ts"],
   session: ["base"],
   // No dialect imports another.
   "protocol/mcp": ["base", "wire", "rpc", "tool"],
@@ -15,11 +17,14 @@ const PARTS = {
   store: ["base"],
   git: ["base"],
   sandbox: ["base"],
-  hooks: ["base"],
+  hooks: ["base", "config/schema/schema.gen.ts"],
   // Capabilities do not import each other. Some also use a protocol as a client.
   identity: ["base", "tool", "git", "store", "config/schema/schema.gen.ts"],
   review: ["base", "tool", "git", "store"],
-  agent: ["base", "wire", "rpc", "tool", "session", "protocol/acp", "git", "store", "hooks"],
+  agent: [
+    ...["base", "wire", "rpc", "tool", "session", "protocol/acp", "git", "store", "hooks"],
+    "config/schema/schema.gen.ts",
+  ],
   upstream: ["base", "wire", "rpc", "tool", "protocol/mcp"],
   plugin: ["base", "wire", "rpc", "tool", "protocol/bus", "store", "config/schema/schema.gen.ts"],
   forge: ["base"],
@@ -29,12 +34,11 @@ const PARTS = {
   // The configuration, and the context with which a capability is opened.
   config: [
     ...["base", "wire", "rpc", "tool", "store", "server/telemetry/observers.ts"],
-    // What each capability says of itself.
-    ...["agent", "fleet", "hooks", "identity", "plugin", "review", "run", "session"].map(
-      (part) => `${part}/capability.ts`,
+    // What each capability says of itself, and of its keys of the configuration.
+    ...["agent", "fleet", "hooks", "plugin", "run", "session", "upstream"].map(settingsOf),
+    ...["identity", "review", "server/access", "server/notify", "server/telemetry"].flatMap(
+      (part) => [`${part}/capability.ts`, settingsOf(part)],
     ),
-    "upstream/capability.ts",
-    ...["access", "notify", "telemetry"].map((part) => `server/${part}/capability.ts`),
     ...["identity/identity-commands.ts", "identity/open/open-identities.ts"],
   ],
 } as const satisfies Readonly<Record<string, readonly string[]>>;

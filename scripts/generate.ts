@@ -18,7 +18,7 @@ async function* generate(): AsyncGenerator<Outputs> {
   yield configModule();
   const { configJsonSchema } = await import("../src/config/schema/schema.ts");
   yield new Map([
-    ["schema/config.schema.json", `${JSON.stringify(configJsonSchema(), null, 2)}\n`],
+    ["src/config/schema/config.schema.json", `${JSON.stringify(configJsonSchema(), null, 2)}\n`],
   ]);
   const { BLOCKS } = await import("./schema/doc-tables.ts");
   yield await fillDocuments(ROOT, BLOCKS);

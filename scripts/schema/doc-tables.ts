@@ -1,8 +1,8 @@
 import { type LimitEntry, LIMIT_TABLE } from "../../src/base/limit/limit-table.ts";
 import { DEFAULT_LIMITS, MESSAGE_LIMITS, type MessageLimits } from "../../src/base/limit/limits.ts";
-import { ALL_CODES } from "../../src/rpc/codes.ts";
 import { configKeys } from "./config-keys.ts";
 import { type Block, table } from "./doc-blocks.ts";
+import { ALL_CODES, MEANINGS } from "./error-codes.ts";
 import type { FixedLimit } from "./fixed-limit.ts";
 import { FIXED_LIMITS } from "./fixed-limits.ts";
 
@@ -26,9 +26,11 @@ export const BLOCKS: Readonly<Record<string, Block>> = {
 };
 
 function errorCodes(): string {
-  const rows = Object.entries(ALL_CODES).flatMap(([domain, codes]) => {
-    return Object.values(codes).map(({ code, message, meaning }) => {
-      return [DOMAINS[domain as keyof typeof ALL_CODES], `\`${code}\``, message, meaning];
+  const domains = Object.keys(ALL_CODES) as (keyof typeof ALL_CODES)[];
+  const rows = domains.flatMap((domain) => {
+    const meanings: Readonly<Record<string, string>> = MEANINGS[domain];
+    return Object.entries(ALL_CODES[domain]).map(([name, { code, message }]) => {
+      return [DOMAINS[domain], `\`${code}\``, message, meanings[name] ?? ""];
     });
   });
   return table(["domain", "code", "message", "meaning"], rows);

@@ -67,7 +67,7 @@ export class CheckEmitter {
     const isExported = Object.hasOwn(this.schemas, name);
     const head =
       mode === "check"
-        ? `${isExported ? "export " : ""}const ${functionName}: Check = (${value}) => {\n`
+        ? `${isExported ? "export " : ""}const ${functionName}: Check${isExported ? `<${name}>` : ""} = (${value}) => {\n`
         : `const ${functionName}: (value: unknown) => boolean = (${value}) => {\n`;
     const end = mode === "check" ? "return undefined;" : "return true;";
     this.#functions.set(functionName, `${head}${lines}  ${end}\n};\n`);

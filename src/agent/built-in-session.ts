@@ -345,9 +345,9 @@ class BuiltInSession implements AgentSession {
 
   async #compact(turn: Turn, speaker: Speaker, usage: TurnUsage): Promise<string | undefined> {
     const model = this.#choices.model;
-    if (!canAnswer(model)) return "Cannot compact the conversation: no model is in use.";
+    if (!canAnswer(model)) return "Cannot compact the conversation: no model is in use.\n";
     const conversation = await this.#conversation.get();
-    if (conversation.messages.length < 2) return "There is nothing to compact yet.";
+    if (conversation.messages.length < 2) return "There is nothing to compact yet.\n";
     const why = "The conversation was compacted";
     const log = this.#log;
     await compactConversation({ turn, model, conversation, speaker, usage, log, why });
@@ -465,7 +465,7 @@ class BuiltInSession implements AgentSession {
     const usage = new TurnUsage(conversation, speaker);
     const { data, reviews, models } = this.#parts;
     const context = { turn, speaker, files, runner, journal: this.#journal, data, reviews };
-    await runSlashCommand(command, {
+    const said = await runSlashCommand(command, {
       ...context,
       custom: customs.commands,
       background: this.#background,
@@ -477,6 +477,7 @@ class BuiltInSession implements AgentSession {
       found: foundModels(models),
       installed: this.#parts.installed?.() ?? [],
     });
+    if (said !== undefined) await speaker.text(said);
     // The model that answers next knows what the command did.
     conversation.add({ role: "user", content: promptText(turn.prompt) || "(Nothing.)" });
     conversation.add({ role: "assistant", content: speaker.said || "(Done.)" });

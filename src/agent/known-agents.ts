@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 
 import type { InitializeResult } from "../protocol/acp/schema.gen.ts";
 import type { SessionSettings } from "../session/agent.ts";
@@ -10,11 +10,10 @@ interface AgentProgram {
   readonly args?: readonly string[] | undefined;
 }
 
-/** Each of its files has one of both. */
-interface KnownFile {
-  readonly program: string;
-  readonly hello?: InitializeResult;
-  readonly settings?: KnownSettings;
+/** What is kept of an agent, each in a file of its own. */
+interface Known {
+  readonly hello: InitializeResult;
+  readonly settings: KnownSettings;
 }
 
 type KnownSettings = Pick<SessionSettings, "modes" | "models" | "configOptions">;
@@ -26,9 +25,6 @@ const LONGEST_SETTINGS = 256 * 1024;
 function programOf(agent: AgentProgram | undefined): string {
   return agent === undefined ? "" : JSON.stringify([agent.command, ...(agent.args ?? [])]);
 }
-
-/** A folder beside the other files: the names of agents are free. */
-const SETTINGS = "settings";
 
 /**
  * What agents answered to `initialize` when they were last started, and the settings that their last session
@@ -46,17 +42,16 @@ export class KnownAgents {
    * `initialize`.
    */
   find(name: string, agent: AgentProgram): InitializeResult | undefined {
-    return this.#read("", name, agent)?.hello;
+    return this.#read("hello", name, agent);
   }
 
   /** What a session of the agent last offered to choose from. */
   findSettings(name: string, agent: AgentProgram | undefined): KnownSettings | undefined {
-    return this.#read(SETTINGS, name, agent)?.settings;
+    return this.#read("settings", name, agent);
   }
 
   async keep(name: string, agent: AgentProgram, hello: InitializeResult): Promise<void> {
-    const known: KnownFile = { program: programOf(agent), hello };
-    await this.#write("", name, JSON.stringify(known));
+    await this.#write("hello", name, JSON.stringify({ program: programOf(agent), hello }));
   }
 
   async keepSettings(
@@ -64,33 +59,38 @@ export class KnownAgents {
     agent: AgentProgram | undefined,
     { modes, models, configOptions }: SessionSettings,
   ): Promise<void> {
-    const text = JSON.stringify({
-      program: programOf(agent),
-      settings: { modes, models, configOptions },
-    });
-    if (text.length > LONGEST_SETTINGS) return;
-    await this.#write(SETTINGS, name, text);
+    const settings = { modes, models, configOptions };
+    const text = JSON.stringify({ program: programOf(agent), settings });
+    if (text.length <= LONGEST_SETTINGS) await this.#write("settings", name, text);
   }
 
-  #read(part: string, name: string, agent: AgentProgram | undefined): KnownFile | undefined {
+  #read<What extends keyof Known>(
+    what: What,
+    name: string,
+    agent: AgentProgram | undefined,
+  ): Known[What] | undefined {
     try {
-      const known = JSON.parse(readFileSync(this.#path(part, name), "utf8")) as KnownFile;
-      return known.program === programOf(agent) ? known : undefined;
+      const text = readFileSync(this.#path(what, name), "utf8");
+      const known = JSON.parse(text) as Partial<Known> & { readonly program: string };
+      return known.program === programOf(agent) ? (known[what] as Known[What]) : undefined;
     } catch {
       // It was never started, or the file is damaged: its next start writes it.
       return undefined;
     }
   }
 
-  async #write(part: string, name: string, text: string): Promise<void> {
+  async #write(what: keyof Known, name: string, text: string): Promise<void> {
     // Only reading is part of a start.
     const { makeFolder } = await import("../base/file/path.ts");
     const { replaceFile } = await import("../store/replace-file.ts");
-    makeFolder(join(this.#folder, part));
-    await replaceFile(this.#path(part, name), text);
+    const path = this.#path(what, name);
+    makeFolder(dirname(path));
+    await replaceFile(path, text);
   }
 
-  #path(part: string, name: string): string {
-    return join(this.#folder, part, `${encodeURIComponent(name)}.json`);
+  /** Settings have a folder beside the other files: the names of agents are free. */
+  #path(what: keyof Known, name: string): string {
+    const file = `${encodeURIComponent(name)}.json`;
+    return join(this.#folder, what === "settings" ? "settings" : "", file);
   }
 }

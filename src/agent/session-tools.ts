@@ -113,12 +113,8 @@ export class SessionTools implements AsyncDisposable {
     const subject = { door: "agent", client: AGENT_NAME, folder: this.#cwd, principal };
     const profile = offer?.profileFor(subject);
     const left = [
-      ...(servers === undefined
-        ? []
-        : addToolbox(tools, servers.tools, { principal, project, isBrought: true })),
-      ...(offer === undefined
-        ? []
-        : addToolbox(tools, offer.tools, { principal, project, profile, isBrought: false })),
+      ...addToolbox(tools, servers?.tools, { principal, project, isBrought: true }),
+      ...addToolbox(tools, offer?.tools, { principal, project, profile, isBrought: false }),
     ];
     this.groups.prepare(tools, promptText(prompt));
     if (left.length > 0) {

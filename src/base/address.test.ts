@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { normalHost, normalPath } from "./address.ts";
+import { addressBytes, normalHost, normalPath } from "./address.ts";
 
 describe("normalHost()", () => {
   it("is the same for all spellings of a host", () => {
@@ -51,5 +51,23 @@ describe("normalPath()", () => {
     for (const unit of ["/..;", "%2e", "..", "/", "a/"]) normalPath(unit.repeat(100_000));
     const { user, system } = process.threadCpuUsage(started);
     assert.ok(user + system < 2_000_000, `${user + system} µs`);
+  });
+});
+
+describe("addressBytes()", () => {
+  it("is the same for all spellings of an address", () => {
+    const addresses = {
+      "127.0.0.1": "7f000001",
+      "::1": `${"0".repeat(31)}1`,
+      "::": "0".repeat(32),
+      "2001:db8::8:800:200c:417a": "20010db80000000000080800200c417a",
+      "2001:DB8:0:0:8:800:200C:417A": "20010db80000000000080800200c417a",
+      "::ffff:192.0.2.1": "00000000000000000000ffffc0000201",
+      "::FFFF:192.0.2.1%eth0": "00000000000000000000ffffc0000201",
+      "fe80::": `fe80${"0".repeat(28)}`,
+    };
+    for (const [address, hex] of Object.entries(addresses)) {
+      assert.equal(addressBytes(address).toString("hex"), hex, address);
+    }
   });
 });

@@ -11,6 +11,17 @@ export function normalHost(text: string): string | undefined {
   return found === plain ? plain : undefined;
 }
 
+/** The bytes of an IP address, four or sixteen, without its zone. */
+export function addressBytes(address: string): Buffer<ArrayBuffer> {
+  if (!address.includes(":")) return Buffer.from(address.split(".").map(Number));
+  // A URL has it in its shortest form, without an IPv4 address at its end.
+  const { hostname } = new URL(`http://[${address.replace(/%.*/, "")}]`);
+  const halves = hostname.slice(1, -1).split("::");
+  const [head = [], tail = []] = halves.map((half) => half.split(":").filter(Boolean));
+  const groups = [...head, ...Array<string>(8 - head.length - tail.length).fill("0"), ...tail];
+  return Buffer.from(groups.map((group) => group.padStart(4, "0")).join(""), "hex");
+}
+
 interface HostAndPort {
   readonly host?: string | undefined;
   readonly port?: number | undefined;

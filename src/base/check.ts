@@ -8,8 +8,12 @@ export interface Problem {
   readonly says: string;
 }
 
-/** Looks at a value and says the first thing that is wrong with it, or nothing. */
-export type Check = (value: unknown) => Problem | undefined;
+/** Looks at a value and says the first thing that is wrong with it, or nothing: then it is a `T`. */
+export interface Check<T = unknown> {
+  (value: unknown): Problem | undefined;
+  /** Types only; never present. */
+  readonly _?: T;
+}
 
 /** A problem in words: `'params.cwd' must be an absolute path`. */
 export function describeProblem(root: string, problem: Problem): string {

@@ -1,5 +1,8 @@
-/** Opens something at the first `get`, once. A failure is not kept: the next `get` tries again. */
-export class Lazy<T> {
+/**
+ * Opens something at the first `get`, once. A failure is not kept: the next `get` tries again. Disposes of
+ * what it has opened.
+ */
+export class Lazy<T> implements AsyncDisposable {
   readonly #open: () => Promise<T>;
   #opening: Promise<T> | undefined;
 
@@ -20,5 +23,11 @@ export class Lazy<T> {
   /** What was opened or is being opened; undefined if `get` was never called, or opening failed. */
   async opened(): Promise<T | undefined> {
     return await this.#opening?.catch(() => undefined);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const opened = (await this.opened()) as Partial<AsyncDisposable & Disposable> | undefined;
+    await opened?.[Symbol.asyncDispose]?.();
+    opened?.[Symbol.dispose]?.();
   }
 }

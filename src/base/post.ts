@@ -1,5 +1,6 @@
 import type { IncomingMessage, RequestOptions } from "node:http";
 
+import { boundedBody } from "./bounded-body.ts";
 import { TrunklineError } from "./errors.ts";
 import { clientFor, publicLookup, refusePrivate } from "./public-lookup.ts";
 
@@ -45,10 +46,11 @@ export async function post(url: URL, options: PostOptions): Promise<PostResult> 
       begin(url, request, resolve).on("error", reject).end(body);
     });
     const { statusCode: status = 0, headers: answered } = answer;
-    const read = most === 0 ? undefined : await bodyOf(answer, most);
+    const read = most === 0 ? undefined : await boundedBody(answer, most);
     // Reading on would let the server keep the connection.
     answer.destroy();
-    return { status, retryAfter: waitOf(answered["retry-after"]), body: read };
+    const text = read?.isCut === false ? read.body.toString() : undefined;
+    return { status, retryAfter: waitOf(answered["retry-after"]), body: text };
   } catch (cause) {
     const why = limit.aborted
       ? `it did not answer within ${timeout / 1000} s`
@@ -57,16 +59,6 @@ export async function post(url: URL, options: PostOptions): Promise<PostResult> 
         : (cause as Error).message || String((cause as NodeJS.ErrnoException).code);
     throw new TrunklineError("unavailable", `Cannot reach ${url.host}: ${why}`, { cause });
   }
-}
-
-async function bodyOf(answer: IncomingMessage, most: number): Promise<string | undefined> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of answer) {
-    chunks.push(chunk as Buffer);
-    if ((size += (chunk as Buffer).length) > most) return undefined;
-  }
-  return Buffer.concat(chunks).toString();
 }
 
 function privateAddress(address: string): Error {

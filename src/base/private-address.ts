@@ -1,4 +1,5 @@
 import type { BlockList } from "node:net";
+import { addressBytes } from "./address.ts";
 
 /** Ranges of the IANA special-purpose registries (RFC 6890) that do not lead to the public internet. */
 const PRIVATE_V4 = [
@@ -33,12 +34,12 @@ const PRIVATE_V6 = [
   ["ff00::", 8],
 ] as const;
 
-/** Prefixes of IPv6 that carry an address of IPv4 (RFC 4291, 6052, 3056), and where it begins. */
+/** Prefixes of IPv6 that an address of IPv4 follows (RFC 4291, 6052, 3056). */
 const CARRIERS = [
-  { prefix: "::ffff:0:0", bits: 96, group: 6 },
-  { prefix: "64:ff9b::", bits: 96, group: 6 },
-  { prefix: "2002::", bits: 16, group: 1 },
-] as const;
+  addressBytes("::ffff:0:0").subarray(0, 12),
+  addressBytes("64:ff9b::").subarray(0, 12),
+  addressBytes("2002::").subarray(0, 2),
+];
 
 /** Networks that people have at home and at work. No cloud has its metadata service in them. */
 const NETWORKS = [
@@ -94,12 +95,11 @@ export function isPrivateAddress(address: string): boolean {
 
 /** The address of IPv4 that one of IPv6 carries; undefined where it carries none. */
 function carriedBy(address: string): string | undefined {
-  if (!address.includes(":")) return undefined;
-  const groups = groupsOf(address);
-  const found = CARRIERS.find(({ prefix, bits }) => startsWith(groups, groupsOf(prefix), bits));
-  if (found === undefined) return undefined;
-  const [high = 0, low = 0] = groups.slice(found.group);
-  return [high >> 8, high & 255, low >> 8, low & 255].join(".");
+  if (!process.getBuiltinModule("node:net").isIPv6(address)) return undefined;
+  const bytes = addressBytes(address);
+  const prefix = CARRIERS.find((each) => each.equals(bytes.subarray(0, each.length)));
+  if (prefix === undefined) return undefined;
+  return bytes.subarray(prefix.length, prefix.length + 4).join(".");
 }
 
 function list(): BlockList {
@@ -109,26 +109,4 @@ function list(): BlockList {
   for (const [address, bits] of PRIVATE_V4) blocked.addSubnet(address, bits, "ipv4");
   for (const [address, bits] of PRIVATE_V6) blocked.addSubnet(address, bits, "ipv6");
   return blocked;
-}
-
-/** The eight numbers of an address of IPv6. */
-export function groupsOf(address: string): number[] {
-  const dotted = /^(.*:)(\d+)\.(\d+)\.(\d+)\.(\d+)$/.exec(address);
-  if (dotted !== null) {
-    const [, front = "", a, b, c, d] = dotted;
-    const pair = (high: unknown, low: unknown): string =>
-      (Number(high) * 256 + Number(low)).toString(16);
-    return groupsOf(`${front}${pair(a, b)}:${pair(c, d)}`);
-  }
-  const [head = "", tail] = address.split("::");
-  const numbers = (part: string): number[] =>
-    part === "" ? [] : part.split(":").map((group) => Number.parseInt(group, 16));
-  const front = numbers(head);
-  const back = numbers(tail ?? "");
-  const zeros = tail === undefined ? 0 : 8 - front.length - back.length;
-  return [...front, ...Array.from({ length: zeros }, () => 0), ...back];
-}
-
-function startsWith(groups: readonly number[], prefix: readonly number[], bits: number): boolean {
-  return prefix.slice(0, bits / 16).every((group, index) => group === groups[index]);
 }

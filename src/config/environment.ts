@@ -1,7 +1,7 @@
 import { TrunklineError } from "../base/errors.ts";
 import { formerName, type KeyPath, type Layer } from "./layer.ts";
-import { expandPath, isSet } from "./locations.ts";
-import type { Setting } from "./schema/keys.ts";
+import { expandPath, isOn, isSet } from "./locations.ts";
+import type { Setting } from "./schema/keys.gen.ts";
 import { readScalar, SingleValues } from "./set-path.ts";
 
 /** Variables that need no schema to be understood. */
@@ -46,18 +46,14 @@ function isOther(name: string): boolean {
   return name.startsWith("TRUNKLINE_") && !SPECIAL.has(name);
 }
 
-function isOn(value: string | undefined): boolean {
-  return isSet(value) && value !== "0" && value !== "false";
-}
-
 /** Adds what variables named after settings say: `TRUNKLINE_SERVE_PORT`. Returns warnings. */
 async function readVariables(
   variables: readonly string[],
   env: NodeJS.ProcessEnv,
   set: SingleValues,
 ): Promise<string[]> {
-  const { settings } = await import("./schema/keys.ts");
-  const all = new Map(settings().map((setting) => [setting.variable, setting]));
+  const { SETTINGS } = await import("./schema/keys.gen.ts");
+  const all = new Map(SETTINGS.map((setting) => [setting.variable, setting]));
   return variables.flatMap((name) => {
     // Its layer has the old name, and so the notice of it.
     const renamed = name.replace(/^TRUNKLINE_SERVER_/, "TRUNKLINE_SERVE_");

@@ -100,6 +100,11 @@ export function isSet(value: string | undefined): value is string {
   return value !== undefined && value !== "";
 }
 
+/** Whether a variable switches something on. */
+export function isOn(value: string | undefined): boolean {
+  return isSet(value) && value !== "0" && value !== "false";
+}
+
 /** XDG Base Directory Specification, "Basics": relative paths are invalid and must be ignored. */
 function xdgFolder(value: string | undefined): string | undefined {
   return isSet(value) && isAbsolute(value) ? value : undefined;

@@ -1,6 +1,6 @@
 import { TrunklineError } from "../base/errors.ts";
 import { type KeyPath, keyText, mergeValues, type Values } from "./layer.ts";
-import type { Setting } from "./schema/keys.ts";
+import type { Setting } from "./schema/keys.gen.ts";
 
 export interface Assignment {
   readonly path: KeyPath;

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { SampleHome } from "../../test/samples/sample-home.ts";
-import { settings } from "./schema/keys.ts";
+import { SETTINGS } from "./schema/keys.gen.ts";
 
 describe("environment variables named after settings", () => {
   it("set every single value that has a fixed key", async () => {
@@ -26,7 +26,7 @@ describe("environment variables named after settings", () => {
   });
 
   it("are derived from the schema", () => {
-    const names = settings().map(({ path, variable }) => `${path.join(".")} ${variable}`);
+    const names = SETTINGS.map(({ path, variable }) => `${path.join(".")} ${variable}`);
     assert.deepEqual(names.slice(0, 4), [
       "data TRUNKLINE_DATA",
       "serve.host TRUNKLINE_SERVE_HOST",

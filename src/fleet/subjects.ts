@@ -1,3 +1,6 @@
+/** The form of the name of a gateway or worker: it becomes a part of subjects. */
+export const NODE_NAME = "^[A-Za-z0-9_-]{1,64}$";
+
 /** Streams over which the events of sessions are spread. Another number would lose what is stored. */
 const EVENT_STREAMS = 16;
 

@@ -2,6 +2,7 @@ import { clientFor } from "../base/public-lookup.ts";
 import type { IncomingHttpHeaders, IncomingMessage, RequestOptions } from "node:http";
 import type { LookupFunction } from "node:net";
 
+import { boundedBody } from "../base/bounded-body.ts";
 import { TrunklineError } from "../base/errors.ts";
 import { HELD } from "../base/text/mask.ts";
 import { visibleLine } from "../base/text/visible.ts";
@@ -180,15 +181,9 @@ function lookupIn(addresses: readonly string[]): LookupFunction {
 }
 
 async function textOf(answer: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of answer as AsyncIterable<Buffer>) {
-    size += chunk.length;
-    // Leaving the loop closes the connection.
-    if (size > MAX_ANSWER) throw new Error(`it answered with more than ${MAX_ANSWER} bytes`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString("utf8");
+  const { body, isCut } = await boundedBody(answer, MAX_ANSWER);
+  if (isCut) throw new Error(`it answered with more than ${MAX_ANSWER} bytes`);
+  return body.toString("utf8");
 }
 
 /** The error for a status, with the message of the forge and what to do next. */

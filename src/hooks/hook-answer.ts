@@ -1,3 +1,4 @@
+import { isObject, parsedJson } from "../base/check.ts";
 import type { PostResult } from "../base/post.ts";
 import type { Hook, HookEvent } from "./hook.ts";
 import type { HookEnd } from "./run-hook.ts";
@@ -71,13 +72,9 @@ export function answerTo(hook: Hook, { status, body }: Pick<PostResult, "status"
 }
 
 function parsed(hook: Hook, text: string): HookAnswer {
-  let said: unknown;
-  try {
-    said = JSON.parse(text);
-  } catch {
-    return failed(hook, "it wrote no valid JSON");
-  }
-  return isMembers(said) ? read(hook, said) : failed(hook, "it wrote JSON that is no object");
+  const said = parsedJson(text);
+  if (said === undefined) return failed(hook, "it wrote no valid JSON");
+  return isObject(said) ? read(hook, said) : failed(hook, "it wrote JSON that is no object");
 }
 
 /** A hook that did not do its work. Before a call this counts as a no, unless the hook says otherwise. */
@@ -95,7 +92,7 @@ function failed({ event, source, onFailure }: Hook, failure: string): HookAnswer
 
 function read(hook: Hook, said: Members): HookAnswer {
   const { hookSpecificOutput, systemMessage, stopReason } = said;
-  const own: Members = isMembers(hookSpecificOutput) ? hookSpecificOutput : {};
+  const own: Members = isObject(hookSpecificOutput) ? hookSpecificOutput : {};
   const named: unknown = own.permissionDecision ?? said.decision ?? "defer";
   if (typeof named !== "string" || !Object.hasOwn(DECISIONS, named)) {
     return broken(hook, `it decided ${JSON.stringify(named).slice(0, 100)}, which is not known`);
@@ -103,7 +100,7 @@ function read(hook: Hook, said: Members): HookAnswer {
   const { updatedInput, updatedToolOutput, updatedMCPToolOutput } = own;
   const output = updatedToolOutput ?? updatedMCPToolOutput;
   const result = output === undefined ? undefined : resultOf(output);
-  if (updatedInput !== undefined && !isMembers(updatedInput)) {
+  if (updatedInput !== undefined && !isObject(updatedInput)) {
     return broken(hook, "its 'updatedInput' is no object");
   }
   if (output !== undefined && result === undefined) {
@@ -124,15 +121,11 @@ function read(hook: Hook, said: Members): HookAnswer {
 function resultOf(output: unknown): HookOutput | undefined {
   if (typeof output === "string") return { content: [{ type: "text", text: output }] };
   const result = Array.isArray(output) ? { content: output as unknown } : output;
-  if (!isMembers(result) || !Array.isArray(result.content)) return undefined;
+  if (!isObject(result) || !Array.isArray(result.content)) return undefined;
   const isContent = (result.content as unknown[]).every((part) => {
-    return isMembers(part) && typeof part.type === "string";
+    return isObject(part) && typeof part.type === "string";
   });
   return isContent ? (result as unknown as HookOutput) : undefined;
-}
-
-function isMembers(value: unknown): value is Members {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function textOf(value: unknown): string | undefined {

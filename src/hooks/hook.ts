@@ -1,6 +1,7 @@
 import { LinearExpression } from "../base/text/linear-expression.ts";
 import type { HookAnswer } from "./hook-answer.ts";
-import { READY_MADE, type ReadyMadeEntry } from "./ready-made.ts";
+import type { MatchedHooks, ToolHook } from "../config/schema/schema.gen.ts";
+import { READY_MADE } from "./ready-made.ts";
 
 /** When hooks run, with the names of Claude Code. */
 export const HOOK_EVENTS = [
@@ -13,24 +14,16 @@ export const HOOK_EVENTS = [
 
 export type HookEvent = (typeof HOOK_EVENTS)[number];
 
-/** As the configuration has them, by event. Members that are not known are kept. */
-export type HookSettings = Readonly<Record<string, readonly MatchedHooks[]>>;
+/** As the configuration has it: a command of an agent's session, or any work of a gateway's calls. */
+export type HookEntry = Omit<ToolHook, "type" | "what"> & {
+  readonly type?: string;
+  readonly what?: readonly string[];
+};
 
-interface MatchedHooks {
-  readonly matcher?: string | undefined;
-  readonly hooks?: readonly HookEntry[] | undefined;
-}
-
-export interface HookEntry extends ReadyMadeEntry {
-  readonly type?: string | undefined;
-  readonly command?: string | undefined;
-  readonly url?: string | undefined;
-  readonly headers?: Readonly<Record<string, string>> | undefined;
-  readonly allowPrivate?: boolean | undefined;
-  /** Seconds. */
-  readonly timeout?: number | undefined;
-  readonly onFailure?: "block" | "continue" | undefined;
-}
+/** By event. Members that are not known are kept. */
+export type HookSettings = Readonly<
+  Record<string, readonly (Pick<MatchedHooks, "matcher"> & { hooks?: readonly HookEntry[] })[]>
+>;
 
 /** Whose hook it is: the user's, the project's that is worked on, or the gateway's, for all its calls. */
 export type HookSource = "user" | "project" | "gateway";

@@ -1,25 +1,14 @@
 import { objectIn } from "../base/check.ts";
 import { RateLimiter } from "../base/limit/rate-limiter.ts";
 import { MASK, maskAll } from "../base/text/mask.ts";
-import type { Hook } from "./hook.ts";
+import type { Hook, HookEntry } from "./hook.ts";
 import type { HookAnswer, HookOutput } from "./hook-answer.ts";
-
-/** Settings of hooks that need no program. */
-export interface ReadyMadeEntry {
-  /** What `mask` masks; both when left out. */
-  readonly what?: readonly string[] | undefined;
-  /** Bytes that `size` lets through. */
-  readonly most?: number | undefined;
-  /** What `rate` lets through. */
-  readonly calls?: number | undefined;
-  readonly seconds?: number | undefined;
-}
 
 type Told = Readonly<Record<string, unknown>>;
 
 /** Hooks that are known by their names. Each throws where its settings do not say what it is to do. */
 export const READY_MADE: Readonly<
-  Record<string, (entry: ReadyMadeEntry) => Pick<Hook, "command" | "answers">>
+  Record<string, (entry: HookEntry) => Pick<Hook, "command" | "answers">>
 > = {
   mask: ({ what = ["secrets", "personal"] }) => {
     const isSecret = what.includes("secrets");

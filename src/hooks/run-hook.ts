@@ -1,4 +1,3 @@
-import { onAbort } from "../base/abort.ts";
 import { currentSession } from "../base/background.ts";
 import {
   type ChildExit,
@@ -6,7 +5,7 @@ import {
   type Confine,
   OwnedChild,
 } from "../base/process/child-process.ts";
-import { closeStreams } from "../base/process/close-streams.ts";
+import { readOutput } from "../base/process/read-output.ts";
 import { shellQuote } from "../base/text/shell-word.ts";
 
 export interface HookProcess {
@@ -62,25 +61,16 @@ export async function runHook(hook: HookProcess): Promise<HookEnd> {
     cut ??= why;
     child.kill();
   };
-  const ended = Promise.withResolvers<void>();
-  child.stdout.setEncoding("utf8").on("data", (text: string) => {
+  const heard = (text: string): void => {
     if (stdout.length + text.length > MOST_OUTPUT) stop("long");
     else stdout += text;
-  });
-  child.stdout.on("close", ended.resolve).on("error", () => ended.resolve());
+  };
   const timer = setTimeout(stop, timeout, "late");
-  const stopListening = onAbort(signal, () => child.kill());
   try {
     child.stdin.end(`\n${JSON.stringify(input)}\n`);
-    const exit = await child.exit;
-    const callOff = closeStreams(child.stdout);
-    await ended.promise;
-    callOff();
-    await child.gone;
-    signal.throwIfAborted();
+    const exit = await readOutput(child, heard, signal);
     return { exit, stdout, stderr: stderr.trim(), cut };
   } finally {
     clearTimeout(timer);
-    stopListening();
   }
 }

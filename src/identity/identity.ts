@@ -12,7 +12,7 @@ import type {
   TokenSource,
 } from "../config/schema/schema.gen.ts";
 
-// As a configuration has them: `capability.ts` declares them.
+// As a configuration has them: `settings-schema.ts` declares them.
 export type { IdentitySettings, MatchRule, Signing, TokenSource };
 export type Provider = IdentitySettings["provider"];
 export type SigningFormat = Signing["format"];

@@ -11,9 +11,18 @@ export interface Method<P, R> {
   readonly _?: { readonly params: P; readonly result: R };
 }
 
-export function method<P, R = void>(
+type JsonObject = Readonly<Record<string, unknown>>;
+
+/** A method with an answer, and the checks of what travels under it. */
+export function request<P = JsonObject, R = unknown>(
   name: string,
-  checks: { readonly check?: Check; readonly checkResult?: Check } = {},
+  check?: Check<P>,
+  checkResult?: Check<R>,
 ): Method<P, R> {
-  return { name, ...checks };
+  return { name, ...(check && { check }), ...(checkResult && { checkResult }) };
+}
+
+/** A method without an answer. */
+export function notification<P = JsonObject>(name: string, check?: Check<P>): Method<P, void> {
+  return request<P, void>(name, check);
 }

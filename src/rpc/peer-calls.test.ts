@@ -8,7 +8,7 @@ import { WireTap } from "../../test/support/wire-tap.ts";
 import { RateLimiter } from "../base/limit/rate-limiter.ts";
 import { TaskQueue } from "../base/limit/task-queue.ts";
 import { nextTurn } from "../base/event-loop.ts";
-import { method } from "./method.ts";
+import { request } from "./method.ts";
 
 describe("Peer, with calls in flight", { timeout: 600_000 }, () => {
   it("answers out of order if the first call takes longer", async () => {
@@ -132,7 +132,7 @@ describe("Peer, with calls in flight", { timeout: 600_000 }, () => {
   it("runs the calls of one lane in order and one at a time, and lanes in parallel", async () => {
     const log: string[] = [];
     const other = Promise.withResolvers<void>();
-    const work = route<Text, string, undefined>(method("work"), async ({ text }) => {
+    const work = route<Text, string, undefined>(request("work"), async ({ text }) => {
       log.push(`start ${text}`);
       // One lane waits for the other, which is possible only if they run in parallel.
       await (text === "a1" ? other.promise : nextTurn());

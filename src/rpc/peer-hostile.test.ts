@@ -6,7 +6,7 @@ import { RecordingSink } from "../../test/support/recording-sink.ts";
 import { TEST_DIALECT, WireTap } from "../../test/support/wire-tap.ts";
 import { RateLimiter } from "../base/limit/rate-limiter.ts";
 import { memoryPair } from "../wire/channel/memory.ts";
-import { method } from "./method.ts";
+import { request } from "./method.ts";
 import { Peer } from "./peer.ts";
 import { route, routes } from "./route.ts";
 import { RpcError } from "./rpc-error.ts";
@@ -24,7 +24,7 @@ const parse = (text: string | undefined) => JSON.parse(text ?? "") as Answer;
 
 describe("Peer, with a hostile other side", { timeout: 600_000 }, () => {
   it("treats null as no parameters, in requests, notifications and cancelling", async () => {
-    const plain = route(method<object, unknown>("plain"), (params) => Object.keys(params));
+    const plain = route(request<object>("plain"), (params) => Object.keys(params));
     await using tap = new WireTap(routes(echoRoute, plain));
     tap.write(notify("echo", null));
     tap.write(notify("$/cancel", null));
@@ -79,8 +79,8 @@ describe("Peer, with a hostile other side", { timeout: 600_000 }, () => {
     await using tap = new WireTap(
       routes(
         echoRoute,
-        route(method("check", { check: fail }), handle),
-        route(method("key"), handle, { rate, key: fail }),
+        route(request("check", fail), handle),
+        route(request("key"), handle, { rate, key: fail }),
       ),
     );
     for (const name of ["check", "key"]) tap.write(notify(name, {}));
@@ -143,9 +143,9 @@ describe("Peer, with a hostile other side", { timeout: 600_000 }, () => {
 
   it("fails its own request if the answer makes the method's check throw", async () => {
     await using tap = new WireTap(routes());
-    const checked = method<unknown, unknown>("checked", {
-      checkResult: (value) => assert.fail(`cannot look into ${String(value)}`),
-    });
+    const checked = request<unknown>("checked", undefined, (value) =>
+      assert.fail(`cannot look into ${String(value)}`),
+    );
     const asked = tap.peer.request(checked, {});
     tap.write({ jsonrpc: "2.0", id: 1, result: null });
     await assert.rejects(asked, /'checked' is malformed: 'result' cannot be checked/);
@@ -195,8 +195,8 @@ describe("Peer, with a hostile other side", { timeout: 600_000 }, () => {
     const throws = (): never => {
       throw new RpcError(-31900, "Session not found", Object.assign(data, { data }));
     };
-    const later = route(method("later"), async () => throws());
-    await using tap = new WireTap(routes(route(method("now"), throws), later));
+    const later = route(request("later"), async () => throws());
+    await using tap = new WireTap(routes(route(request("now"), throws), later));
     const answers = await tap.exchange([ask(1, "now"), ask(2, "later")]);
     for (const text of answers) {
       assert.deepEqual(parse(text).error, { code: -31900, message: "Session not found" });
@@ -224,9 +224,11 @@ describe("Peer, with a hostile other side", { timeout: 600_000 }, () => {
   it("forgets a request whose parameters JSON cannot represent", async () => {
     await using tap = new WireTap(routes());
     const signal = new AbortController();
-    assert.throws(() => tap.peer.request(method("m"), 1n, { signal: signal.signal, timeout: 5 }));
+    assert.throws(() =>
+      tap.peer.request(request<unknown>("m"), 1n, { signal: signal.signal, timeout: 5 }),
+    );
     signal.abort();
-    const asked = tap.peer.request(method<object, unknown>("m"), {});
+    const asked = tap.peer.request(request<object>("m"), {});
     await tap.until(({ messages }) => messages.length === 1);
     const { id } = parse(tap.messages[0]);
     tap.write({ jsonrpc: "2.0", id, result: "fine" });

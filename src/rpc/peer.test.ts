@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { ask, echoRoute } from "../../test/support/peer-fixtures.ts";
 import { WireTap } from "../../test/support/wire-tap.ts";
 import { TrunklineError } from "../base/errors.ts";
-import { method } from "./method.ts";
+import { request } from "./method.ts";
 import { route, routes } from "./route.ts";
 import { RpcError } from "./rpc-error.ts";
 
@@ -151,7 +151,7 @@ describe("Peer", { timeout: 600_000 }, () => {
 
   it("sends the message of an expected failure, and only an id for a bug", async () => {
     const fail = (name: string, error: unknown) =>
-      route<unknown, never, undefined>(method(name), () => {
+      route<unknown, never, undefined>(request(name), () => {
         throw error;
       });
     await using tap = new WireTap(
@@ -159,7 +159,7 @@ describe("Peer", { timeout: 600_000 }, () => {
         fail("wire", new RpcError(-31900, "Session not found", { sessionId: "x" })),
         fail("ours", new TrunklineError("not-found", "Cannot find 'x'")),
         fail("fault", new Error("secret path /home/me")),
-        route(method<unknown, unknown>("cyclic"), () => {
+        route(request<unknown>("cyclic"), () => {
           const cycle: Record<string, unknown> = {};
           return Object.assign(cycle, { cycle });
         }),

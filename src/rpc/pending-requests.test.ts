@@ -4,7 +4,8 @@ import { describe, it } from "node:test";
 import { ask, echo, echoRoute, type Text } from "../../test/support/peer-fixtures.ts";
 import { WireTap } from "../../test/support/wire-tap.ts";
 import type { TrunklineError } from "../base/errors.ts";
-import { method } from "./method.ts";
+import { request } from "./method.ts";
+import type { Check } from "../base/check.ts";
 import { routes } from "./route.ts";
 import { RpcError } from "./rpc-error.ts";
 
@@ -23,9 +24,7 @@ describe("Peer, sending requests", { timeout: 600_000 }, () => {
 
   it("rejects an answer that is malformed or does not match its method", async () => {
     await using tap = new WireTap(routes());
-    const checked = method<unknown, Text>("checked", {
-      checkResult: echo.check ?? (() => undefined),
-    });
+    const checked = request<unknown, Text>("checked", undefined, echo.check as Check<Text>);
     const bad = [
       { result: {}, error: {} },
       { error: { code: "x" } },

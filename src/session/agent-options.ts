@@ -40,7 +40,7 @@ export function agentOptions(
     imports: isOld ? undefined : importOf(session, setup),
     chosen: notes.chosen ?? {},
     memory: notes.memory,
-    remember: (memory) => session.remember(memory),
+    remember: (memory) => session.keep({ memory }),
     log,
     confirm: async () => {
       await store.confirm?.(session.id, false);

@@ -1,3 +1,4 @@
+import { onAbort } from "../base/abort.ts";
 import { TaskQueue } from "../base/limit/task-queue.ts";
 import { background } from "../base/background.ts";
 import { TrunklineError } from "../base/errors.ts";
@@ -15,7 +16,7 @@ import type {
 import type { Budgets } from "./budget/budgets.ts";
 import { Audience } from "./client/audience.ts";
 import { clientServices } from "./client/client-services.ts";
-import { Questions } from "./client/questions.ts";
+import type { OpenQuestion, PendingQuestion } from "./client/questions.ts";
 import type { SessionClient } from "./client/client.ts";
 import type { EndEvent } from "./event.ts";
 import type { SessionLimits } from "./limits.ts";
@@ -75,7 +76,7 @@ export class Session implements TurnHost {
   readonly #audience: Audience;
   readonly #transcript: Transcript;
   readonly #permissions: PermissionRequests;
-  readonly #questions: Questions;
+  readonly #questions = new Set<OpenQuestion>();
   readonly #notes: SessionNotes;
   readonly #turns: Turns;
   /** Stops when the owner's access is revoked. */
@@ -106,14 +107,6 @@ export class Session implements TurnHost {
       audit: options.audit ?? (() => {}),
       noticed: (asked) => this.#notice(asked),
       closed: (requestId) => options.notices?.closed(requestId),
-    });
-    this.#questions = new Questions({
-      sessionId: this.id,
-      audience: this.#audience,
-      transcript: this.#transcript,
-      notes: this.#notes,
-      log,
-      noticed: (message) => this.#notice({ reason: "question", message }),
     });
     this.#turns = new Turns({
       sessionId: this.id,
@@ -195,9 +188,7 @@ export class Session implements TurnHost {
     const update = this.#take(said);
     if (update === undefined) return;
     if (!this.isRunning) this.#transcript.clearFailure();
-    this.#transcript.say(update).catch((error: unknown) => {
-      this.#options.log.error("session.not-stored", { session: this.id, error });
-    });
+    this.#transcript.say(update).catch(this.#notStored);
   };
 
   /** Tells clients something of the agent that is no update. */
@@ -302,18 +293,9 @@ export class Session implements TurnHost {
     });
   }
 
-  /** Puts the session back into the list. */
-  unarchive(): Promise<void> {
-    return this.#notes.keep({ archived: undefined });
-  }
-
-  /** Gives the session a title that its agent may replace. */
-  suggestTitle(title: string): Promise<void> {
-    return this.#notes.keep({}, { title });
-  }
-
-  remember(memory: unknown): Promise<void> {
-    return this.#notes.keep({ memory });
+  /** Changes what is kept beside the events; an agent may replace the title. */
+  keep(notes: Notes, more?: { readonly title: string }): Promise<void> {
+    return this.#notes.keep(notes, more);
   }
 
   /** Notes a question that nobody has answered, so that whoever opens the session next asks it again. */
@@ -366,10 +348,36 @@ export class Session implements TurnHost {
       clients: () =>
         this.#audience.clients(turn.prompter).filter((client) => isController(client, this.id)),
       mayAnswer: (client) => answerRefusal(this.#policy, asking, client) === undefined,
-      askAll: (pending, message) => this.#questions.ask(turn, message, pending),
+      askAll: (pending, message) => this.#ask(turn, message, pending),
       waiting: (words) => turn.tellWaiting(words),
-      whileAsking: turn.whileAsking,
+      whileAsking: turn.whileWaiting,
     });
+  }
+
+  /** Asks a person, and lets other processes see that a question is open. */
+  async #ask(
+    { id, signal }: RunningTurn,
+    message: string | undefined,
+    pending: PendingQuestion,
+  ): Promise<unknown> {
+    const open: OpenQuestion = { turn: id, message, since: Date.now() };
+    const stopListening = onAbort(signal, () => pending.cancel());
+    this.#questions.add(open);
+    this.#noteQuestion();
+    this.#notice({ reason: "question", message });
+    try {
+      return await this.#audience.ask(pending, this.#transcript.settled());
+    } finally {
+      stopListening();
+      this.#questions.delete(open);
+      this.#noteQuestion();
+    }
+  }
+
+  /** The question is asked, even if this cannot be stored. */
+  #noteQuestion(): void {
+    const [question] = this.#questions;
+    this.#notes.keep({ question }).catch(this.#notStored);
   }
 
   askPermission(turn: RunningTurn, request: PermissionRequest): Promise<PermissionOutcome> {
@@ -386,6 +394,9 @@ export class Session implements TurnHost {
   answer(requestId: string, optionId: string, who: Answerer): Promise<void> {
     return this.#permissions.answer(requestId, optionId, who);
   }
+
+  readonly #notStored = (error: unknown): void =>
+    this.#options.log.error("session.not-stored", { session: this.id, error });
 
   get #policy(): AnswerPolicy {
     return this.#options.permissions ?? "first";
@@ -413,19 +424,13 @@ export class Session implements TurnHost {
     if (subagentOf(update) !== undefined) return;
     if (update.sessionUpdate === "available_commands_update") this.#audience.commands = update;
     if (update.sessionUpdate !== "session_info_update" || typeof update.title !== "string") return;
-    this.#notes.keep({}, { title: update.title }).catch((error: unknown) => {
-      this.#options.log.error("session.not-stored", { session: this.id, error });
-    });
+    this.#notes.keep({}, { title: update.title }).catch(this.#notStored);
   }
 
   /** Notes that the agent needs no events from before this turn, once the log has the summary of them. */
   #noteSummary(stored: Promise<void>): void {
     const { turnAfter: summaryAfter } = this.notes;
-    stored
-      .then(() => this.#notes.keep({ summaryAfter }))
-      .catch((error: unknown) => {
-        this.#options.log.error("session.not-stored", { session: this.id, error });
-      });
+    stored.then(() => this.#notes.keep({ summaryAfter })).catch(this.#notStored);
   }
 
   async #close(isLost: boolean): Promise<void> {

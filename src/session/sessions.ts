@@ -241,16 +241,21 @@ export class Sessions implements AsyncDisposable {
   async create(setup: SessionSetup, agentName?: string, principal = OWNER): Promise<Session> {
     const { run } = setup;
     const agent = await this.agentFor(agentName, principal, run);
-    const id = crypto.randomUUID();
-    const created = {
-      id,
-      cwd: setup.cwd,
-      agent: agent.name,
-      notes: { ...firstNotes(setup, principal), ...(run === undefined ? {} : { run }) },
-    };
-    const { store } = this.#options;
-    const held = await this.#room.take(principal, () => store.create(created));
-    return this.#beginNew(held, agent, setup, false);
+    const notes = run === undefined ? {} : { run };
+    return await this.#create(crypto.randomUUID(), agent, setup, principal, notes);
+  }
+
+  async #create(
+    id: string,
+    agent: Agent,
+    setup: SessionSetup,
+    principal: Principal,
+    more: object,
+  ): Promise<Session> {
+    const notes = { ...firstNotes(setup, principal), ...more };
+    const created = { id, cwd: setup.cwd, agent: agent.name, notes };
+    const held = await this.#room.take(principal, () => this.#options.store.create(created));
+    return await this.#beginNew(held, agent, setup, false);
   }
 
   /** A session that is open in this process. */
@@ -393,7 +398,7 @@ export class Sessions implements AsyncDisposable {
   async archive(id: string, isArchived: boolean): Promise<void> {
     const session = this.#open.get(id);
     if (session !== undefined && isArchived) await this.#closeOpen(id, session);
-    if (session !== undefined && !isArchived) return await session.unarchive();
+    if (session !== undefined && !isArchived) return await session.keep({ archived: undefined });
     await this.#describe(id, { archived: isArchived ? true : undefined });
   }
 
@@ -514,13 +519,8 @@ export class Sessions implements AsyncDisposable {
   ): Promise<Session> {
     this.foreign.check(principal);
     const agent = await this.agentFor(name, principal, undefined);
-    const { cwd } = setup;
     const origin = { agent: name, sessionId, imported: new Date().toISOString() };
-    const { store } = this.#options;
-    const notes = { ...firstNotes(setup, principal), origin };
-    const created = { id, cwd, agent: agent.name, notes };
-    const held = await this.#room.take(principal, () => store.create(created));
-    return await this.#beginNew(held, agent, setup, false);
+    return await this.#create(id, agent, setup, principal, { origin });
   }
 
   /** Throws if another process has the session open. False if nobody has, and the disk is full. */

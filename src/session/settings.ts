@@ -1,11 +1,5 @@
 import { TrunklineError } from "../base/errors.ts";
-import type {
-  ChosenSettings,
-  SessionModels,
-  SessionModes,
-  SessionSettings,
-  SessionUpdate,
-} from "./agent.ts";
+import type { ChosenSettings, SessionSettings, SessionUpdate } from "./agent.ts";
 import type { SessionClient } from "./client/client.ts";
 import type { Session } from "./session.ts";
 
@@ -26,21 +20,33 @@ interface Choice {
  */
 export function inBothForms(settings: SessionSettings): SessionSettings {
   const { modes, models, configOptions: given = [] } = settings;
-  const allModes = modes ?? modesOf(given);
-  const allModels = models ?? modelsOf(given);
-  const options = [
-    ...(modes !== undefined && optionOf(given, "mode") === undefined ? [modeOption(modes)] : []),
-    ...(models !== undefined && optionOf(given, "model") === undefined
-      ? [modelOption(models)]
-      : []),
-    ...given,
-  ];
-  return {
-    ...settings,
-    ...(allModes === undefined ? {} : { modes: allModes }),
-    ...(allModels === undefined ? {} : { models: allModels }),
-    ...(options.length === 0 ? {} : { configOptions: options }),
-  };
+  const all: { -readonly [Name in keyof SessionSettings]: SessionSettings[Name] } = { ...settings };
+  const own: ConfigOption[] = [];
+  const [mode, model] = KINDS.map((kind) => optionOf(given, kind));
+  if (modes !== undefined && mode === undefined) {
+    const choices = modes.availableModes.map(({ id, ...named }) => ({ value: id, ...named }));
+    own.push(asOption("mode", modes.currentModeId, choices));
+  }
+  if (models !== undefined && model === undefined) {
+    const choices = models.availableModels.map(({ modelId, ...named }) => ({
+      value: modelId,
+      ...named,
+    }));
+    own.push(asOption("model", models.currentModelId, choices));
+  }
+  if (modes === undefined && mode !== undefined) {
+    const availableModes = choicesOf(mode).map(({ value, ...named }) => ({ id: value, ...named }));
+    all.modes = { currentModeId: String(mode.currentValue), availableModes };
+  }
+  if (models === undefined && model !== undefined) {
+    const availableModels = choicesOf(model).map(({ value, ...named }) => ({
+      modelId: value,
+      ...named,
+    }));
+    all.models = { currentModelId: String(model.currentValue), availableModels };
+  }
+  if (own.length + given.length > 0) all.configOptions = [...own, ...given];
+  return all;
 }
 
 /** The updates that tell a client the current settings. */
@@ -134,35 +140,10 @@ function choicesOf(option: ConfigOption): Choice[] {
   );
 }
 
-function modeOption({ currentModeId: currentValue, availableModes }: SessionModes): ConfigOption {
-  const options = availableModes.map(({ id, ...named }) => ({ value: id, ...named }));
-  return { type: "select", id: "mode", name: "Mode", category: "mode", currentValue, options };
-}
-
-function modelOption({
-  currentModelId: currentValue,
-  availableModels,
-}: SessionModels): ConfigOption {
-  const options = availableModels.map(({ modelId, ...named }) => ({ value: modelId, ...named }));
-  return { type: "select", id: "model", name: "Model", category: "model", currentValue, options };
-}
-
-function modesOf(options: readonly ConfigOption[]): SessionModes | undefined {
-  const option = optionOf(options, "mode");
-  if (option === undefined) return undefined;
-  return {
-    currentModeId: String(option.currentValue),
-    availableModes: choicesOf(option).map(({ value, ...named }) => ({ id: value, ...named })),
-  };
-}
-
-function modelsOf(options: readonly ConfigOption[]): SessionModels | undefined {
-  const option = optionOf(options, "model");
-  if (option === undefined) return undefined;
-  return {
-    currentModelId: String(option.currentValue),
-    availableModels: choicesOf(option).map(({ value, ...named }) => ({ modelId: value, ...named })),
-  };
+/** The modes or models of a session as a config option. */
+function asOption(kind: Kind, currentValue: string, options: readonly Choice[]): ConfigOption {
+  const name = kind === "mode" ? "Mode" : "Model";
+  return { type: "select", id: kind, name, category: kind, currentValue, options };
 }
 
 /** Changes the mode or the model of a session. */

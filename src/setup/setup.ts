@@ -29,11 +29,10 @@ import {
 import { edited, isMap, type KeyPath } from "./format/format.ts";
 import { importServers } from "./import/import.ts";
 import { placesOf, type StartCommand, type Target, TARGETS } from "./targets.ts";
-import { expandPath } from "../config/locations.ts";
+import { expandPath, isSet } from "../config/locations.ts";
 import { AccessTokens } from "../store/access/access-tokens.ts";
 import { runningGateways } from "../store/access/running-gateways.ts";
 import { withLock } from "../store/replace-file.ts";
-import { isSet } from "../cli/shell/host.ts";
 import { openQuietApp } from "../cli/shell/open-app.ts";
 
 type SetupValues = ProgramValues &

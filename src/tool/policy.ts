@@ -15,10 +15,11 @@ import {
   type ToolContext,
   type Caller,
 } from "./tool.ts";
+import type { ToolRule } from "../config/schema/schema.gen.ts";
 import { glob } from "../base/text/glob.ts";
 import { isInside, realPath } from "../base/file/path.ts";
 
-export type Decision = "allow" | "ask" | "deny";
+export type Decision = ToolRule["decision"];
 
 /** The decision depends on the project of the call, which is not resolved yet. */
 type NeedsProject = "needs project";
@@ -31,22 +32,7 @@ export function stricter(one: Decision, other: Decision): Decision {
 }
 
 /** A decision for the calls that match. A member that is left out matches every call. */
-export interface PolicyRule {
-  /** The tool's name; `*` stands for any text. */
-  readonly tool: string;
-  /** The name of the server that it is from; `*` stands for any text. Our own tools have none. */
-  readonly server?: string;
-  /** The caller's name or door; `*` stands for any text. */
-  readonly caller?: string;
-  /**
-   * The folder of the project that the call is about, or one above it. Where several may be meant,
-   * a rule that allows fits only if all are in the folder, any other if one is.
-   */
-  readonly project?: string;
-  /** Arguments by name and what they must look like; `*` stands for any text. */
-  readonly arguments?: Readonly<Record<string, string>>;
-  readonly decision: Decision;
-}
+export type PolicyRule = ToolRule;
 
 export interface PolicySettings {
   readonly default: Decision;
@@ -143,7 +129,10 @@ function compileRule(rule: PolicyRule): CompiledRule {
 
 const always = (): boolean => true;
 
-/** The folder is resolved with each call: its symbolic links may change, and it may appear later. */
+/**
+ * Where several folders may be meant, a rule that allows fits only if all are in its folder, any other if one
+ * is. The folder is resolved with each call: its symbolic links may change, and it may appear later.
+ */
 function folderCheck(folder: string, decision: Decision): (project: Project) => boolean {
   return ({ folders }) => {
     const real = realPath(folder);

@@ -242,6 +242,23 @@ export function errorResult(text: string): ToolResult {
   return { content: [{ type: "text", text }], isError: true };
 }
 
+/** A result as one text, such as for a terminal. */
+export function resultText({ content, structuredContent }: ToolResult, indent = 0): string {
+  if (content.length === 0 && structuredContent !== undefined) {
+    return JSON.stringify(structuredContent, null, indent);
+  }
+  return content.map(pieceText).join("\n");
+}
+
+/** Other content than text is named in brackets, such as `[image, image/png]`. */
+function pieceText(piece: Content): string {
+  const resource = (piece.resource ?? {}) as Readonly<Record<string, unknown>>;
+  const text = piece.text ?? resource.text;
+  if (typeof text === "string") return text;
+  const facts = [piece.type, piece.name, piece.mimeType, piece.uri ?? resource.uri];
+  return `[${facts.filter((fact) => typeof fact === "string").join(", ")}]`;
+}
+
 /**
  * The member of a result's `_meta` that names the kind of a failure, where a tool knows one. Most
  * doors pass it on; one whose protocol has codes for such kinds answers with those.

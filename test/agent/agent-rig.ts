@@ -11,7 +11,8 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 
 import { BuiltInAgent, type BuiltInAgentOptions } from "../../src/agent/built-in-session.ts";
-import type { ModelSettings, ProviderType } from "../../src/agent/models/provider.ts";
+import type { ProviderType } from "../../src/agent/models/provider.ts";
+import type { ModelSettings } from "../../src/config/schema/schema.gen.ts";
 import { Models } from "../../src/agent/models/models.ts";
 import { Log } from "../../src/base/log.ts";
 import type {

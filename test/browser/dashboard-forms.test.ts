@@ -1,3 +1,4 @@
+// Long: a browser and the programs that its forms start.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

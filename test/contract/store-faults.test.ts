@@ -1,3 +1,4 @@
+// Long: every door on a disk that fails at each operation.
 import { describe, it } from "node:test";
 
 import { seeded } from "../fuzz/fuzz-run.ts";

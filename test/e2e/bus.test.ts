@@ -1,3 +1,4 @@
+// Long: an orchestrator, its plugins and many clients.
 import assert from "node:assert/strict";
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -124,6 +124,9 @@ describe("the dashboard's API", { timeout: 600_000 }, () => {
     const sessionId = await begin(editor, folderIn(home, "stream"));
     const query = `?session=${sessionId}&after=0`;
     const live = await page.events(query);
+    const long = { text: "x".repeat(2 * 1024 * 1024) };
+    const refused = await page.post(`/api/sessions/${sessionId}/prompt`, long);
+    assert.equal(refused.status, 400, JSON.stringify(refused.body));
     const sent = await page.post(`/api/sessions/${sessionId}/prompt`, { text: "forever" });
     assert.deepEqual(sent.body, { ok: true });
     await live.find("session-events", ({ events }) => events.at(-1).seq > 1);

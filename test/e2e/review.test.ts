@@ -1,3 +1,4 @@
+// Long: every command of reviews, a program each.
 import assert from "node:assert/strict";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -2,7 +2,7 @@ import { EventEmitter, once } from "node:events";
 import { Readable, Writable } from "node:stream";
 import { setImmediate as turn } from "node:timers/promises";
 
-import { method } from "../../src/rpc/method.ts";
+import { request } from "../../src/rpc/method.ts";
 import { Peer } from "../../src/rpc/peer.ts";
 import { route, routes } from "../../src/rpc/route.ts";
 import type { ChannelLimits } from "../../src/wire/channel.ts";
@@ -14,19 +14,18 @@ const CHUNK = 64 * 1024;
 /** A checked method that answers at once, one that answers later, one that fails. */
 const ROUTES = routes<undefined>(
   route(
-    method<{ text: string }, unknown>("now", {
-      check: (value) =>
-        typeof (value as { text?: unknown }).text === "string"
-          ? undefined
-          : { path: ["text"], says: "must be a string" },
-    }),
+    request<{ text: string }>("now", (value) =>
+      typeof (value as { text?: unknown }).text === "string"
+        ? undefined
+        : { path: ["text"], says: "must be a string" },
+    ),
     ({ text }) => text.length,
   ),
-  route(method<object, unknown>("later"), async (params) => {
+  route(request<object>("later"), async (params) => {
     await turn();
     return Object.keys(params).length;
   }),
-  route(method<Record<string, Record<string, string>>, unknown>("fail"), async (params) =>
+  route(request<Record<string, Record<string, string>>>("fail"), async (params) =>
     params.a?.b?.toUpperCase().at(1),
   ),
 );

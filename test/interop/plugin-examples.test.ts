@@ -52,7 +52,7 @@ const KEPT = 33;
 
 /** Its tool, called over a bus that has started it. */
 async function greeting(home: BusHome, id: string, binary: string): Promise<string> {
-  await using orchestrator = await home.orchestrator([{ id, binary }]);
+  const orchestrator = await home.orchestrator([{ id, binary }]);
   await orchestrator.logged("plugin.up");
   return (await home.runInProcess("plugin", "call", "greet", "--args", '{"name":"Ada"}')).out;
 }

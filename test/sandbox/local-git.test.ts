@@ -1,3 +1,4 @@
+// Long: each command of git in a sandbox of its own.
 import assert from "node:assert/strict";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

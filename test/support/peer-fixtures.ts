@@ -1,5 +1,5 @@
 import type { Call } from "../../src/rpc/peer.ts";
-import { method } from "../../src/rpc/method.ts";
+import { request } from "../../src/rpc/method.ts";
 import { route } from "../../src/rpc/route.ts";
 
 export interface Text {
@@ -7,12 +7,11 @@ export interface Text {
 }
 
 /** A method that answers at once, and looks at its parameters. */
-export const echo = method<Text, Text>("echo", {
-  check: (value) =>
-    typeof (value as Partial<Text>).text === "string"
-      ? undefined
-      : { path: ["text"], says: "must be a string" },
-});
+export const echo = request<Text, Text>("echo", (value) =>
+  typeof (value as Partial<Text>).text === "string"
+    ? undefined
+    : { path: ["text"], says: "must be a string" },
+);
 
 export const echoRoute = route<Text, Text, undefined>(echo, ({ text }) => ({ text }));
 
@@ -24,7 +23,7 @@ export function heldRoute() {
     calls.push({ ...open, call });
     return open.promise;
   };
-  return { calls, route: route(method<unknown, unknown>("held"), handle) };
+  return { calls, route: route(request<unknown>("held"), handle) };
 }
 
 /** A request, as a value. */

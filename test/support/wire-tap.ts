@@ -9,7 +9,7 @@ export const TEST_DIALECT: Dialect = {
   name: "test",
   batches: true,
   nullIdIsNotification: false,
-  cancel: { method: "$/cancel", answer: { code: -32800, message: "Cancelled", meaning: "" } },
+  cancel: { method: "$/cancel", answer: { code: -32800, message: "Cancelled" } },
   methodNotFound: () => "Method not found",
 };
 

@@ -173,21 +173,19 @@ export class BackgroundCommands implements AsyncDisposable {
   }
 }
 
-/** Keeps the end of a text that may never end, and how much of it was read. */
+/** Keeps the end of a text that may never end, until it is taken. */
 export class RecentText {
   readonly #most: number;
   #text = "";
-  /** Characters before the kept text. */
+  /** Characters before the kept text that nobody has taken. */
   #dropped = 0;
-  /** Characters of the whole text that were read. */
-  #read = 0;
 
   constructor(most: number) {
     this.#most = most;
   }
 
   get hasNews(): boolean {
-    return this.#read < this.#dropped + this.#text.length;
+    return this.#text !== "";
   }
 
   add(text: string): void {
@@ -199,9 +197,9 @@ export class RecentText {
   /** What was added since the last call. */
   take(): string {
     this.#trim();
-    const missed = Math.max(0, this.#dropped - this.#read);
-    const text = this.#text.slice(Math.max(0, this.#read - this.#dropped));
-    this.#read = this.#dropped + this.#text.length;
+    const [text, missed] = [this.#text, this.#dropped];
+    this.#text = "";
+    this.#dropped = 0;
     return missed === 0 ? text : `(${missed} characters were dropped.)\n${text}`;
   }
 

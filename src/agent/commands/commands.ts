@@ -25,19 +25,19 @@ const background: SlashCommand = {
   name: "background",
   description: "List the commands that run in the background, or stop one",
   hint: "[stop ID]",
-  run: async (input, { background: commands, speaker }) => {
+  run: async (input, { background: commands }) => {
     const [verb = "", id = ""] = input.split(/\s+/);
-    if (verb === "") return speaker.text(`\`\`\`\n${listText(commands)}\n\`\`\`\n`);
+    if (verb === "") return `\`\`\`\n${listText(commands)}\n\`\`\`\n`;
     if (verb !== "stop" || id === "") {
-      return speaker.text("Write `/background` to list them, `/background stop ID` to stop one.\n");
+      return "Write `/background` to list them, `/background stop ID` to stop one.\n";
     }
     try {
       const command = commands.find(id);
       await command.stop();
-      await speaker.text(`Stopped \`${command.line}\`.\n`);
+      return `Stopped \`${command.line}\`.\n`;
     } catch (error) {
-      if (!(error instanceof TrunklineError)) throw error;
-      await speaker.text(`${error.message}\n`);
+      if (error instanceof TrunklineError) return `${error.message}\n`;
+      throw error;
     }
   },
 };
@@ -50,27 +50,25 @@ const remember: SlashCommand = {
   description: "Note something for later sessions in this project, or in all of them",
   hint: "[--all] TEXT",
   run: async (input, context) => {
-    const { memory: notes, speaker } = context;
+    const { memory: notes } = context;
     const scope = ALL.test(input) ? "all" : "project";
     const note = input.replace(ALL, "");
-    if (note === "") {
-      await speaker.text("Say what to remember: `/remember TEXT`, or `/remember --all TEXT`.\n");
-      return;
-    }
+    if (note === "") return "Say what to remember: `/remember TEXT`, or `/remember --all TEXT`.\n";
     const answer = await context.perform({
       title: `Remember: ${note}`,
       kind: "edit",
       need: "write",
       call: (work) => notes.add(note, scope, work),
     });
-    await speaker.text(`${answer.text}\n`);
+    return `${answer.text}\n`;
   },
 };
 
 const memory: SlashCommand = {
   name: "memory",
   description: "Show what is remembered, and where",
-  run: async (_, { memory: notes, files, speaker }) => {
+  run: async (_, { memory: notes, files }) => {
+    let said = "";
     const places = [
       ["In this project", PROJECT_NOTES, "project"],
       ["In all projects", notes.file, "all"],
@@ -82,8 +80,9 @@ const memory: SlashCommand = {
         text === undefined
           ? "nothing yet\n"
           : `\n\n${fencedBlock(bounded(maskWhole(text), MOST_SHOWN))}`;
-      await speaker.text(`${where} (\`${path}\`): ${shown}\n`);
+      said += `${where} (\`${path}\`): ${shown}\n`;
     }
+    return said;
   },
 };
 
@@ -130,19 +129,13 @@ type Surroundings = Omit<CommandContext, "commands" | "perform"> & {
 export async function runSlashCommand(
   typed: ReturnType<typeof parseCommand>,
   { runner, custom, ...context }: Surroundings,
-): Promise<void> {
+): Promise<string | undefined> {
   const commands = [...COMMANDS, ...custom];
-  const { speaker, turn } = context;
-  if (typed === undefined) {
-    await speaker.text(offlineText(commands, context));
-    return;
-  }
+  const { turn } = context;
+  if (typed === undefined) return offlineText(commands, context);
   const command = COMMANDS.find(({ name }) => name === typed.name);
-  if (command === undefined) {
-    await speaker.text(unknownText(typed.name, commands));
-    return;
-  }
-  await command.run(typed.input, {
+  if (command === undefined) return unknownText(typed.name, commands);
+  return await command.run(typed.input, {
     ...context,
     commands,
     perform: ({ title, kind, need, timeout, call }) => {

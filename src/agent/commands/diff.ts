@@ -37,7 +37,7 @@ export const diff: SlashCommand = {
         return { text: `${status}\n\n${stat}`.trimEnd(), content, locations };
       },
     });
-    await context.speaker.text(fencedBlock(answer.text));
+    return fencedBlock(answer.text);
   },
 };
 
@@ -85,7 +85,7 @@ export const commit: SlashCommand = {
         return { text: await commitFiles(work, message, paths) };
       },
     });
-    await context.speaker.text(fencedBlock(answer.text));
+    return fencedBlock(answer.text);
   },
 };
 
@@ -168,20 +168,18 @@ interface Way {
   readonly back: "undo" | "redo";
 }
 
-async function restoreLast(input: string, context: CommandContext, way: Way): Promise<void> {
-  const { speaker } = context;
+async function restoreLast(input: string, context: CommandContext, way: Way): Promise<string> {
   const last = await way.from.last();
   if (last === undefined) {
     const why =
       way.name === "undo"
         ? "no turn of this session has changed a file"
         : "nothing was undone since the last change";
-    await speaker.text(`There is nothing to ${way.name}: ${why}.\n`);
-    return;
+    return `There is nothing to ${way.name}: ${why}.\n`;
   }
   const { left, answer } = await restoreAll(last, input === "force", context, way);
   if (answer.isError !== true && left.length === 0) await way.from.forget(last);
-  await speaker.text(`${answer.text}\n${commandsText(last)}`);
+  return `${answer.text}\n${commandsText(last)}`;
 }
 
 async function restoreAll(

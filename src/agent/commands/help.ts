@@ -5,9 +5,7 @@ import type { CommandContext, DescribedCommand, SlashCommand } from "./session-c
 export const help: SlashCommand = {
   name: "help",
   description: "Say what can be done here",
-  run: async (_, context) => {
-    await context.speaker.text(`${commandList(context.commands)}\n\n${modelText(context)}\n`);
-  },
+  run: async (_, context) => `${commandList(context.commands)}\n\n${modelText(context)}\n`,
 };
 
 function commandList(commands: readonly DescribedCommand[]): string {

@@ -1,3 +1,4 @@
+import { objectIn } from "../../base/check.ts";
 import type { TurnFiles } from "../files/turn-files.ts";
 import { walk } from "../files/search-text.ts";
 import type { ToolAnswer } from "../tools/agent-tool.ts";
@@ -57,12 +58,7 @@ export async function readProject(files: TurnFiles): Promise<Project> {
 }
 
 function fromPackage(text: string): Commands {
-  let scripts: Record<string, unknown>;
-  try {
-    ({ scripts = {} } = JSON.parse(text) as { scripts?: Record<string, unknown> });
-  } catch {
-    return {};
-  }
+  const { scripts = {} } = (objectIn(text) ?? {}) as { scripts?: Record<string, unknown> };
   const has = (name: string): boolean => {
     const script = scripts[name];
     return typeof script === "string" && !/no test specified/.test(script);
@@ -113,12 +109,9 @@ function projectCommand(name: "test" | "format", description: string): SlashComm
     run: async (input, context) => {
       const project = await readProject(context.files);
       const line = project[name];
-      if (line === undefined) {
-        await context.speaker.text(unknownText(name, project));
-        return;
-      }
+      if (line === undefined) return unknownText(name, project);
       const answer = await runStep(context, input === "" ? line : `${line} ${input}`);
-      await context.speaker.text(fencedBlock(tail(answer.text)));
+      return fencedBlock(tail(answer.text));
     },
   };
 }
@@ -157,11 +150,10 @@ export const init: SlashCommand = {
   name: "init",
   description: `Write an ${FILE} with what agents should know about the project`,
   run: async (_, context) => {
-    const { files, speaker } = context;
+    const { files } = context;
     const target = await files.workspace.findToWrite(FILE);
     if ((await files.readIfThere(target)) !== undefined) {
-      await speaker.text(`There is an ${FILE} already; it stays as it is.\n`);
-      return;
+      return `There is an ${FILE} already; it stays as it is.\n`;
     }
     const text = await describe(context);
     const answer = await context.perform({
@@ -170,7 +162,7 @@ export const init: SlashCommand = {
       need: "write",
       call: (work) => changeFile(work, target, { old: undefined, text }),
     });
-    await speaker.text(`${answer.text}\n`);
+    return `${answer.text}\n`;
   },
 };
 

@@ -50,11 +50,9 @@ export const review: SlashCommand = {
     });
     await context.speaker.text(`${fencedBlock(answer.text)}${await openComments(context)}`);
     const { lint } = await readProject(context.files);
-    if (lint === undefined) return;
+    if (lint === undefined) return undefined;
     const linted = await runStep(context, lint);
-    await context.speaker.text(
-      `\nThe linter (\`${lint}\`):\n\n${fencedBlock(linted.text.slice(-4_000))}`,
-    );
+    return `\nThe linter (\`${lint}\`):\n\n${fencedBlock(linted.text.slice(-4_000))}`;
   },
 };
 
@@ -136,29 +134,24 @@ export const fixComments: SlashCommand = {
   description: "Apply the suggestions of open review comments",
   hint: "[ID …]",
   run: async (input, context) => {
-    const { reviews, speaker, files } = context;
+    const { reviews, files } = context;
     if (reviews === undefined) {
-      await speaker.text("There are no reviews here: they are not part of this installation.\n");
-      return;
+      return "There are no reviews here: they are not part of this installation.\n";
     }
     const wanted = input.split(/\s+/).filter((word) => word !== "");
     const open = await reviews.open(files.workspace.cwd);
     const chosen = open.filter(
       ({ id }) => wanted.length === 0 || wanted.some((each) => id.startsWith(each)),
     );
-    if (chosen.length === 0) {
-      await speaker.text(
-        open.length === 0 ? "No review comment is open.\n" : "No open comment has such an id.\n",
-      );
-      return;
-    }
+    if (open.length === 0) return "No review comment is open.\n";
+    if (chosen.length === 0) return "No open comment has such an id.\n";
     await planOf(chosen, new Map(), context);
     const results = new Map<string, Result>();
     for (const comment of chosen) {
       results.set(comment.id, await fix(comment, reviews, context));
       await planOf(chosen, results, context);
     }
-    await speaker.text(`${summary(chosen, results)}\n`);
+    return `${summary(chosen, results)}\n`;
   },
 };
 

@@ -17,10 +17,7 @@ export const search: SlashCommand = {
   description: "Find text in the files that git does not ignore",
   hint: "TEXT, or /EXPRESSION/",
   run: async (input, context) => {
-    if (input === "") {
-      await context.speaker.text("Say what to find: `/search TEXT`, or `/search /EXPRESSION/`.\n");
-      return;
-    }
+    if (input === "") return "Say what to find: `/search TEXT`, or `/search /EXPRESSION/`.\n";
     const answer = await context.perform({
       title: `Search for ${input}`,
       kind: "search",
@@ -34,7 +31,7 @@ export const search: SlashCommand = {
         return { text: hitsText(hits.slice(0, MOST), hits.length), locations };
       },
     });
-    await context.speaker.text(answer.isError === true ? answer.text : fencedBlock(answer.text));
+    return answer.isError === true ? answer.text : fencedBlock(answer.text);
   },
 };
 
@@ -189,20 +186,14 @@ export const rewrite: SlashCommand = {
   description: "Rewrite code by its structure (JavaScript, TypeScript, CSS, HTML)",
   hint: "PATTERN => REPLACEMENT [--in GLOB]",
   run: async (input, context) => {
-    const { speaker, data } = context;
+    const { data } = context;
     const rule = ruleOf(input);
-    if (rule === undefined) {
-      await speaker.text(USAGE);
-      return;
-    }
+    if (rule === undefined) return USAGE;
     const astGrep = await loadAstGrep(data);
     if (astGrep === undefined) {
-      await speaker.text(
-        `This needs ast-grep, which is not installed. To get it:\n\n${fencedBlock(howToGet(data))}`,
-      );
-      return;
+      return `This needs ast-grep, which is not installed. To get it:\n\n${fencedBlock(howToGet(data))}`;
     }
-    await speaker.text(`${await rewriteAll(astGrep, rule, context)}\n`);
+    return `${await rewriteAll(astGrep, rule, context)}\n`;
   },
 };
 

@@ -21,10 +21,10 @@ export const mode: SlashCommand = {
   name: "mode",
   description: "Say which mode is in use, or use another",
   hint: "[MODE]",
-  run: async (input, { choices, speaker }) => {
-    if (input === "") return speaker.text(list(MODES, choices.mode.id));
+  run: async (input, { choices }) => {
+    if (input === "") return list(MODES, choices.mode.id);
     const problem = await problemOf(choices.setMode(input.toLowerCase(), true));
-    await speaker.text(problem ?? `The mode is now \`${choices.mode.id}\`.\n`);
+    return problem ?? `The mode is now \`${choices.mode.id}\`.\n`;
   },
 };
 
@@ -32,20 +32,17 @@ export const model: SlashCommand = {
   name: "model",
   description: "Say which model is in use, or use another",
   hint: "[PROVIDER/MODEL]",
-  run: async (input, { choices, speaker }) => {
-    if (input === "") return speaker.text(list(choices.models, choices.model.id));
+  run: async (input, { choices }) => {
+    if (input === "") return list(choices.models, choices.model.id);
     const problem = await problemOf(choices.setModel(input, true));
-    await speaker.text(problem ?? `The model is now \`${choices.model.id}\`.\n`);
+    return problem ?? `The model is now \`${choices.model.id}\`.\n`;
   },
 };
 
 export const compact: SlashCommand = {
   name: "compact",
   description: "Replace the beginning of the conversation by a summary",
-  run: async (_, context) => {
-    const why = await context.compact();
-    if (why !== undefined) await context.speaker.text(`${why}\n`);
-  },
+  run: (_, { compact: shorten }) => shorten(),
 };
 
 /** Why a choice was refused, in words for the person. */
@@ -76,7 +73,8 @@ export interface DescribedCommand {
 
 /** A command that the agent runs without a model (ACP slash-commands). */
 export interface SlashCommand extends DescribedCommand {
-  run(input: string, context: CommandContext): Promise<void>;
+  /** Resolves to what the person is told, unless it has said everything itself. */
+  run(input: string, context: CommandContext): Promise<string | undefined>;
 }
 
 export interface CommandContext {
@@ -95,7 +93,7 @@ export interface CommandContext {
   readonly commands: readonly DescribedCommand[];
   readonly reviews: ReviewComments | undefined;
   readonly choices: SessionChoices;
-  /** Replaces the beginning of the conversation by a summary. Returns why it did not. */
+  /** Replaces the beginning of the conversation by a summary. Resolves to why it did not, as a line. */
   readonly compact: () => Promise<string | undefined>;
   readonly background: BackgroundCommands;
   readonly memory: Memory;

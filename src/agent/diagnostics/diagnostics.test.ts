@@ -1,3 +1,4 @@
+// Long: checkers and language servers in sandboxes.
 import assert from "node:assert/strict";
 import { chmodSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

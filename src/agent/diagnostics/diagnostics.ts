@@ -3,6 +3,7 @@ import { dirname, extname, isAbsolute, join, normalize, relative } from "node:pa
 import { stripVTControlCharacters } from "node:util";
 
 import { atMost } from "../../base/abort.ts";
+import { isObject, objectIn } from "../../base/check.ts";
 import { isExecutable, isInside, realPath } from "../../base/file/path.ts";
 import { readRegularFile } from "../../base/file/read-regular-file.ts";
 import { background, currentSession } from "../../base/background.ts";
@@ -439,17 +440,11 @@ const CHECK_SCRIPTS = ["typecheck", "types", "check", "lint"];
 const CHANGES = /\b(?:fix|write|format|watch)\b| -w\b/;
 
 function scriptOf(project: string): string | undefined {
-  try {
-    const { scripts = {} } = JSON.parse(textOf(project, "package.json")) as {
-      readonly scripts?: Readonly<Record<string, unknown>>;
-    };
-    return CHECK_SCRIPTS.find((name) => {
-      const script = Object.hasOwn(scripts, name) ? scripts[name] : undefined;
-      return typeof script === "string" && !CHANGES.test(script);
-    });
-  } catch {
-    return undefined;
-  }
+  const { scripts } = objectIn(textOf(project, "package.json")) ?? {};
+  return CHECK_SCRIPTS.find((name) => {
+    const script = isObject(scripts) && Object.hasOwn(scripts, name) ? scripts[name] : undefined;
+    return typeof script === "string" && !CHANGES.test(script);
+  });
 }
 
 /** Whether a project configures a tool of Python: in a file of its own, or in one of all tools. */

@@ -1,6 +1,7 @@
 import { mkdir, open, readdir, readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 
+import { objectIn } from "../../base/check.ts";
 import { diskWords, TrunklineError } from "../../base/errors.ts";
 
 /** How one turn changed one file. */
@@ -218,7 +219,8 @@ async function readTurn(folder: string): Promise<RecordedTurn> {
   const text = await readFile(join(folder, FILE), "utf8").catch(() => "");
   const changes = new Map<string, Change>();
   const commands: string[] = [];
-  for (const line of parseLines(text)) {
+  // An incomplete line is skipped: the process died before it made the change.
+  for (const line of text.split("\n").flatMap((each) => (objectIn(each) as Line) ?? [])) {
     if (line.command !== undefined) commands.push(line.command);
     if (line.path === undefined) continue;
     const known = changes.get(line.path);
@@ -234,17 +236,6 @@ async function readTurn(folder: string): Promise<RecordedTurn> {
     }
   }
   return { folder, changes: [...changes.values()], commands };
-}
-
-/** Skips an incomplete line: the process died before it made the change. */
-function parseLines(text: string): Line[] {
-  return text.split("\n").flatMap((line) => {
-    try {
-      return [JSON.parse(line) as Line];
-    } catch {
-      return [];
-    }
-  });
 }
 
 /** An error of the file system in plain words. */

@@ -1,6 +1,5 @@
-import { onAbort } from "../../base/abort.ts";
 import type { ChildExit, OwnedChild } from "../../base/process/child-process.ts";
-import { closeStreams } from "../../base/process/close-streams.ts";
+import { readOutput } from "../../base/process/read-output.ts";
 import { Countdown } from "../tools/countdown.ts";
 
 export interface ReadBoundedOptions {
@@ -31,30 +30,18 @@ export async function readBounded(
   { signal, most, timeout, heard, pauses }: ReadBoundedOptions,
 ): Promise<BoundedRun> {
   const output = new BoundedText(most);
-  const ended = Promise.withResolvers<void>();
-  child.stdout.setEncoding("utf8").on("data", (text: string) => {
-    output.add(text);
-    heard?.(output, text);
-  });
-  child.stdout.on("close", ended.resolve).on("error", () => ended.resolve());
   let isLate = false;
-  const stopListening = onAbort(signal, () => child.kill());
   using countdown = new Countdown(timeout ?? 2 ** 31 - 1, () => {
     isLate = true;
     child.kill();
   });
   pauses?.((work) => countdown.pausedWhile(work));
-  try {
-    const exit = await child.exit;
-    const callOff = closeStreams(child.stdout);
-    await ended.promise;
-    callOff();
-    await child.gone;
-    signal?.throwIfAborted();
-    return { text: output.settle().text, exit, isCut: output.isCut, isLate };
-  } finally {
-    stopListening();
-  }
+  const take = (text: string): void => {
+    output.add(text);
+    heard?.(output, text);
+  };
+  const exit = await readOutput(child, take, signal);
+  return { text: output.settle().text, exit, isCut: output.isCut, isLate };
 }
 
 /** Keeps the beginning and the end of a text of any length. */

@@ -74,12 +74,21 @@ export class TurnFiles {
 
   /** What is on disk; undefined where there is no file. */
   bytes(target: WorkspacePath): Buffer | undefined {
-    return this.#bytesOf(target);
+    if (isFolder(target.real)) {
+      const says = `'${target.name}' is a folder; list_files shows what is in it`;
+      throw RpcError.of(ACP.fileNotFound, says, { path: target.path });
+    }
+    try {
+      return readRegularFile(target.real, { most: LARGEST_FILE, inside: this.workspace.roots });
+    } catch (error) {
+      const { size } = error instanceof UnfitFileError ? error : {};
+      throw size === undefined ? unreadable(target, error) : tooLarge(target, size);
+    }
   }
 
   /** The text on disk, without asking the editor for unsaved changes. */
   async readFromDisk(target: WorkspacePath): Promise<string | undefined> {
-    const bytes = this.#bytesOf(target);
+    const bytes = this.bytes(target);
     return bytes === undefined ? undefined : textOf(bytes, target);
   }
 
@@ -110,7 +119,7 @@ export class TurnFiles {
       // An editor may not have saved it yet.
       if (mode !== undefined) await chmod(target.real, mode & 0o777).catch(() => {});
       // An editor may format the file when it saves it.
-      await this.journal.after(target.path, [content, this.#bytesOf(target)], made);
+      await this.journal.after(target.path, [content, this.bytes(target)], made);
     });
   }
 
@@ -156,10 +165,7 @@ export class TurnFiles {
     const target = await this.workspace.findToWrite(path);
     if ((await isLink(path)) !== wasLink || isUnfit(target.real)) return false;
     const buffered = await this.#fromEditor(target);
-    const forms = [
-      this.#bytesOf(target),
-      ...(buffered === undefined ? [] : [Buffer.from(buffered)]),
-    ];
+    const forms = [this.bytes(target), ...(buffered === undefined ? [] : [Buffer.from(buffered)])];
     return forms.every((form) => after.includes(digestOf(form)));
   }
 
@@ -183,7 +189,7 @@ export class TurnFiles {
     const isRecorded = !isOther && (await this.#recordNow(target, wasLink, record));
     if (before === undefined) await this.#remove(target, made);
     else await this.#giveBack(target, before, mode);
-    if (isRecorded) await record.after(path, [before, this.#bytesOf(target)], made);
+    if (isRecorded) await record.after(path, [before, this.bytes(target)], made);
     return isRecorded;
   }
 
@@ -191,12 +197,11 @@ export class TurnFiles {
     let now: Buffer | undefined;
     try {
       const buffered = await this.#fromEditor(target);
-      now = buffered === undefined ? this.#bytesOf(target) : Buffer.from(buffered);
+      now = buffered === undefined ? this.bytes(target) : Buffer.from(buffered);
     } catch {
       return false;
     }
-    const mode = lstatSync(target.real, { throwIfNoEntry: false })?.mode;
-    await record.before(target.path, now, { mode, isLink: wasLink });
+    await record.before(target.path, now, { mode: this.modeOf(target), isLink: wasLink });
     return true;
   }
 
@@ -283,19 +288,6 @@ export class TurnFiles {
       if (diskWords(error) === undefined) throw error;
       const says = `Cannot write '${target.name}': ${fileWords(error, target.real)}`;
       throw new TrunklineError("unavailable", says, { cause: error });
-    }
-  }
-
-  #bytesOf(target: WorkspacePath): Buffer | undefined {
-    if (isFolder(target.real)) {
-      const says = `'${target.name}' is a folder; list_files shows what is in it`;
-      throw RpcError.of(ACP.fileNotFound, says, { path: target.path });
-    }
-    try {
-      return readRegularFile(target.real, { most: LARGEST_FILE, inside: this.workspace.roots });
-    } catch (error) {
-      const { size } = error instanceof UnfitFileError ? error : {};
-      throw size === undefined ? unreadable(target, error) : tooLarge(target, size);
     }
   }
 

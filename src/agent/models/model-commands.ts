@@ -6,7 +6,8 @@ import {
   type OpenKeys,
   storedKeys,
 } from "./models.ts";
-import { keyVariables, type ModelSettings } from "./provider.ts";
+import { keyVariables } from "./provider.ts";
+import type { ModelSettings } from "../../config/schema/schema.gen.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
 import type { SecretStore } from "../../store/secret/secret-store.ts";
@@ -45,11 +46,9 @@ export function configuredModels(options: ConfiguredModelsOptions): Models {
 /** What a person does with models. */
 export class ModelCommands {
   readonly #options: ConfiguredModelsOptions;
-  readonly #open: OpenKeys;
 
   constructor(options: ConfiguredModelsOptions) {
     this.#options = options;
-    this.#open = options.open;
   }
 
   /** Asks every provider that there is. Of those that do not answer, it says why. */
@@ -96,7 +95,7 @@ export class ModelCommands {
 
   async #keychain(variable: string): Promise<SecretStore> {
     try {
-      return await this.#open();
+      return await this.#options.open();
     } catch (error) {
       const { message } = error as Error;
       const says = `${message}. Set ${variable} in the environment instead.`;

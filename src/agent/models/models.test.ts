@@ -7,7 +7,7 @@ import { describe, it } from "node:test";
 import { maskWhole } from "../../base/text/mask.ts";
 import { Log } from "../../base/log.ts";
 import { findModel, Models, OFFLINE } from "./models.ts";
-import { type ModelSettings } from "./provider.ts";
+import type { ModelSettings } from "../../config/schema/schema.gen.ts";
 
 class ModelServer implements AsyncDisposable {
   readonly #server: Server;

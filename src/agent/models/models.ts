@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import type { LanguageModel } from "ai";
+import { objectIn } from "../../base/check.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
 import { glob } from "../../base/text/glob.ts";
@@ -8,13 +9,12 @@ import { suggest } from "../../base/text/suggest.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { replaceFile } from "../../store/replace-file.ts";
 import type { SecretName, SecretStore } from "../../store/secret/secret-store.ts";
+import type { ModelCost, ModelSettings } from "../../config/schema/schema.gen.ts";
 import { Announcement } from "../../tool/offer/registry.ts";
 import {
   type FindKey,
   keyVariables,
   type LocalPort,
-  type ModelCost,
-  type ModelSettings,
   openModel,
   type Provider,
   providersOf,
@@ -333,15 +333,12 @@ export class ModelCache {
 
   /** Empty where there is no list that can be read. */
   async read(): Promise<Lists> {
-    try {
-      const lists: unknown = JSON.parse(await readFile(this.#file, "utf8"));
-      if (typeof lists !== "object" || lists === null) return {};
-      return Object.fromEntries(
-        Object.entries(lists).filter(([, list]) => Array.isArray(list) && list.every(isListed)),
-      );
-    } catch {
-      return {};
-    }
+    const lists = objectIn(await readFile(this.#file, "utf8").catch(() => "")) ?? {};
+    const listed = Object.entries(lists).filter(
+      (entry): entry is [string, ListedModel[]] =>
+        Array.isArray(entry[1]) && entry[1].every(isListed),
+    );
+    return Object.fromEntries(listed);
   }
 
   /** Writes one after the other, into a folder that is there. A failure costs only the next start its head start. */

@@ -1,9 +1,10 @@
 import type { LanguageModel } from "ai";
 
+import type { ModelProvider, ModelSettings } from "../../config/schema/schema.gen.ts";
 import { holdSecret, holdSecrets } from "../../base/text/mask.ts";
 
 /** The API of a provider. */
-export type ProviderType = "anthropic" | "openai" | "google" | "openai-compatible";
+export type ProviderType = NonNullable<ModelProvider["type"]>;
 
 /** A server with language models. */
 export interface Provider {
@@ -23,34 +24,6 @@ export interface Provider {
    * chosen.
    */
   readonly isLocal?: boolean;
-}
-
-/** The `models` section of the configuration. */
-export interface ModelSettings {
-  readonly default?: string;
-  readonly local?: boolean;
-  readonly maxSteps?: number;
-  readonly toolTimeout?: number;
-  readonly cost?: Readonly<Record<string, ModelCost>>;
-  readonly providers?: Readonly<Record<string, ProviderSettings>>;
-}
-
-/** The price of a model, in US dollars for a million tokens. */
-export interface ModelCost {
-  readonly input: number;
-  readonly output: number;
-  readonly cachedInput?: number;
-  readonly cacheWrite?: number;
-}
-
-export interface ProviderSettings {
-  readonly type?: ProviderType;
-  readonly baseUrl?: string;
-  /** Name of the variable that holds its key. */
-  readonly keyVariable?: string;
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly models?: readonly string[];
-  readonly contextWindow?: number;
 }
 
 /** Finds a key by the name of its environment variable. */
@@ -139,7 +112,7 @@ function provider(type: ProviderType, name: string, baseUrl = ADDRESS[type]): Pr
   return { id: type, name, type, baseUrl };
 }
 
-function configuredOne(id: string, settings: ProviderSettings, find: FindKey): Provider {
+function configuredOne(id: string, settings: ModelProvider, find: FindKey): Provider {
   const { type = "openai-compatible", keyVariable = VARIABLE[type], headers } = settings;
   const key = keyVariable === undefined ? undefined : find(keyVariable);
   return {

@@ -1,3 +1,4 @@
+import { isObject } from "../../base/check.ts";
 import { TaskQueue } from "../../base/limit/task-queue.ts";
 import { diskWords, TrunklineError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
@@ -14,10 +15,6 @@ import { cut } from "../../session/client/fit-update.ts";
 import { type PermissionOption, subjectWords } from "../../session/permission/permission.ts";
 import { argumentProblem } from "../../tool/schema/plain-schema.ts";
 import type { Arguments, Tool, JsonSchema } from "../../tool/tool.ts";
-import type { BackgroundCommands } from "../background/background-commands.ts";
-import type { ActsAs } from "../command-environment.ts";
-import type { CommandSandbox } from "../files/command-sandbox.ts";
-import type { TurnFiles } from "../files/turn-files.ts";
 import type { HookRun } from "../../hooks/hooks.ts";
 import { hooksMeta, type TurnHooks, withWords } from "../hooks/session-hooks.ts";
 import type { Mode } from "../modes.ts";
@@ -28,7 +25,6 @@ import {
   type AgentTool,
   type Choice,
   type Consent,
-  type EditCheck,
   type Location,
   Refused,
   type ShownContent,
@@ -38,21 +34,20 @@ import {
 } from "./agent-tool.ts";
 import type { ToolGroups } from "./tool-groups.ts";
 
-interface ToolRunnerOptions {
+/** What a tool gets to work with, whatever the call. */
+type ToolServices = Pick<
+  ToolWork,
+  "files" | "log" | "sessionId" | "actsAs" | "sandbox" | "diagnostics" | "background"
+>;
+
+interface ToolRunnerOptions extends ToolServices {
   readonly turn: Turn;
   readonly speaker: Speaker;
-  readonly files: TurnFiles;
   readonly mode: () => Mode;
   readonly tools: ReadonlyMap<string, AgentTool>;
   readonly groups: ToolGroups;
-  readonly sessionId: string;
-  readonly log: Log;
   /** Milliseconds for tools that have no timeout of their own. */
   readonly timeout: number;
-  readonly actsAs?: ActsAs | undefined;
-  readonly sandbox?: CommandSandbox | undefined;
-  readonly background: BackgroundCommands;
-  readonly diagnostics?: EditCheck | undefined;
   /** What cancels one of the calls that are running, by its id. */
   readonly running: Map<string, AbortController>;
   readonly hooks?: TurnHooks | undefined;
@@ -275,24 +270,17 @@ export class ToolRunner {
     countdown: Countdown,
     insists: string | undefined,
   ): ToolWork {
-    const { turn, speaker, files, log, sessionId, actsAs, sandbox, background, diagnostics } =
-      this.#options;
+    const { turn, speaker } = this.#options;
     let why = insists;
     return {
-      files,
+      ...servicesOf(this.#options),
       get client() {
         return turn.client;
       },
       signal,
-      log,
-      sessionId,
       toolCallId: call.id,
       principal: turn.principal,
       trace: carrierOf(turn.span, turn._meta),
-      actsAs,
-      sandbox,
-      background,
-      diagnostics,
       show: (shown) => this.#update(call, shown),
       plan: (entries) => speaker.plan(entries),
       progressed: () => turn.progressed(),
@@ -418,6 +406,11 @@ export class ToolRunner {
   }
 }
 
+function servicesOf(options: ToolServices): ToolServices {
+  const { files, log, sessionId, actsAs, sandbox, diagnostics, background } = options;
+  return { files, log, sessionId, actsAs, sandbox, diagnostics, background };
+}
+
 /** A request that only a person answers, because a hook wants it: no rule, no mode and no `--yes`. */
 function insistent(consent: Consent, call: ToolCall, why: string): Consent {
   const { subject: _, covers: __, isPlainEdit: ___, ...rest } = consent;
@@ -426,8 +419,7 @@ function insistent(consent: Consent, call: ToolCall, why: string): Consent {
 }
 
 function asArguments(args: unknown): Arguments {
-  const isObject = typeof args === "object" && args !== null && !Array.isArray(args);
-  return isObject ? (args as Arguments) : {};
+  return isObject(args) ? args : {};
 }
 
 /** The message for the model. Unexpected errors are logged. */
@@ -623,13 +615,13 @@ const MOST_NAMES = 10;
 const LONGEST_NAME = 100;
 
 function strip(value: unknown, schema: unknown, path: string, unknown: string[]): unknown {
-  if (!isRecord(schema)) return value;
+  if (!isObject(schema)) return value;
   if (Array.isArray(value)) {
     const { items } = schema;
     return value.map((each, index) => strip(each, items, `${path}${index}.`, unknown));
   }
   const { properties, additionalProperties } = schema;
-  if (!isRecord(value) || !isRecord(properties)) return value;
+  if (!isObject(value) || !isObject(properties)) return value;
   // With pattern properties and the like, only the validator can say what is ruled out.
   const isClosed = additionalProperties === false && schema.patternProperties === undefined;
   const kept: [string, unknown][] = [];
@@ -640,8 +632,4 @@ function strip(value: unknown, schema: unknown, path: string, unknown: string[])
     else kept.push([name, each]);
   }
   return Object.fromEntries(kept);
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

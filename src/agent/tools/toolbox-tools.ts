@@ -40,10 +40,11 @@ export interface AddToolboxOptions {
  */
 export function addToolbox(
   tools: Map<string, AgentTool>,
-  toolbox: Toolbox,
+  toolbox: Toolbox | undefined,
   { principal, project, profile, isBrought }: AddToolboxOptions,
 ): string[] {
   const left: string[] = [];
+  if (toolbox === undefined) return left;
   const caller = callerFor(principal, "");
   // The agent has groups of tools of its own to keep lists short, so it never searches.
   for (const tool of toolbox.visibleTo({ caller, project, profile })) {

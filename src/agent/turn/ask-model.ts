@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 import type * as AiLibrary from "ai";
-import type { LanguageModel, ModelMessage, ToolSet } from "ai";
+import type { LanguageModel, LanguageModelUsage, ModelMessage, ToolSet } from "ai";
 
 import { TrunklineError } from "../../base/errors.ts";
 import { Backoff } from "../../base/limit/backoff.ts";
@@ -31,13 +31,15 @@ interface ModelQuestion {
   readonly said: (text: string) => void;
 }
 
-export interface TokenUsage {
-  readonly inputTokens: number;
-  readonly outputTokens: number;
-  readonly cachedReadTokens: number;
-  readonly cachedWriteTokens: number;
-  readonly thoughtTokens: number;
-}
+export const NO_TOKENS = {
+  inputTokens: 0,
+  outputTokens: 0,
+  cachedReadTokens: 0,
+  cachedWriteTokens: 0,
+  thoughtTokens: 0,
+};
+
+export type TokenUsage = Readonly<typeof NO_TOKENS>;
 
 /** One answer of a model: messages and tool calls. */
 export interface ModelAnswer {
@@ -49,7 +51,7 @@ export interface ModelAnswer {
 
 /** Sends one request to a model, and passes its text on as it arrives. */
 async function askModel(question: ModelQuestion): Promise<ModelAnswer> {
-  const { model, instructions, messages, speaker } = question;
+  const { model, instructions, messages, speaker, cacheKey } = question;
   const ai = await import("ai");
   // The library would print warnings to stdout, which belongs to the protocol.
   (globalThis as { AI_SDK_LOG_WARNINGS?: false }).AI_SDK_LOG_WARNINGS = false;
@@ -65,9 +67,7 @@ async function askModel(question: ModelQuestion): Promise<ModelAnswer> {
       instructions: { role: "system", content: instructions, providerOptions: CACHED },
       messages: withCacheMark(messages),
       tools: toolSet(question.tools, ai),
-      ...(question.cacheKey === undefined
-        ? {}
-        : { providerOptions: { openai: { promptCacheKey: question.cacheKey } } }),
+      ...(cacheKey && { providerOptions: { openai: { promptCacheKey: cacheKey } } }),
       ...(question.thinking === "default" ? {} : { reasoning: question.thinking }),
       maxRetries: 0,
       abortSignal: signal,
@@ -143,15 +143,7 @@ function callOf(part: {
 }
 
 /** What a request has used; undefined where the provider does not say. */
-export function usageOf(usage: {
-  readonly inputTokens: number | undefined;
-  readonly outputTokens: number | undefined;
-  readonly inputTokenDetails: {
-    readonly cacheReadTokens: number | undefined;
-    readonly cacheWriteTokens: number | undefined;
-  };
-  readonly outputTokenDetails: { readonly reasoningTokens: number | undefined };
-}): TokenUsage | undefined {
+export function usageOf(usage: LanguageModelUsage): TokenUsage | undefined {
   const { inputTokens = 0, outputTokens = 0, inputTokenDetails, outputTokenDetails } = usage;
   if (inputTokens === 0 && outputTokens === 0) return undefined;
   return {

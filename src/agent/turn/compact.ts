@@ -4,10 +4,10 @@ import type { Log } from "../../base/log.ts";
 import type { StopReason, Turn, TurnEnd } from "../../session/agent.ts";
 import { BoundedText } from "../files/read-bounded.ts";
 import type { ModelEntry } from "../models/models.ts";
-import type { ModelCost } from "../models/provider.ts";
+import type { ModelCost } from "../../config/schema/schema.gen.ts";
 import type { AgentTool, ToolAnswer } from "../tools/agent-tool.ts";
 import type { ToolCall } from "../tools/tool-runner.ts";
-import { type TokenUsage, usageOf } from "./ask-model.ts";
+import { NO_TOKENS, type TokenUsage, usageOf } from "./ask-model.ts";
 import { summaryMessage } from "./history-messages.ts";
 import type { Speaker } from "./speaker.ts";
 import { SUMMARY } from "../../session/turn/replay.ts";
@@ -318,13 +318,7 @@ function isImage(part: unknown): boolean {
 export class TurnUsage {
   readonly #conversation: Conversation;
   readonly #speaker: Speaker;
-  readonly #used = {
-    inputTokens: 0,
-    outputTokens: 0,
-    cachedReadTokens: 0,
-    cachedWriteTokens: 0,
-    thoughtTokens: 0,
-  };
+  readonly #used = { ...NO_TOKENS };
 
   /** The conversation is that of the session, also for what subagents use. */
   constructor(conversation: Conversation, speaker: Speaker) {
@@ -339,11 +333,9 @@ export class TurnUsage {
   ): Promise<void> {
     if (usage !== undefined) {
       if (price !== undefined) this.#conversation.spent(usage, price);
-      this.#used.inputTokens += usage.inputTokens;
-      this.#used.outputTokens += usage.outputTokens;
-      this.#used.cachedReadTokens += usage.cachedReadTokens;
-      this.#used.cachedWriteTokens += usage.cachedWriteTokens;
-      this.#used.thoughtTokens += usage.thoughtTokens;
+      for (const kind of Object.keys(NO_TOKENS) as (keyof TokenUsage)[]) {
+        this.#used[kind] += usage[kind];
+      }
     }
     const { size, cost } = this.#conversation;
     await this.#speaker.usage({ used: size, size: contextWindow, turnTokens: this.#total, cost });

@@ -1,6 +1,7 @@
 import type { IncomingMessage, RequestOptions } from "node:http";
 import type { Readable } from "node:stream";
 import { createBrotliDecompress, createUnzip } from "node:zlib";
+import { boundedBody } from "../../base/bounded-body.ts";
 import { hostFits } from "../../base/host-pattern.ts";
 import { type AgentTool, inputOf, textContent, type ToolAnswer } from "../tools/agent-tool.ts";
 import { fenced } from "../tools/tool-runner.ts";
@@ -204,21 +205,15 @@ async function bodyOf(
   const { statusCode: status = 0, headers } = message;
   const [type = "", ...parameters] = (headers["content-type"] ?? "text/plain").split(";");
   const charset = parameters.map((each) => /charset="?([\w-]+)/i.exec(each)?.[1]).find(Boolean);
-  const chunks: Buffer[] = [];
-  let size = 0;
   try {
-    for await (const chunk of await decompressed(message)) {
-      chunks.push(chunk as Buffer);
-      if ((size += (chunk as Buffer).length) > most) break;
-    }
+    const { body, isCut } = await boundedBody(await decompressed(message), most);
+    const text = decode(body, charset);
+    return { url, status, type: type.trim().toLowerCase(), text, isCut };
   } catch (error) {
     throw unavailable(url, error, limit, signal);
   } finally {
     message.destroy();
   }
-  const bytes = Buffer.concat(chunks).subarray(0, most);
-  const text = decode(bytes, charset);
-  return { url, status, type: type.trim().toLowerCase(), text, isCut: size > most };
 }
 
 async function decompressed(message: IncomingMessage): Promise<Readable> {

@@ -2,7 +2,7 @@ import { OWNER } from "../../base/principal.ts";
 import { untilOver } from "./until-over.ts";
 import type { AppContext } from "../../config/app-context.ts";
 import { instructionsFor } from "../tool/instructions.ts";
-import { LazyTaskStore } from "../tool/lazy-tools.ts";
+import { lazyTasks } from "../tool/lazy-tools.ts";
 import { openTools } from "../tool/open-tools.ts";
 import { Connection } from "../../protocol/mcp/serve/connection.ts";
 import { McpDoor } from "../../protocol/mcp/serve/door.ts";
@@ -33,13 +33,13 @@ export async function openMcp(
   await using opening = new AsyncDisposableStack();
   const hasProfiles = profile !== undefined;
   const tools = opening.use(await openTools(app, { isLasting: true, hasProfiles }));
-  const tasks = opening.use(new LazyTaskStore(app));
-  const { rootsTimeout } = app;
+  const tasks = opening.use(lazyTasks(app));
+  const { report, rootsTimeout } = app;
   const door = new McpDoor({
     offer: tools.offer,
     instructions: (seen) => instructionsFor(tools.offer, seen),
     rootsTimeout,
-    tasks: tasks.options,
+    tasks: { store: () => tasks.get(), report },
   });
   const connection = opening.use(new Connection(OWNER, process.cwd(), profile));
   const options = app.withLimits(door.optionsFor(connection));

@@ -93,7 +93,8 @@ export class Worker implements AsyncDisposable {
       if (isDraining) return;
       isDraining = true;
       members.tell();
-      const draining = sessions.drain().then(() => {
+      const draining = sessions.opened().then(async (open) => {
+        await open?.drain();
         // When the worker ends, its sessions are gone, too, but it was not drained.
         isDrained = !isEnding;
         return drained.resolve();

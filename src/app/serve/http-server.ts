@@ -27,7 +27,7 @@ import { LazyRuns } from "../../run/open/lazy-runs.ts";
 import { LazySessions } from "../session/lazy-sessions.ts";
 import type { SessionSharing } from "../../session/open/session-sharing.ts";
 import { instructionsFor } from "../tool/instructions.ts";
-import { LazyTaskStore } from "../tool/lazy-tools.ts";
+import { lazyTasks } from "../tool/lazy-tools.ts";
 import { repositoryAddresses } from "../../git/repository-addresses.ts";
 import type { AcpConnection } from "../../protocol/acp/connection.ts";
 import { AcpDoor } from "../../protocol/acp/door.ts";
@@ -79,7 +79,7 @@ export class HttpServer {
   /** Serves MCP, also to clients that do not come by HTTP. */
   readonly mcpDoor: McpDoor;
   readonly #mcp: McpHttp;
-  readonly #tasks: LazyTaskStore;
+  readonly #tasks: ReturnType<typeof lazyTasks>;
   readonly #runs: LazyRuns;
   readonly #sessions: LazySessions;
   readonly #notify: NotifyRoutes;
@@ -105,12 +105,12 @@ export class HttpServer {
     this.#login = new Login(this.#admission);
     const { resourceMetadata } = this.#admission;
     const offer = options.offer ?? new Offer();
-    this.#tasks = new LazyTaskStore(app);
+    this.#tasks = lazyTasks(app);
     this.mcpDoor = new McpDoor({
       offer,
       instructions: (profile) => instructionsFor(offer, profile),
       rootsTimeout: app.rootsTimeout,
-      tasks: this.#tasks.options,
+      tasks: { store: () => this.#tasks.get(), report: app.report },
     });
     this.#mcp = new McpHttp({
       ...options.mcp,
@@ -130,11 +130,13 @@ export class HttpServer {
     });
     this.#readiness = new Readiness({
       data: app.config.data,
-      checkStore: this.#sessions.check,
+      checkStore: async () => (await this.#sessions.get()).check(),
       isConnected: () => this.#fleet?.state.isConnected,
       log: app.log,
     });
-    this.#notify = new NotifyRoutes(app, this.#admission, this.#sessions.answer);
+    this.#notify = new NotifyRoutes(app, this.#admission, async (answer, by) =>
+      (await this.#sessions.get()).answer(answer, by),
+    );
     this.#acp = new AcpDoor({
       sessions: this.#sessions.open,
       limits: limits.messages,
@@ -156,8 +158,8 @@ export class HttpServer {
       app,
       door: this.#acp,
       peer: this.#acpOptions,
-      reader: () => this.#sessions.openReader(),
-      holder: () => this.#sessions.holder(),
+      reader: async () => (await this.#sessions.get()).openReader(),
+      holder: () => this.holder(),
       sources: options.sources,
       traffic: this.#traffic,
       origin: () => this.browserUrl,
@@ -229,8 +231,8 @@ export class HttpServer {
   }
 
   /** The id under which it holds sessions, by which other processes reach it. */
-  holder(): Promise<string> {
-    return this.#sessions.holder();
+  async holder(): Promise<string> {
+    return (await this.#sessions.get()).holder;
   }
 
   /** A login link for a browser, which works once. */
@@ -258,7 +260,8 @@ export class HttpServer {
   #end(principal: string): void {
     this.#mcp.endOf(principal);
     this.#acpHttp.endOf(principal);
-    const ended = Promise.all([this.#sessions.endOf(principal), this.#runs.endOf(principal)]);
+    const sessions = this.#sessions.opened().then((open) => open?.sessions.endOf(principal));
+    const ended = Promise.all([sessions, this.#runs.endOf(principal)]);
     ended.catch((error: unknown) => this.#app.log.error("access.not-ended", { error }));
   }
 
@@ -326,7 +329,7 @@ export class HttpServer {
 
   async #sendMetrics(response: ServerResponse): Promise<void> {
     const fleet = this.#fleet?.counts;
-    const open = (await this.#sessions.opened().catch(() => undefined))?.all;
+    const open = (await this.#sessions.opened())?.sessions.all;
     const running = open?.filter(({ isRunning }) => isRunning).length ?? 0;
     const sessions = open && { running, idle: open.length - running };
     const text = this.#metrics.render({

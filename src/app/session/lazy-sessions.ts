@@ -11,54 +11,20 @@ export type LazySessionsOptions = Omit<OpenSessionsOptions, "sharing"> &
   Partial<Pick<OpenSessionsOptions, "sharing">>;
 
 /** The sessions of a program, loaded and opened for the first request. */
-export class LazySessions implements AsyncDisposable {
-  readonly #sessions: Lazy<OpenedSessions>;
+export class LazySessions extends Lazy<OpenedSessions> {
   /** How they are shared with other processes. */
   readonly sharing: SessionSharing;
 
   constructor(app: AppContext, options: LazySessionsOptions = {}) {
     const { sharing = localSharing(app.config.data) } = options;
-    this.sharing = sharing;
-    this.#sessions = new Lazy(async () => {
+    super(async () => {
       const { openSessions } = await import("./sessions.ts");
       return openSessions(app, { ...options, sharing });
     });
+    this.sharing = sharing;
   }
 
-  readonly open = async (): Promise<Sessions> => (await this.#sessions.get()).sessions;
-
-  /** The id under which this process holds sessions, by which others reach it. */
-  readonly holder = async (): Promise<string> => (await this.#sessions.get()).holder;
-
-  /** Rejects if the store of the sessions cannot be opened or written. */
-  readonly check = async (): Promise<void> => await (await this.#sessions.get()).check();
-
-  /** Opens the sessions of all processes for a dashboard. */
-  readonly openReader: OpenedSessions["openReader"] = async () =>
-    await (await this.#sessions.get()).openReader();
-
-  /** See `OpenedSessions.answer`. */
-  readonly answer: OpenedSessions["answer"] = async (answer, by) =>
-    (await this.#sessions.get()).answer(answer, by);
-
-  /** See `OpenedSessions.drain`. */
-  async drain(): Promise<void> {
-    await (await this.#sessions.opened())?.drain();
-  }
-
-  /** The sessions, if they were opened. */
-  async opened(): Promise<Sessions | undefined> {
-    return (await this.#sessions.opened())?.sessions;
-  }
-
-  /** Ends everything that a principal started whose access has ended. */
-  async endOf(principal: string): Promise<void> {
-    await (await this.opened())?.endOf(principal);
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await (await this.#sessions.opened())?.[Symbol.asyncDispose]();
-  }
+  readonly open = async (): Promise<Sessions> => (await this.get()).sessions;
 }
 
 /** The processes of this machine share the sessions of a data folder. */

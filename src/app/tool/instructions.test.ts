@@ -4,7 +4,8 @@ import { describe, it } from "node:test";
 import { JUGGLER_TOOLS } from "../../identity/tools/definitions.ts";
 import { REVIEW_TOOLS } from "../../review/tool-definitions.ts";
 import { ServerInstructions } from "../../tool/offer/server-instructions.ts";
-import { Profile, type ProfileSettings } from "../../tool/profile/profile.ts";
+import type { ProfileSettings } from "../../config/schema/schema.gen.ts";
+import { Profile } from "../../tool/profile/profile.ts";
 import { INSTRUCTIONS, instructionsFor, MOST_OF_ALL, MOST_OF_ONE } from "./instructions.ts";
 
 describe("INSTRUCTIONS", () => {

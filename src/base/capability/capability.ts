@@ -1,14 +1,10 @@
 import type { ApiRoute } from "./api-route.ts";
-import type { Settings } from "./settings.ts";
 
 /**
  * A part of the program that does work of its own. The registry (`CAPABILITIES`) lists them all, and the
  * program is built from that list. `App` is as much of the running program as the capability uses.
  */
 export interface Capability<App = never, Offer = never> {
-  readonly name: string;
-  /** Its keys of the configuration: what they mean, their defaults, and who may set them. */
-  readonly settings?: Settings;
   /** Adds its tools, resources and prompts to what all doors offer. Loads their code with the first call. */
   offer?(app: App, offer: Offer, options: OfferOptions): AsyncDisposable | undefined;
   /** Its endpoints of the dashboard's API, loaded with the first request to any. */

@@ -1,6 +1,6 @@
 /**
  * A key of the configuration, as JSON Schema with some annotations of ours. What is declared here is
- * written down nowhere else: the check, the types, the defaults, the reference in
+ * written down nowhere else, and not part of the program: the check, the types, the defaults, the reference in
  * docs/CONFIGURATION.md and the schema for editors are all generated from it.
  */
 export interface Setting {
@@ -35,6 +35,12 @@ export interface Setting {
 
 /** By key. */
 export type Settings = Readonly<Record<string, Setting>>;
+
+/** The keys of the configuration that belong to a part of the program. */
+export interface SettingsSchema {
+  readonly name: string;
+  readonly settings: Settings;
+}
 
 /** `program`: only what begins with `./`, `../` or `~/` is a path. `document`: what is no URL is one. */
 export type PathKind = "file" | "program" | "document";

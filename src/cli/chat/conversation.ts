@@ -387,7 +387,7 @@ export class Conversation implements Disposable {
       this.#hasPrefix = false;
       if (ctrl && name === "e") return this.#edit();
     }
-    if (ctrl && this.#control(name)) return;
+    if (ctrl && Object.hasOwn(this.#controls, name)) return this.#controls[name]?.();
     if (this.#popup !== undefined && this.#popupKey(key)) return;
     if (name === "tab" && key.shift) this.#nextMode();
     else if (name === "tab") {
@@ -404,45 +404,27 @@ export class Conversation implements Disposable {
   }
 
   /** Keys with Ctrl that do not edit. */
-  #control(name: string): boolean {
-    switch (name) {
-      case "c":
-        this.#interrupt();
-        return true;
-      case "d":
-        if (!this.#editor.isEmpty) return this.#editor.press({ ...NO_KEY, name: "delete" });
-        this.leave();
-        return true;
-      case "g":
-        this.#edit();
-        return true;
-      case "l":
-        this.#host.out(control("2J") + control("H"));
-        this.#host.screen.forget();
-        return true;
-      case "o":
-        this.#openLast();
-        return true;
-      case "r":
-        this.#listHistory();
-        return true;
-      case "t":
-        this.#listSessions();
-        return true;
-      case "v":
-        this.#pasteImage();
-        return true;
-      case "x":
-        this.#hasPrefix = true;
-        return true;
-      case "z":
-        this.#host.screen.clear();
-        this.#host.stop();
-        return true;
-      default:
-        return false;
-    }
-  }
+  readonly #controls: Readonly<Record<string, () => void>> = {
+    c: () => this.#interrupt(),
+    d: () => {
+      if (this.#editor.isEmpty) this.leave();
+      else this.#editor.press({ ...NO_KEY, name: "delete" });
+    },
+    g: () => this.#edit(),
+    l: () => {
+      this.#host.out(control("2J") + control("H"));
+      this.#host.screen.forget();
+    },
+    o: () => this.#openLast(),
+    r: () => this.#listHistory(),
+    t: () => this.#listSessions(),
+    v: () => this.#pasteImage(),
+    x: () => (this.#hasPrefix = true),
+    z: () => {
+      this.#host.screen.clear();
+      this.#host.stop();
+    },
+  };
 
   #popupKey(key: Key): boolean {
     const popup = this.#popup;

@@ -95,47 +95,32 @@ export class LineEditor {
   }
 
   #edit(edit: Edit): boolean {
+    if (edit === "up" || edit === "down") return this.#goLine(edit === "up" ? -1 : 1);
+    if (edit === "new-line" || edit === "yank") {
+      this.insert(edit === "yank" ? this.#killed : "\n");
+      return true;
+    }
+    const [what, motion] = edit;
+    const place = this.#placeAfter(motion);
+    if (what === "go") return this.#go(place);
+    // At the end of a line, the line end is killed.
+    const isLineEnd = what === "kill" && motion === "end" && place === this.#at;
+    const [from, to] = [Math.min(place, this.#at), Math.max(place, this.#at)];
+    return this.#cut(from, isLineEnd ? to + 1 : to, what === "kill");
+  }
+
+  #placeAfter(motion: Motion): number {
     const before = this.before;
     const after = this.#after;
-    const last = charactersOf(before.slice(-32)).at(-1) ?? "";
-    const next = charactersOf(after.slice(0, 32))[0] ?? "";
-    const lineStart = before.lastIndexOf("\n") + 1;
-    const lineEnd = after.includes("\n") ? this.#at + after.indexOf("\n") : this.#text.length;
-    switch (edit) {
-      case "left":
-        return this.#go(this.#at - last.length);
-      case "right":
-        return this.#go(this.#at + next.length);
-      case "word-left":
-        return this.#go(this.#at - (WORD_BEFORE.exec(before)?.[0].length ?? 0));
-      case "word-right":
-        return this.#go(this.#at + (WORD_AFTER.exec(after)?.[0].length ?? 0));
-      case "home":
-        return this.#go(lineStart);
-      case "end":
-        return this.#go(lineEnd);
-      case "up":
-      case "down":
-        return this.#goLine(edit === "up" ? -1 : 1);
-      case "new-line":
-        this.insert("\n");
-        return true;
-      case "delete-left":
-        return this.#cut(this.#at - last.length, this.#at);
-      case "delete-right":
-        return this.#cut(this.#at, this.#at + next.length);
-      case "kill-word-left":
-        return this.#kill(this.#at - (WORD_BEFORE.exec(before)?.[0].length ?? 0), this.#at);
-      case "kill-word-right":
-        return this.#kill(this.#at, this.#at + (WORD_AFTER.exec(after)?.[0].length ?? 0));
-      case "kill-home":
-        return this.#kill(lineStart, this.#at);
-      case "kill-end":
-        return this.#kill(this.#at, lineEnd === this.#at ? lineEnd + 1 : lineEnd);
-      case "yank":
-        this.insert(this.#killed);
-        return true;
-    }
+    const places: Readonly<Record<Motion, number>> = {
+      left: this.#at - (charactersOf(before.slice(-32)).at(-1) ?? "").length,
+      right: this.#at + (charactersOf(after.slice(0, 32))[0] ?? "").length,
+      "word-left": this.#at - (WORD_BEFORE.exec(before)?.[0].length ?? 0),
+      "word-right": this.#at + (WORD_AFTER.exec(after)?.[0].length ?? 0),
+      home: before.lastIndexOf("\n") + 1,
+      end: after.includes("\n") ? this.#at + after.indexOf("\n") : this.#text.length,
+    };
+    return places[motion];
   }
 
   #go(at: number): boolean {
@@ -156,73 +141,55 @@ export class LineEditor {
     return this.#go(before + column);
   }
 
-  #cut(from: number, to: number): boolean {
+  #cut(from: number, to: number, isKept: boolean): boolean {
+    if (isKept) this.#killed = this.#text.slice(from, to);
     this.#text = this.#text.slice(0, from) + this.#text.slice(to);
     return this.#go(from);
   }
-
-  #kill(from: number, to: number): boolean {
-    this.#killed = this.#text.slice(from, to);
-    return this.#cut(from, to);
-  }
 }
 
-type Edit =
-  | "left"
-  | "right"
-  | "word-left"
-  | "word-right"
-  | "home"
-  | "end"
-  | "up"
-  | "down"
-  | "new-line"
-  | "delete-left"
-  | "delete-right"
-  | "kill-word-left"
-  | "kill-word-right"
-  | "kill-home"
-  | "kill-end"
-  | "yank";
+type Motion = "left" | "right" | "word-left" | "word-right" | "home" | "end";
+/** A killed text can be yanked. */
+type Edit = "up" | "down" | "new-line" | "yank" | readonly ["go" | "delete" | "kill", Motion];
 
 type Keys = Readonly<Record<string, Edit | undefined>>;
 
 const PLAIN: Keys = {
-  left: "left",
-  right: "right",
-  home: "home",
-  end: "end",
+  left: ["go", "left"],
+  right: ["go", "right"],
+  home: ["go", "home"],
+  end: ["go", "end"],
   up: "up",
   down: "down",
-  backspace: "delete-left",
-  delete: "delete-right",
+  backspace: ["delete", "left"],
+  delete: ["delete", "right"],
   // Ctrl-J.
   enter: "new-line",
 };
 /** As in a shell. */
 const CTRL: Keys = {
-  b: "left",
-  f: "right",
-  a: "home",
-  e: "end",
+  b: ["go", "left"],
+  f: ["go", "right"],
+  a: ["go", "home"],
+  e: ["go", "end"],
   p: "up",
   n: "down",
-  h: "delete-left",
-  w: "kill-word-left",
-  u: "kill-home",
-  k: "kill-end",
+  h: ["delete", "left"],
+  w: ["kill", "word-left"],
+  u: ["kill", "home"],
+  k: ["kill", "end"],
   y: "yank",
-  left: "word-left",
-  right: "word-right",
-  backspace: "kill-word-left",
+  left: ["go", "word-left"],
+  right: ["go", "word-right"],
+  backspace: ["kill", "word-left"],
 };
 const META: Keys = {
   return: "new-line",
   enter: "new-line",
-  b: "word-left",
-  f: "word-right",
-  left: "word-left",
-  right: "word-right",
-  d: "kill-word-right",
-  backspace: "kill-word-left",
+  b: ["go", "word-left"],
+  f: ["go", "word-right"],
+  left: ["go", "word-left"],
+  right: ["go", "word-right"],
+  d: ["kill", "word-right"],
+  backspace: ["kill", "word-left"],
 };

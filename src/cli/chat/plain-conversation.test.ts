@@ -4,12 +4,13 @@ import { setImmediate as turn } from "node:timers/promises";
 
 import { until } from "../../../test/support/until.ts";
 import { Questions } from "../session/questions.ts";
+import type { Ended } from "../../protocol/acp/attach.ts";
 import { PlainConversation } from "./plain-conversation.ts";
 
 /** A conversation with a session that ends its turns when the test says so. */
 class Rig implements Disposable {
   readonly prompts: string[] = [];
-  readonly turns: PromiseWithResolvers<{ stopReason: string }>[] = [];
+  readonly turns: PromiseWithResolvers<Ended>[] = [];
   readonly ended = Promise.withResolvers<void>();
   cancels = 0;
   printed = "";
@@ -19,7 +20,7 @@ class Rig implements Disposable {
       ended: this.ended.promise,
       prompt: (text) => {
         this.prompts.push(text);
-        const begun = Promise.withResolvers<{ stopReason: string }>();
+        const begun = Promise.withResolvers<Ended>();
         this.turns.push(begun);
         return begun.promise;
       },

@@ -1,6 +1,7 @@
 import { appendFile, mkdir, open, readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
+import { parsedJson } from "../../base/check.ts";
 import { replaceFile } from "../../store/replace-file.ts";
 
 /** Prompts that are kept, and bytes of the file after which older ones are dropped. */
@@ -58,10 +59,6 @@ export class PromptHistory {
 }
 
 function readEntry(text: string): string[] {
-  try {
-    const entry: unknown = JSON.parse(text);
-    return typeof entry === "string" ? [entry] : [];
-  } catch {
-    return [];
-  }
+  const entry = parsedJson(text);
+  return typeof entry === "string" ? [entry] : [];
 }

@@ -9,7 +9,6 @@ import { checkAll, checkFile } from "../../config/file/check-file.ts";
 import { keyText, leaves } from "../../config/layer.ts";
 import { loadConfig } from "../../config/load.ts";
 import { expandPath, userFile } from "../../config/locations.ts";
-import { configJsonSchema } from "../../config/schema/schema.ts";
 import { trustProject, untrustProject } from "../../config/trust/project-trust.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
 import { print, printJson } from "../shell/layout.ts";
@@ -81,7 +80,10 @@ export async function check(invocation: Invocation<GlobalValues>): Promise<numbe
 
 /** `trunkline config schema` */
 export async function schema(invocation: Invocation<GlobalValues>): Promise<number> {
-  return printJson(invocation, configJsonSchema());
+  const published = await import("../../config/schema/config.schema.json", {
+    with: { type: "json" },
+  });
+  return printJson(invocation, published.default);
 }
 
 /** `trunkline config trust [DIR]` */

@@ -1,3 +1,4 @@
+// Long: real shells complete words.
 import assert from "node:assert/strict";
 import { execFile, spawnSync } from "node:child_process";
 import { mkdir, mkdtempDisposable, writeFile } from "node:fs/promises";

@@ -1,3 +1,4 @@
+// Long: lists and documents of several megabytes.
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { describe, it } from "node:test";

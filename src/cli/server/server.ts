@@ -179,10 +179,10 @@ export async function login(invocation: Invocation<LoginValues>): Promise<number
   const { values, positionals, env, err } = invocation;
   const [name = ""] = positionals;
   const reached = await reach(invocation, "log in to");
-  using pasting = new Pasting((text) => err(text));
+  using pasting = new DisposableStack();
   const made = await logInTo(reached, ({ issuer, link, paste }) => {
     err(`Log in to '${visibleLine(name)}' at ${visibleLine(issuer)}:\n\n  ${link}\n\n`);
-    pasting.start(paste);
+    pasting.defer(readPasted(paste, err));
     const opened = values.print === true ? Promise.resolve(false) : openPage(link, env);
     background(
       opened.then((isOpen) => err(isOpen ? OPENED : NOT_OPENED)),
@@ -228,29 +228,16 @@ async function reach(invocation: Invocation, doing: string): Promise<LoginReach>
   return reachLogin(await openQuietApp(invocation), invocation.env, name, doing);
 }
 
-/** Reads addresses that a person pastes, until the login is over. */
-class Pasting implements Disposable {
-  readonly #tell: (text: string) => void;
-  #stop: (() => void) | undefined;
-
-  constructor(tell: (text: string) => void) {
-    this.#tell = tell;
-  }
-
-  start(paste: (text: string) => boolean): void {
-    const { createInterface } = process.getBuiltinModule("node:readline");
-    const lines = createInterface({ input: process.stdin });
-    lines.on("line", (line) => {
-      if (line.trim() === "" || paste(line)) return;
-      this.#tell("This is not the address of the last page of this login. Try again.\n");
-    });
-    this.#stop = () => {
-      lines.close();
-      process.stdin.pause();
-    };
-  }
-
-  [Symbol.dispose](): void {
-    this.#stop?.();
-  }
+/** Reads addresses that a person pastes. Returns how to stop. */
+function readPasted(paste: (text: string) => boolean, tell: Invocation["err"]): () => void {
+  const { createInterface } = process.getBuiltinModule("node:readline");
+  const lines = createInterface({ input: process.stdin });
+  lines.on("line", (line) => {
+    if (line.trim() === "" || paste(line)) return;
+    tell("This is not the address of the last page of this login. Try again.\n");
+  });
+  return () => {
+    lines.close();
+    process.stdin.pause();
+  };
 }

@@ -234,7 +234,7 @@ export async function importSession(invocation: Invocation<ImportValues>): Promi
     mcpServers: [],
     isForced: values.force === true,
   });
-  if (listed?.title !== undefined) await session.suggestTitle(listed.title);
+  if (listed?.title !== undefined) await session.keep({}, { title: listed.title });
   const { last: events } = session;
   await sessions.close(id);
   return print(
@@ -341,18 +341,14 @@ function wordsOf({ how, into, commit, committed }: Landed): string {
   const name = visibleLine(into);
   const at = commit.slice(0, 12);
   const first = committed ? "Committed what was uncommitted. " : "";
-  switch (how) {
-    case "nothing":
-      return `${first}There is nothing to land: ${name} has it already.`;
-    case "fast-forward":
-      return `${first}Moved ${name} forward to ${at}.`;
-    case "merge":
-      return `${first}Merged into ${name} as ${at}.`;
-    case "squash":
-      return `${first}Added to ${name} as one commit, ${at}.`;
-    case "branch":
-      return `${first}The branch ${name} is at ${at}.`;
-  }
+  const says: Readonly<Record<Landed["how"], string>> = {
+    nothing: `There is nothing to land: ${name} has it already.`,
+    "fast-forward": `Moved ${name} forward to ${at}.`,
+    merge: `Merged into ${name} as ${at}.`,
+    squash: `Added to ${name} as one commit, ${at}.`,
+    branch: `The branch ${name} is at ${at}.`,
+  };
+  return first + says[how];
 }
 
 const LONGEST_TITLE = 40;

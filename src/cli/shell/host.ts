@@ -1,4 +1,5 @@
 import { TrunklineError } from "../../base/errors.ts";
+import { isOn } from "../../config/locations.ts";
 
 /** The parts of a process that the program uses, so that tests can replace them. */
 export interface Host {
@@ -36,14 +37,6 @@ export function writer(
     }
     opened.write(text);
   };
-}
-
-export function isSet(value: string | undefined): value is string {
-  return value !== undefined && value !== "";
-}
-
-export function isOn(value: string | undefined): boolean {
-  return isSet(value) && value !== "0" && value !== "false";
 }
 
 /** This process. */

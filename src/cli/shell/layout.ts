@@ -1,5 +1,6 @@
 import { visible, visibleLine } from "../../base/text/visible.ts";
-import { isOn, isSet, type Output } from "./host.ts";
+import { isOn, isSet } from "../../config/locations.ts";
+import type { Output } from "./host.ts";
 import type { Invocation } from "./command.ts";
 
 /** The character that begins a command to the terminal, and a key that is more than one character. */

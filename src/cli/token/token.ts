@@ -320,22 +320,16 @@ export function budgetText({ budget = {}, concurrent }: PrincipalLimits): string
 
 function amountOf(amount: Amount, text: string): number {
   const option = `--budget-${amount}`;
-  switch (amount) {
-    case "tokens":
-    case "steps":
-      return countOf(option, text);
-    case "cost": {
-      const [, dollars = ""] = /^\$?(\d{1,9}(?:\.\d{1,4})?)$/.exec(text) ?? [];
-      if (Number(dollars) > 0) return Number(dollars);
-      throw wrong(option, text, "give US dollars, such as 5 or 2.50");
-    }
-    case "time": {
-      const [, count = "", unit = ""] = /^(\d{1,9})([smh]?)$/.exec(text) ?? [];
-      const seconds = Number(count) * (SECONDS[unit] ?? 0);
-      if (seconds > 0) return seconds;
-      throw wrong(option, text, "give a time, such as 90s, 30m or 2h");
-    }
+  if (amount === "tokens" || amount === "steps") return countOf(option, text);
+  if (amount === "cost") {
+    const [, dollars = ""] = /^\$?(\d{1,9}(?:\.\d{1,4})?)$/.exec(text) ?? [];
+    if (Number(dollars) > 0) return Number(dollars);
+    throw wrong(option, text, "give US dollars, such as 5 or 2.50");
   }
+  const [, count = "", unit = ""] = /^(\d{1,9})([smh]?)$/.exec(text) ?? [];
+  const seconds = Number(count) * (SECONDS[unit] ?? 0);
+  if (seconds > 0) return seconds;
+  throw wrong(option, text, "give a time, such as 90s, 30m or 2h");
 }
 
 function countOf(option: string, text: string): number {

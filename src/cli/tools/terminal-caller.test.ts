@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { TerminalCaller } from "./tools.ts";
+import { terminalContext } from "./tools.ts";
 
 const consent = {
   method: "elicitation/create",
@@ -12,10 +12,10 @@ function caller(confirm?: (message: string) => Promise<boolean>) {
   const told: string[] = [];
   const { signal } = new AbortController();
   const tell = (line: string): void => void told.push(line);
-  return { told, caller: new TerminalCaller({ folder: "/srv", signal, tell, confirm }) };
+  return { told, caller: terminalContext({ folder: "/srv", signal, tell, confirm }) };
 }
 
-describe("TerminalCaller", () => {
+describe("terminalContext()", () => {
   it("asks the person for a yes or no", async () => {
     const asked: string[] = [];
     const { caller: yes } = caller(async (message) => asked.push(message) > 0);

@@ -13,12 +13,11 @@ import { serverOf } from "../../tool/profile/rank-tools.ts";
 import type { Profile } from "../../tool/profile/profile.ts";
 import { type Cost, costOf, costOfTool, sumOf } from "../../tool/profile/tool-cost.ts";
 import {
-  type Content,
+  resultText,
   type Tool,
   type ToolResult,
   type Caller,
   CannotAsk,
-  type Project,
   type Question,
   type ToolContext,
 } from "../../tool/tool.ts";
@@ -26,7 +25,6 @@ import { confirm } from "../shell/ask.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
 import { firstLine, linesText, paint, print } from "../shell/layout.ts";
 import { openQuietApp } from "../shell/open-app.ts";
-import type { LogLevel } from "../../base/log.ts";
 import { OWNER } from "../../base/principal.ts";
 
 /** Source of the built-in tools, which come from no server. */
@@ -151,7 +149,7 @@ export async function call(invocation: Invocation<{ readonly args: string }>): P
     stop.abort();
     throw new TrunklineError("cancelled", `The call of '${name}' was cancelled`);
   });
-  const caller = new TerminalCaller({
+  const caller = terminalContext({
     folder: cwd,
     signal: stop.signal,
     tell: (line) => err(`${line}\n`),
@@ -448,7 +446,7 @@ function counted(count: number): string {
 /** Prints the result of a tool as text, or with --json as it is. An error goes to stderr. */
 export function printResult({ values, out, err, data }: Invocation, result: ToolResult): number {
   if (values.json === true) out(`${JSON.stringify(result, null, 2)}\n`);
-  else (result.isError === true ? err : data)(`${textOf(result)}\n`);
+  else (result.isError === true ? err : data)(`${resultText(result, 2)}\n`);
   return result.isError === true ? 1 : 0;
 }
 
@@ -469,23 +467,7 @@ export async function readArguments(given: string): Promise<Record<string, unkno
   return args as Record<string, unknown>;
 }
 
-function textOf({ content, structuredContent }: ToolResult): string {
-  if (content.length === 0 && structuredContent !== undefined) {
-    return JSON.stringify(structuredContent, null, 2);
-  }
-  return content.map(pieceOf).join("\n");
-}
-
-/** Other content than text is named in brackets, such as `[image, image/png]`. */
-function pieceOf(piece: Content): string {
-  const resource = (piece.resource ?? {}) as Readonly<Record<string, unknown>>;
-  const text = piece.text ?? resource.text;
-  if (typeof text === "string") return text;
-  const facts = [piece.type, piece.name, piece.mimeType, piece.uri ?? resource.uri];
-  return `[${facts.filter((fact) => typeof fact === "string").join(", ")}]`;
-}
-
-export interface TerminalCallerOptions {
+interface TerminalOptions {
   /** The folder that the person is in. */
   readonly folder: string;
   readonly signal: AbortSignal;
@@ -503,44 +485,32 @@ export const TERMINAL: Caller = {
   client: "terminal",
 };
 
-/** A person who calls a tool from a terminal. */
-export class TerminalCaller implements ToolContext {
-  readonly caller = TERMINAL;
-  readonly meta = {};
-  readonly folder: string;
-  project?: Project | undefined;
-  readonly signal: AbortSignal;
-  readonly #tell: (line: string) => void;
-  readonly #confirm: TerminalCallerOptions["confirm"];
-
-  constructor(options: TerminalCallerOptions) {
-    this.folder = options.folder;
-    this.signal = options.signal;
-    this.#tell = options.tell;
-    this.#confirm = options.confirm;
-  }
-
-  progress(done: number, total?: number, message?: string): void {
-    const count = total === undefined ? String(done) : `${done}/${total}`;
-    this.#tell(message === undefined ? count : `${count} ${message}`);
-  }
-
-  log(level: LogLevel, data: unknown): void {
-    if (level === "debug") return;
-    this.#tell(`${level}: ${typeof data === "string" ? data : JSON.stringify(data)}`);
-  }
-
+/** The context of a person who calls a tool from a terminal. */
+export function terminalContext({ tell, confirm: asks, ...where }: TerminalOptions): ToolContext {
   /** A yes or no can be asked for; a form with fields cannot. */
-  canAsk({ method, params }: Question): boolean {
+  const canAsk = ({ method, params }: Question): boolean => {
     const { requestedSchema, mode } = params ?? {};
     const { properties = {} } = (requestedSchema ?? {}) as { properties?: object };
     const isPlain = mode !== "url" && Object.keys(properties).length === 0;
-    return this.#confirm !== undefined && method === "elicitation/create" && isPlain;
-  }
-
-  async ask(question: Question): Promise<unknown> {
-    if (this.#confirm === undefined || !this.canAsk(question)) throw new CannotAsk(question);
-    const isAllowed = await this.#confirm(String(question.params?.message));
-    return isAllowed ? { action: "accept", content: {} } : { action: "decline" };
-  }
+    return asks !== undefined && method === "elicitation/create" && isPlain;
+  };
+  return {
+    ...where,
+    caller: TERMINAL,
+    meta: {},
+    progress: (done, total, message) => {
+      const count = total === undefined ? String(done) : `${done}/${total}`;
+      tell(message === undefined ? count : `${count} ${message}`);
+    },
+    log: (level, data) => {
+      if (level === "debug") return;
+      tell(`${level}: ${typeof data === "string" ? data : JSON.stringify(data)}`);
+    },
+    canAsk,
+    ask: async (question) => {
+      if (asks === undefined || !canAsk(question)) throw new CannotAsk(question);
+      const isAllowed = await asks(String(question.params?.message));
+      return isAllowed ? { action: "accept", content: {} } : { action: "decline" };
+    },
+  };
 }

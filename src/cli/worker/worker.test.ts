@@ -1,3 +1,4 @@
+// Long: workers and their NATS server.
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 

@@ -10,7 +10,7 @@ import type { Member } from "../../fleet/members/members.ts";
 import { ConfiguredBus } from "../../plugin/open/configured-bus.ts";
 import { openData } from "../../config/data-folder.ts";
 import { fleetValues } from "../../config/fleet-flags.ts";
-import { NODE_NAME } from "../../fleet/capability.ts";
+import { NODE_NAME } from "../../fleet/subjects.ts";
 import { connectFleet, type Fleet } from "../../fleet/open/fleet.ts";
 import { Worker } from "../../app/fleet/worker.ts";
 import { untilSignal } from "../../base/process/long-running.ts";

@@ -10,7 +10,7 @@ import { flagsLayer } from "../flags.ts";
 import { checkedValues, isValues, type KeyPath, keyText, type Layer, leaves } from "../layer.ts";
 import { dataFolder, loadConfig } from "../load.ts";
 import { projectFilePlace, userFile } from "../locations.ts";
-import { projectAccess } from "../schema/keys.ts";
+import { isWithin, projectAccess } from "../schema/keys.ts";
 import { TrustStore } from "../trust/trust.ts";
 
 /** Whose file is changed. */
@@ -102,10 +102,6 @@ function withWords(layer: Layer, edits: readonly ConfigFileEdit[]): Layer {
       );
     },
   };
-}
-
-function isWithin(path: KeyPath, outer: KeyPath): boolean {
-  return outer.every((step, at) => path[at] === step);
 }
 
 /** A link in a strange project may lead to a file of the user that means something else. */

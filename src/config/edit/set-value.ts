@@ -11,7 +11,7 @@ import {
   valueAt,
   type Values,
 } from "../layer.ts";
-import { settings } from "../schema/keys.ts";
+import { SETTINGS } from "../schema/keys.gen.ts";
 import { nest, parseKey, readScalar } from "../set-path.ts";
 import { editConfig, type EditedConfig, type EditedKind } from "./edit-config.ts";
 import { parsedJson } from "../../base/check.ts";
@@ -57,7 +57,7 @@ export async function unsetValue(
 
 /** What a text can mean as a value, the most likely first. */
 function readings(path: KeyPath, text: string): unknown[] {
-  const type = settings().find((setting) => keyText(setting.path) === keyText(path))?.type;
+  const type = SETTINGS.find((setting) => keyText(setting.path) === keyText(path))?.type;
   const read = parsedJson(text);
   const json = read === undefined ? [] : [read];
   const quoted = json.filter((value) => typeof value === "string");

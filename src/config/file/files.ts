@@ -2,8 +2,7 @@ import { isUtf8 } from "node:buffer";
 import { dirname } from "node:path";
 import { TrunklineError } from "../../base/errors.ts";
 import { readRegularFile } from "../../base/file/read-regular-file.ts";
-import type { PathKind } from "../../base/capability/settings.ts";
-import { PATHS, SERVER_KEYS } from "../config.gen.ts";
+import { type PathKind, PATHS, SERVER_KEYS } from "../config.gen.ts";
 import type { ParsedFile } from "./parse-file.ts";
 import {
   isValues,

@@ -1415,7 +1415,7 @@ const pattern28 = new RegExp("^[A-Za-z0-9_-]{1,64}$", "u");
 const pattern29 = new RegExp("^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", "u");
 const pattern30 = new RegExp("^(\\*\\.)?[A-Za-z0-9_.-]+$", "u");
 
-export const checkConfigFile: Check = (value) => {
+export const checkConfigFile: Check<ConfigFile> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
@@ -1694,7 +1694,7 @@ export const checkConfigFile: Check = (value) => {
   return undefined;
 };
 
-export const checkServeSettings: Check = (value) => {
+export const checkServeSettings: Check<ServeSettings> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
@@ -1865,7 +1865,7 @@ export const checkServeSettings: Check = (value) => {
   return undefined;
 };
 
-export const checkTelemetrySettings: Check = (value) => {
+export const checkTelemetrySettings: Check<TelemetrySettings> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
@@ -1883,7 +1883,7 @@ export const checkTelemetrySettings: Check = (value) => {
   return undefined;
 };
 
-export const checkOtlpSettings: Check = (value) => {
+export const checkOtlpSettings: Check<OtlpSettings> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
@@ -1953,7 +1953,7 @@ export const checkOtlpSettings: Check = (value) => {
   return undefined;
 };
 
-export const checkSessionSettings: Check = (value) => {
+export const checkSessionSettings: Check<SessionSettings> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
@@ -2110,7 +2110,7 @@ export const checkSessionSettings: Check = (value) => {
   return undefined;
 };
 
-export const checkAgentSettings: Check = (value) => {
+export const checkAgentSettings: Check<AgentSettings> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
@@ -2223,7 +2223,7 @@ export const checkAgentSettings: Check = (value) => {
   return undefined;
 };
 
-export const checkAgentCommand: Check = (value) => {
+export const checkAgentCommand: Check<AgentCommand> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
@@ -2264,7 +2264,7 @@ export const checkAgentCommand: Check = (value) => {
   return undefined;
 };
 
-export const checkModelSettings: Check = (value) => {
+export const checkModelSettings: Check<ModelSettings> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
@@ -2329,7 +2329,7 @@ export const checkModelSettings: Check = (value) => {
   return undefined;
 };
 
-export const checkModelCost: Check = (value) => {
+export const checkModelCost: Check<ModelCost> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
@@ -2371,7 +2371,7 @@ export const checkModelCost: Check = (value) => {
   return undefined;
 };
 
-export const checkModelProvider: Check = (value) => {
+export const checkModelProvider: Check<ModelProvider> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
@@ -2443,7 +2443,7 @@ export const checkModelProvider: Check = (value) => {
   return undefined;
 };
 
-export const checkMatchedHooks: Check = (value) => {
+export const checkMatchedHooks: Check<MatchedHooks> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   const matcher: unknown = value.matcher;
   if (matcher !== undefined) {
@@ -2461,7 +2461,7 @@ export const checkMatchedHooks: Check = (value) => {
   return undefined;
 };
 
-export const checkHook: Check = (value) => {
+export const checkHook: Check<Hook> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   const type: unknown = value.type;
   if (type !== undefined) {
@@ -2488,7 +2488,7 @@ export const checkHook: Check = (value) => {
   return undefined;
 };
 
-export const checkMatchedToolHooks: Check = (value) => {
+export const checkMatchedToolHooks: Check<MatchedToolHooks> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
@@ -2515,7 +2515,7 @@ export const checkMatchedToolHooks: Check = (value) => {
   return undefined;
 };
 
-export const checkToolHook: Check = (value) => {
+export const checkToolHook: Check<ToolHook> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
@@ -2620,7 +2620,7 @@ export const checkToolHook: Check = (value) => {
   return undefined;
 };
 
-export const checkMcpServer: Check = (value) => {
+export const checkMcpServer: Check<McpServer> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   if (!fitsMcpCommand(value) && !fitsMcpAddress(value) && !fitsOpenApiServer(value)) {
     const problem = closest(value, [
@@ -2997,7 +2997,7 @@ const fitsOpenApiServer_2: (value: unknown) => boolean = (value) => {
   return true;
 };
 
-export const checkMcpCommand: Check = (value) => {
+export const checkMcpCommand: Check<McpCommand> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
@@ -3105,7 +3105,7 @@ export const checkMcpCommand: Check = (value) => {
   return undefined;
 };
 
-export const checkMcpAddress: Check = (value) => {
+export const checkMcpAddress: Check<McpAddress> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
@@ -3231,7 +3231,7 @@ const checkMcpAddress_2: Check = (value) => {
   return undefined;
 };
 
-export const checkOAuthSettings: Check = (value) => {
+export const checkOAuthSettings: Check<OAuthSettings> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
@@ -3309,7 +3309,7 @@ export const checkOAuthSettings: Check = (value) => {
   return undefined;
 };
 
-export const checkOpenApiServer: Check = (value) => {
+export const checkOpenApiServer: Check<OpenApiServer> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
@@ -3434,7 +3434,7 @@ const checkOpenApiServer_2: Check = (value) => {
   return undefined;
 };
 
-export const checkToolPolicy: Check = (value) => {
+export const checkToolPolicy: Check<ToolPolicy> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
@@ -3470,7 +3470,7 @@ export const checkToolPolicy: Check = (value) => {
   return undefined;
 };
 
-export const checkToolRule: Check = (value) => {
+export const checkToolRule: Check<ToolRule> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
@@ -3522,7 +3522,7 @@ export const checkToolRule: Check = (value) => {
   return undefined;
 };
 
-export const checkProfileSettings: Check = (value) => {
+export const checkProfileSettings: Check<ProfileSettings> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
@@ -3827,7 +3827,7 @@ export const checkProfileSettings: Check = (value) => {
   return undefined;
 };
 
-export const checkToolChange: Check = (value) => {
+export const checkToolChange: Check<ToolChange> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
@@ -3915,7 +3915,7 @@ export const checkToolChange: Check = (value) => {
   return undefined;
 };
 
-export const checkArgumentChange: Check = (value) => {
+export const checkArgumentChange: Check<ArgumentChange> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
@@ -3944,7 +3944,7 @@ export const checkArgumentChange: Check = (value) => {
   return undefined;
 };
 
-export const checkProfileRate: Check = (value) => {
+export const checkProfileRate: Check<ProfileRate> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
@@ -3978,7 +3978,7 @@ export const checkProfileRate: Check = (value) => {
   return undefined;
 };
 
-export const checkBusSettings: Check = (value) => {
+export const checkBusSettings: Check<BusSettings> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
@@ -4047,7 +4047,7 @@ export const checkBusSettings: Check = (value) => {
   return undefined;
 };
 
-export const checkPluginProgram: Check = (value) => {
+export const checkPluginProgram: Check<PluginProgram> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   if (!fitsPluginCommand(value) && !fitsPluginModule(value) && !fitsPluginMcp(value)) {
     const problem = closest(value, [
@@ -4606,7 +4606,7 @@ const fitsPluginMcp: (value: unknown) => boolean = (value) => {
   return true;
 };
 
-export const checkPluginCommand: Check = (value) => {
+export const checkPluginCommand: Check<PluginCommand> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
@@ -4759,7 +4759,7 @@ export const checkPluginCommand: Check = (value) => {
   return undefined;
 };
 
-export const checkPluginPin: Check = (value) => {
+export const checkPluginPin: Check<PluginPin> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
@@ -4784,7 +4784,7 @@ export const checkPluginPin: Check = (value) => {
   return undefined;
 };
 
-export const checkPluginPermissions: Check = (value) => {
+export const checkPluginPermissions: Check<PluginPermissions> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
@@ -4956,7 +4956,7 @@ export const checkPluginPermissions: Check = (value) => {
   return undefined;
 };
 
-export const checkPluginModule: Check = (value) => {
+export const checkPluginModule: Check<PluginModule> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
@@ -5116,7 +5116,7 @@ export const checkPluginModule: Check = (value) => {
   return undefined;
 };
 
-export const checkPluginMcp: Check = (value) => {
+export const checkPluginMcp: Check<PluginMcp> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
@@ -5270,7 +5270,7 @@ export const checkPluginMcp: Check = (value) => {
   return undefined;
 };
 
-export const checkReviewSettings: Check = (value) => {
+export const checkReviewSettings: Check<ReviewSettings> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
@@ -5314,7 +5314,7 @@ export const checkReviewSettings: Check = (value) => {
   return undefined;
 };
 
-export const checkIdentitySettings: Check = (value) => {
+export const checkIdentitySettings: Check<IdentitySettings> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
@@ -5421,7 +5421,7 @@ export const checkIdentitySettings: Check = (value) => {
   return undefined;
 };
 
-export const checkSigningSettings: Check = (value) => {
+export const checkSigningSettings: Check<SigningSettings> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
@@ -5474,7 +5474,7 @@ export const checkSigningSettings: Check = (value) => {
   return undefined;
 };
 
-export const checkTokenSource: Check = (value) => {
+export const checkTokenSource: Check<TokenSource> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
@@ -5504,7 +5504,7 @@ export const checkTokenSource: Check = (value) => {
   return undefined;
 };
 
-export const checkMatchRule: Check = (value) => {
+export const checkMatchRule: Check<MatchRule> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
@@ -5542,7 +5542,7 @@ export const checkMatchRule: Check = (value) => {
   return undefined;
 };
 
-export const checkAgentCommitRule: Check = (value) => {
+export const checkAgentCommitRule: Check<AgentCommitRule> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
@@ -5618,7 +5618,7 @@ export const checkAgentCommitRule: Check = (value) => {
   return undefined;
 };
 
-export const checkCommitPerson: Check = (value) => {
+export const checkCommitPerson: Check<CommitPerson> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
@@ -5646,7 +5646,7 @@ export const checkCommitPerson: Check = (value) => {
   return undefined;
 };
 
-export const checkRemoteSettings: Check = (value) => {
+export const checkRemoteSettings: Check<RemoteSettings> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
@@ -5895,7 +5895,7 @@ export const checkRemoteSettings: Check = (value) => {
   return undefined;
 };
 
-export const checkSetupSettings: Check = (value) => {
+export const checkSetupSettings: Check<SetupSettings> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
@@ -5945,7 +5945,7 @@ export const checkSetupSettings: Check = (value) => {
   return undefined;
 };
 
-export const checkRepositorySetup: Check = (value) => {
+export const checkRepositorySetup: Check<RepositorySetup> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
@@ -6030,7 +6030,7 @@ export const checkRepositorySetup: Check = (value) => {
   return undefined;
 };
 
-export const checkFleetSettings: Check = (value) => {
+export const checkFleetSettings: Check<FleetSettings> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
@@ -6150,7 +6150,7 @@ export const checkFleetSettings: Check = (value) => {
   return undefined;
 };
 
-export const checkNotificationSettings: Check = (value) => {
+export const checkNotificationSettings: Check<NotificationSettings> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
@@ -6269,7 +6269,7 @@ export const checkNotificationSettings: Check = (value) => {
   return undefined;
 };
 
-export const checkLimitSettings: Check = (value) => {
+export const checkLimitSettings: Check<LimitSettings> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {
@@ -6375,7 +6375,7 @@ export const checkLimitSettings: Check = (value) => {
   return undefined;
 };
 
-export const checkMessageLimit: Check = (value) => {
+export const checkMessageLimit: Check<MessageLimit> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
     switch (key) {

@@ -2,8 +2,7 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { CAPABILITIES } from "../capabilities.ts";
-import { configJsonSchema } from "./schema.ts";
+import { configJsonSchema, PARTS } from "./schema.ts";
 import { checkConfigFile } from "./schema.gen.ts";
 
 const VALUES: readonly unknown[] = [
@@ -64,7 +63,7 @@ describe("the published schema", () => {
 
 describe("the settings of all capabilities", () => {
   it("have each key once", () => {
-    const keys = CAPABILITIES.flatMap(({ settings }) => Object.keys(settings));
+    const keys = PARTS.flatMap(({ settings }) => Object.keys(settings));
     assert.deepEqual([...new Set(keys)], keys);
   });
 });

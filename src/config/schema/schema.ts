@@ -1,8 +1,27 @@
 import { group, type Setting, type Settings } from "../../base/capability/settings.ts";
-import { CAPABILITIES } from "../capabilities.ts";
+import { agents } from "../../agent/settings-schema.ts";
+import { fleet } from "../../fleet/settings-schema.ts";
+import { hooks } from "../../hooks/settings-schema.ts";
+import { identities } from "../../identity/settings-schema.ts";
+import { plugins } from "../../plugin/settings-schema.ts";
+import { review } from "../../review/settings-schema.ts";
+import { runs } from "../../run/settings-schema.ts";
+import { serve } from "../../server/access/settings-schema.ts";
+import { notifications } from "../../server/notify/settings-schema.ts";
+import { telemetry } from "../../server/telemetry/settings-schema.ts";
+import { sessions } from "../../session/settings-schema.ts";
+import { policy } from "../../tool/settings-schema.ts";
+import { servers } from "../../upstream/settings-schema.ts";
+import { core, limits } from "../settings-schema.ts";
 
-/** The configuration as it is written in a file: the settings of all capabilities. */
-const ALL = CAPABILITIES.flatMap(({ settings }): [string, Setting][] => Object.entries(settings));
+/** In the order of the documents. */
+export const PARTS = [
+  ...[core, serve, telemetry, sessions, agents, hooks, servers, policy, plugins, review],
+  ...[identities, runs, fleet, notifications, limits],
+];
+
+/** The configuration as it is written in a file. A key is declared once. */
+const ALL = PARTS.flatMap(({ settings }): [string, Setting][] => Object.entries(settings));
 const CONFIG_FILE = group(Object.fromEntries(ALL), {
   "x-name": "ConfigFile",
   description: "Configuration of Trunkline.",

@@ -12,6 +12,7 @@ import {
   serveGreeted,
   type ServeGreetedOptions,
 } from "../../wire/channel/greeting.ts";
+import { NODE_NAME } from "../subjects.ts";
 import type { FleetConnection } from "./connect.ts";
 import { NatsSocket } from "./nats-socket.ts";
 
@@ -35,7 +36,7 @@ interface Answer {
 /** What a node is asked to find out whether it is there. */
 export const THERE = "there";
 
-const NAME = /^[\w-]{1,64}$/;
+const NAME = new RegExp(NODE_NAME);
 const ID = /^[\w-]{1,80}$/;
 
 /** Whether it may be the id of a process or a request: it becomes a part of subjects. */
@@ -144,7 +145,6 @@ function cannotReach({ name }: NodeAddress, why: string, cause?: unknown): Trunk
   return new TrunklineError("unavailable", `Cannot reach node '${name}': ${why}.`, { cause });
 }
 
-const PEER_NAME = /^[A-Za-z0-9_-]+$/;
 const CONNECTION_ID = /^[0-9a-f-]{36}$/;
 
 /** A request to open a connection. */
@@ -256,7 +256,7 @@ function subjectsOf(
   { name }: NodeAddress,
   { from, connection }: OpenRequest,
 ): [toServer: string, toClient: string] {
-  if (!PEER_NAME.test(from) || !CONNECTION_ID.test(connection))
+  if (!NAME.test(from) || !CONNECTION_ID.test(connection))
     throw new Error("the request is not valid");
   const id = `${name}.${from}.${connection}`;
   return [subjects.connection(id, "server"), subjects.connection(id, "client")];

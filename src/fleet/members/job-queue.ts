@@ -10,6 +10,7 @@ import {
   StorageType,
 } from "@nats-io/jetstream";
 import { errors, type Msg, nanos, type Subscription } from "@nats-io/transport-node";
+import { objectIn } from "../../base/check.ts";
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { untilAborted } from "../../base/abort.ts";
@@ -41,24 +42,15 @@ export interface OfferAnswer {
 
 /** Undefined for what is no job. */
 export function readJob(text: string): Job | undefined {
-  const job: Partial<Job> | undefined = readObject(text);
+  const job: Partial<Job> | undefined = objectIn(text);
   const isJob = isId(job?.id) && isAddress(job.gateway);
   return isJob ? (job as Job) : undefined;
 }
 
 /** Undefined for what is no offer. */
 export function readOffer(text: string): Offer | undefined {
-  const offer: Partial<Offer> | undefined = readObject(text);
+  const offer: Partial<Offer> | undefined = objectIn(text);
   return isAddress(offer?.worker) ? (offer as Offer) : undefined;
-}
-
-function readObject(text: string): object | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null ? value : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { Msg, Subscription } from "@nats-io/transport-node";
+import { objectIn } from "../../base/check.ts";
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { untilAborted } from "../../base/abort.ts";
@@ -62,12 +63,7 @@ export function encodeBeat(beat: Beat): string {
 
 /** Undefined for what is no beat. */
 export function readBeat(text: string): Beat | undefined {
-  let value: Partial<Record<keyof Beat, unknown>>;
-  try {
-    value = (JSON.parse(text) ?? {}) as typeof value;
-  } catch {
-    return undefined;
-  }
+  const value: Partial<Record<keyof Beat, unknown>> = objectIn(text) ?? {};
   const state = readState(value.state);
   const { id, number, isLeaving } = value;
   if (!isId(id) || state === undefined) return undefined;

@@ -1,5 +1,6 @@
 import { JetStreamApiError } from "@nats-io/jetstream";
 import type { KV } from "@nats-io/kv";
+import { objectIn } from "../../base/check.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import type { NewSession, SessionRecord } from "../../session/store.ts";
 import type { NatsLink } from "./nats-link.ts";
@@ -60,12 +61,7 @@ export function liveHolder(
 
 /** The entry of a session as NATS has it. Undefined for what is none: a node must not trust what others wrote. */
 export function readEntry(id: string, text: string): SessionEntry | undefined {
-  let entry: Partial<SessionEntry>;
-  try {
-    entry = (JSON.parse(text) ?? {}) as typeof entry;
-  } catch {
-    return undefined;
-  }
+  const entry: Partial<SessionEntry> = objectIn(text) ?? {};
   const { record, epoch, born, holder = "", node, deleted = 0, write, bookmark } = entry;
   const { sequence = 0, last = 0 } = bookmark ?? {};
   const { cwd, agent, title = "", created, updated, parent = "", notes } = record ?? {};

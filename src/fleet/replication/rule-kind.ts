@@ -1,5 +1,6 @@
 import { createHash, hash } from "node:crypto";
 import type { DatabaseSync } from "node:sqlite";
+import { objectIn } from "../../base/check.ts";
 import { fromKept } from "../../store/review/reviews-rows.ts";
 import type { PermissionRule } from "../../store/session/session-rules.ts";
 import { DatabaseKind, rowText, type SharedRows, type SharedText } from "./shared-base.ts";
@@ -70,17 +71,13 @@ function textOf(rule: PermissionRule): string {
 }
 
 function readRule(text: string): SharedRule | undefined {
-  try {
-    const rule = JSON.parse(text) as Record<string, unknown>;
-    const { decision, created, ...texts } = rule;
-    const isRule =
-      (decision === "allow" || decision === "reject") &&
-      Number.isSafeInteger(created) &&
-      TEXTS.every((name) => typeof texts[name] === "string");
-    return isRule ? (rule as unknown as SharedRule) : undefined;
-  } catch {
-    return undefined;
-  }
+  const rule = objectIn(text) ?? {};
+  const { decision, created, ...texts } = rule;
+  const isRule =
+    (decision === "allow" || decision === "reject") &&
+    Number.isSafeInteger(created) &&
+    TEXTS.every((name) => typeof texts[name] === "string");
+  return isRule ? (rule as unknown as SharedRule) : undefined;
 }
 
 const TEXTS = ["workspace", "subject", "session", "by", "principal"];

@@ -1,6 +1,7 @@
 import { hash } from "node:crypto";
 import { type FileHandle, open } from "node:fs/promises";
 import { join } from "node:path";
+import { objectIn } from "../../base/check.ts";
 import { addToCopy } from "../../store/audit/whole-audit.ts";
 import { auditFiles } from "../../store/audit/audit-reader.ts";
 import { SharedBase } from "./shared-base.ts";
@@ -165,11 +166,7 @@ function encode({ file, from, lines }: AuditLines): Uint8Array {
 function decode(data: Uint8Array): AuditLines | undefined {
   const bytes = Buffer.from(data);
   const end = bytes.indexOf(NEWLINE);
-  try {
-    const { file, from } = JSON.parse(bytes.toString("utf8", 0, end)) as Partial<AuditLines>;
-    if (typeof file !== "string" || !Number.isSafeInteger(from)) return undefined;
-    return { file, from: Number(from), lines: bytes.subarray(end + 1) };
-  } catch {
-    return undefined;
-  }
+  const { file, from } = objectIn(bytes.toString("utf8", 0, end)) ?? {};
+  if (typeof file !== "string" || !Number.isSafeInteger(from)) return undefined;
+  return { file, from: Number(from), lines: bytes.subarray(end + 1) };
 }

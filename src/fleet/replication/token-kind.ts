@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 
+import { objectIn } from "../../base/check.ts";
 import { type AccessToken, readAccessToken } from "../../store/access/access-token.ts";
 import type { AccessTokens } from "../../store/access/access-tokens.ts";
 import {
@@ -65,11 +66,7 @@ function textOf(token: AccessToken): string {
 }
 
 function read(text: string): AccessToken | undefined {
-  try {
-    return readAccessToken(JSON.parse(text));
-  } catch {
-    return undefined;
-  }
+  return readAccessToken(objectIn(text));
 }
 
 function lastUseOf(token: AccessToken | undefined): Pick<AccessToken, "lastUsed"> {

@@ -1,3 +1,4 @@
+import { boundedBody } from "../../base/bounded-body.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import type { Identity } from "../identity.ts";
 
@@ -110,15 +111,10 @@ async function get(
 }
 
 /** Reads the body, and throws as soon as it exceeds the limit. */
-async function textOf({ body }: Response): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of (body ?? []) as AsyncIterable<Uint8Array>) {
-    size += chunk.length;
-    if (size > MAX_ANSWER) throw new Error(`it answered with more than ${MAX_ANSWER} bytes`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString("utf8");
+async function textOf(response: Response): Promise<string> {
+  const { body, isCut } = await boundedBody(response.body ?? [], MAX_ANSWER);
+  if (isCut) throw new Error(`it answered with more than ${MAX_ANSWER} bytes`);
+  return body.toString("utf8");
 }
 
 function bearer(token: string): Readonly<Record<string, string>> {

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 
+import { objectIn } from "../../base/check.ts";
 import { background } from "../../base/background.ts";
 import { type ChildExit, OwnedChild } from "../../base/process/child-process.ts";
 import { usualVariables } from "../../base/process/environment.ts";
@@ -172,11 +173,7 @@ class HostProcess {
 
 /** A plugin may write to the output of its process, past its own. That is dropped. */
 function eventIn(line: string): HostEvent | undefined {
-  try {
-    const event = JSON.parse(line) as Partial<Record<"key" | "line" | "exit", unknown>> | null;
-    const isEvent = typeof event?.line === "string" || typeof event?.exit === "number";
-    return isEvent ? (event as HostEvent) : undefined;
-  } catch {
-    return undefined;
-  }
+  const event = objectIn(line);
+  const isEvent = typeof event?.["line"] === "string" || typeof event?.["exit"] === "number";
+  return isEvent ? (event as unknown as HostEvent) : undefined;
 }

@@ -1,3 +1,4 @@
+// Long: plugins in sandboxes.
 import assert from "node:assert/strict";
 import { mkdir, mkdtempDisposable, realpath, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

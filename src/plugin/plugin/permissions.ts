@@ -10,7 +10,7 @@ import { visibleLine } from "../../base/text/visible.ts";
 import { homeOf } from "../../base/process/environment.ts";
 import type { PluginPermissions } from "../../config/schema/schema.gen.ts";
 
-// As the configuration has them: `capability.ts` declares them.
+// As the configuration has them: `settings-schema.ts` declares them.
 export type { PluginPermissions };
 
 /** What a plugin provides, by name; `*` for anything. */

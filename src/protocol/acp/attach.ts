@@ -7,6 +7,7 @@ import type {
   AnswerParams,
   ElicitParams,
   PermissionParams,
+  PromptResult,
   SettingsResult,
   UpdateParams,
 } from "./schema.gen.ts";
@@ -69,11 +70,7 @@ export interface AttachOptions {
 }
 
 /** How a turn ended. */
-export interface Ended {
-  readonly stopReason: string;
-  readonly usage?: Readonly<Record<string, unknown>> | null;
-  readonly _meta?: Readonly<Record<string, unknown>> | null;
-}
+export type Ended = PromptResult;
 
 /** A person at a session. */
 export interface Attached extends AsyncDisposable {
@@ -138,21 +135,19 @@ export function personRoutes({
 }: Omit<AttachOptions, "update">): Route<undefined>[] {
   // Another client may answer: this one does not.
   const leaveIt = (): Promise<never> => new Promise(() => {});
+  const asking =
+    elicit &&
+    route(CLIENT_METHODS.elicit, async (params, { signal }) => {
+      return (await elicit({ ...params }, signal)) ?? leaveIt();
+    });
   return [
+    ...(asking === undefined ? [] : [asking]),
     route(CLIENT_METHODS.queued, ({ message }) => queued?.(visibleLine(message))),
     route(CLIENT_METHODS.requestPermission, async (params, { signal }) => {
       const optionId = await permit(params, signal);
       if (optionId === null) return { outcome: { outcome: "cancelled" } };
       return optionId === undefined ? leaveIt() : { outcome: { outcome: "selected", optionId } };
     }),
-    ...(elicit === undefined
-      ? []
-      : [
-          route(
-            CLIENT_METHODS.elicit,
-            async (params, { signal }) => (await elicit({ ...params }, signal)) ?? leaveIt(),
-          ),
-        ]),
   ];
 }
 

@@ -1,4 +1,4 @@
-import { type Method, method } from "../../rpc/method.ts";
+import { type Method, notification, request } from "../../rpc/method.ts";
 import * as schema from "./schema.gen.ts";
 
 export type JsonObject = Readonly<Record<string, unknown>>;
@@ -11,99 +11,68 @@ export function objectOf(value: unknown): JsonObject {
   return isObject(value) ? value : {};
 }
 
+export function listOf(value: unknown): readonly JsonObject[] {
+  return Array.isArray(value) ? value.map(objectOf) : [];
+}
+
 /** ACP extensibility § The _meta Field: what a message holds for Trunkline. */
 export function ours(meta: unknown): JsonObject {
   return objectOf(objectOf(meta).trunkline);
 }
 
-const settings = { check: schema.checkOldSessionParams, checkResult: schema.checkSettingsResult };
-const session = { check: schema.checkSessionParams };
-
 /** Methods that clients call at agents. */
 export const METHODS = {
-  initialize: method<schema.InitializeParams, schema.InitializeResult>("initialize", {
-    check: schema.checkInitializeParams,
-    checkResult: schema.checkInitializeResult,
-  }),
-  authenticate: method<schema.AuthenticateParams, unknown>("authenticate", {
-    check: schema.checkAuthenticateParams,
-  }),
-  logout: method<JsonObject, unknown>("logout"),
+  initialize: request("initialize", schema.checkInitializeParams, schema.checkInitializeResult),
+  authenticate: request("authenticate", schema.checkAuthenticateParams),
+  logout: request("logout"),
   /** Version 2 has other names for these two. */
-  login: method<schema.AuthenticateParams, unknown>("auth/login", {
-    check: schema.checkAuthenticateParams,
-  }),
-  logoutAuth: method<JsonObject, unknown>("auth/logout"),
-  authStatus: method<JsonObject, unknown>("auth/status"),
-  listProviders: method<JsonObject, unknown>("providers/list"),
-  setProvider: method<JsonObject, unknown>("providers/set", {
-    check: schema.checkSetProviderParams,
-  }),
-  disableProvider: method<JsonObject, unknown>("providers/disable", {
-    check: schema.checkProviderParams,
-  }),
-  setTitle: method<schema.SetTitleParams, unknown>("session/set_title", {
-    check: schema.checkSetTitleParams,
-  }),
-  archiveSession: method<schema.SessionParams, unknown>("session/archive", session),
-  unarchiveSession: method<schema.SessionParams, unknown>("session/unarchive", session),
-  sessionStatus: method<schema.SessionParams, unknown>("session/status", session),
-  cancelToolCall: method<schema.CancelToolCallParams, unknown>("tool_call/cancel", {
-    check: schema.checkCancelToolCallParams,
-  }),
-  cancelTerminal: method<schema.TerminalParams, unknown>("terminal/cancel", {
-    check: schema.checkTerminalParams,
-  }),
-  newSession: method<schema.NewSessionParams, schema.NewSessionResult>("session/new", {
-    check: schema.checkNewSessionParams,
-    checkResult: schema.checkNewSessionResult,
-  }),
-  createSession: method<schema.NewSessionParams, schema.NewSessionResult>("session/create", {
-    check: schema.checkNewSessionParams,
-    checkResult: schema.checkNewSessionResult,
-  }),
-  loadSession: method<schema.OldSessionParams, schema.SettingsResult>("session/load", settings),
-  resumeSession: method<schema.OldSessionParams, schema.SettingsResult>("session/resume", settings),
-  forkSession: method<schema.OldSessionParams, schema.NewSessionResult>("session/fork", {
-    check: schema.checkOldSessionParams,
-    checkResult: schema.checkNewSessionResult,
-  }),
-  listSessions: method<schema.ListSessionsParams, JsonObject>("session/list", {
-    check: schema.checkListSessionsParams,
-  }),
-  deleteSession: method<schema.SessionParams, unknown>("session/delete", session),
-  closeSession: method<schema.SessionParams, unknown>("session/close", session),
-  setMode: method<schema.SetModeParams, unknown>("session/set_mode", {
-    check: schema.checkSetModeParams,
-  }),
-  setModel: method<schema.SetModelParams, unknown>("session/set_model", {
-    check: schema.checkSetModelParams,
-  }),
-  setConfigOption: method<schema.SetConfigOptionParams, schema.SettingsResult>(
-    "session/set_config_option",
-    {
-      check: schema.checkSetConfigOptionParams,
-      checkResult: schema.checkSettingsResult,
-    },
+  login: request("auth/login", schema.checkAuthenticateParams),
+  logoutAuth: request("auth/logout"),
+  authStatus: request("auth/status"),
+  listProviders: request("providers/list"),
+  setProvider: request("providers/set", schema.checkSetProviderParams),
+  disableProvider: request("providers/disable", schema.checkProviderParams),
+  setTitle: request("session/set_title", schema.checkSetTitleParams),
+  archiveSession: request("session/archive", schema.checkSessionParams),
+  unarchiveSession: request("session/unarchive", schema.checkSessionParams),
+  sessionStatus: request("session/status", schema.checkSessionParams),
+  cancelToolCall: request("tool_call/cancel", schema.checkCancelToolCallParams),
+  cancelTerminal: request("terminal/cancel", schema.checkTerminalParams),
+  newSession: request("session/new", schema.checkNewSessionParams, schema.checkNewSessionResult),
+  createSession: request(
+    "session/create",
+    schema.checkNewSessionParams,
+    schema.checkNewSessionResult,
   ),
-  prompt: method<schema.PromptParams, schema.PromptResult>("session/prompt", {
-    check: schema.checkPromptParams,
-    checkResult: schema.checkPromptResult,
-  }),
-  steer: method<schema.PromptParams, JsonObject>("_session/steering", {
-    check: schema.checkPromptParams,
-  }),
+  loadSession: request("session/load", schema.checkOldSessionParams, schema.checkSettingsResult),
+  resumeSession: request(
+    "session/resume",
+    schema.checkOldSessionParams,
+    schema.checkSettingsResult,
+  ),
+  forkSession: request("session/fork", schema.checkOldSessionParams, schema.checkNewSessionResult),
+  listSessions: request<schema.ListSessionsParams, JsonObject>(
+    "session/list",
+    schema.checkListSessionsParams,
+  ),
+  deleteSession: request("session/delete", schema.checkSessionParams),
+  closeSession: request("session/close", schema.checkSessionParams),
+  setMode: request("session/set_mode", schema.checkSetModeParams),
+  setModel: request("session/set_model", schema.checkSetModelParams),
+  setConfigOption: request(
+    "session/set_config_option",
+    schema.checkSetConfigOptionParams,
+    schema.checkSettingsResult,
+  ),
+  prompt: request("session/prompt", schema.checkPromptParams, schema.checkPromptResult),
+  steer: request<schema.PromptParams, JsonObject>("_session/steering", schema.checkPromptParams),
   /** Answers a permission request that the client was not asked itself, such as from a notification. */
-  answer: method<schema.AnswerParams, JsonObject>("_session/answer", {
-    check: schema.checkAnswerParams,
-  }),
-  cancel: method<schema.SessionParams>("session/cancel", session),
+  answer: request<schema.AnswerParams, JsonObject>("_session/answer", schema.checkAnswerParams),
+  cancel: notification("session/cancel", schema.checkSessionParams),
   /** A notification of an MCP server that the client has itself. */
-  mcpMessage: method<schema.McpMessageParams>("mcp/message", {
-    check: schema.checkMcpMessageParams,
-  }),
+  mcpMessage: notification("mcp/message", schema.checkMcpMessageParams),
   /** Asks another of our processes whether it still answers. */
-  ping: method<JsonObject, JsonObject>("_trunkline/ping"),
+  ping: request<JsonObject, JsonObject>("_trunkline/ping"),
 } as const;
 
 export interface QueuedParams {
@@ -115,49 +84,39 @@ export interface QueuedParams {
 /** Methods that agents call at clients. */
 export const CLIENT_METHODS = {
   /** A session that is opened has to wait for a place. Of our own. */
-  queued: method<QueuedParams>("_session/queued"),
-  update: method<schema.UpdateParams>("session/update", { check: schema.checkUpdateParams }),
-  authStatusUpdate: method<JsonObject>("auth/status_update"),
+  queued: notification<QueuedParams>("_session/queued"),
+  update: notification("session/update", schema.checkUpdateParams),
+  authStatusUpdate: notification("auth/status_update"),
   /** The same of agents that had it before the schema did. */
-  earlyAuthStatusUpdate: method<JsonObject>("_auth/status_update"),
-  elicitationComplete: method<JsonObject>("elicitation/complete"),
-  requestPermission: method<schema.PermissionParams, unknown>("session/request_permission", {
-    check: schema.checkPermissionParams,
-    checkResult: schema.checkPermissionResult,
-  }),
-  readTextFile: method<schema.ReadFileParams, schema.ReadFileResult>("fs/read_text_file", {
-    check: schema.checkReadFileParams,
-    checkResult: schema.checkReadFileResult,
-  }),
-  writeTextFile: method<schema.WriteFileParams, unknown>("fs/write_text_file", {
-    check: schema.checkWriteFileParams,
-  }),
-  createTerminal: method<schema.CreateTerminalParams, unknown>("terminal/create", {
-    check: schema.checkCreateTerminalParams,
-    checkResult: schema.checkCreateTerminalResult,
-  }),
-  terminalOutput: method<schema.TerminalParams, unknown>("terminal/output", {
-    check: schema.checkTerminalParams,
-    checkResult: schema.checkTerminalOutputResult,
-  }),
-  waitForExit: method<schema.TerminalParams, unknown>("terminal/wait_for_exit", {
-    check: schema.checkTerminalParams,
-  }),
-  killTerminal: method<schema.TerminalParams, unknown>("terminal/kill", {
-    check: schema.checkTerminalParams,
-  }),
-  releaseTerminal: method<schema.TerminalParams, unknown>("terminal/release", {
-    check: schema.checkTerminalParams,
-  }),
+  earlyAuthStatusUpdate: notification("_auth/status_update"),
+  elicitationComplete: notification("elicitation/complete"),
+  requestPermission: request(
+    "session/request_permission",
+    schema.checkPermissionParams,
+    schema.checkPermissionResult,
+  ),
+  readTextFile: request(
+    "fs/read_text_file",
+    schema.checkReadFileParams,
+    schema.checkReadFileResult,
+  ),
+  writeTextFile: request("fs/write_text_file", schema.checkWriteFileParams),
+  createTerminal: request(
+    "terminal/create",
+    schema.checkCreateTerminalParams,
+    schema.checkCreateTerminalResult,
+  ),
+  terminalOutput: request(
+    "terminal/output",
+    schema.checkTerminalParams,
+    schema.checkTerminalOutputResult,
+  ),
+  waitForExit: request("terminal/wait_for_exit", schema.checkTerminalParams),
+  killTerminal: request("terminal/kill", schema.checkTerminalParams),
+  releaseTerminal: request("terminal/release", schema.checkTerminalParams),
   /** A request to an MCP server that the client has itself. */
-  mcpMessage: method<schema.McpMessageParams, object>("mcp/message", {
-    check: schema.checkMcpMessageParams,
-    checkResult: schema.checkMcpMessageResult,
-  }),
-  elicit: method<schema.ElicitParams, unknown>("elicitation/create", {
-    check: schema.checkElicitParams,
-    checkResult: schema.checkElicitResult,
-  }),
+  mcpMessage: request("mcp/message", schema.checkMcpMessageParams, schema.checkMcpMessageResult),
+  elicit: request("elicitation/create", schema.checkElicitParams, schema.checkElicitResult),
 } as const;
 
 const BY_NAME = new Map(

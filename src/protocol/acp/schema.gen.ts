@@ -280,7 +280,7 @@ export interface TerminalOutputResult {
   } | null;
 }
 
-export const checkInitializeParams: Check = (value) => {
+export const checkInitializeParams: Check<InitializeParams> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   const protocolVersion: unknown = value.protocolVersion;
   if (protocolVersion === undefined) {
@@ -352,7 +352,7 @@ export const checkInitializeParams: Check = (value) => {
   return undefined;
 };
 
-export const checkAuthenticateParams: Check = (value) => {
+export const checkAuthenticateParams: Check<AuthenticateParams> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   const methodId: unknown = value.methodId;
   if (methodId === undefined) return { path: ["methodId"], says: "is missing" };
@@ -366,7 +366,7 @@ export const checkAuthenticateParams: Check = (value) => {
   return undefined;
 };
 
-export const checkSetProviderParams: Check = (value) => {
+export const checkSetProviderParams: Check<SetProviderParams> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   const providerId: unknown = value.providerId;
   if (providerId === undefined) return { path: ["providerId"], says: "is missing" };
@@ -388,7 +388,7 @@ export const checkSetProviderParams: Check = (value) => {
   return undefined;
 };
 
-export const checkProviderParams: Check = (value) => {
+export const checkProviderParams: Check<ProviderParams> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   const providerId: unknown = value.providerId;
   if (providerId === undefined) return { path: ["providerId"], says: "is missing" };
@@ -398,7 +398,7 @@ export const checkProviderParams: Check = (value) => {
   return undefined;
 };
 
-export const checkSetTitleParams: Check = (value) => {
+export const checkSetTitleParams: Check<SetTitleParams> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   const sessionId: unknown = value.sessionId;
   if (sessionId === undefined) return { path: ["sessionId"], says: "is missing" };
@@ -415,7 +415,7 @@ export const checkSetTitleParams: Check = (value) => {
   return undefined;
 };
 
-export const checkCancelToolCallParams: Check = (value) => {
+export const checkCancelToolCallParams: Check<CancelToolCallParams> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   const sessionId: unknown = value.sessionId;
   if (sessionId === undefined) return { path: ["sessionId"], says: "is missing" };
@@ -434,7 +434,7 @@ export const checkCancelToolCallParams: Check = (value) => {
   return undefined;
 };
 
-export const checkNewSessionParams: Check = (value) => {
+export const checkNewSessionParams: Check<NewSessionParams> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   const cwd: unknown = value.cwd;
   if (cwd === undefined) return { path: ["cwd"], says: "is missing" };
@@ -511,7 +511,7 @@ export const checkNewSessionParams: Check = (value) => {
   return undefined;
 };
 
-export const checkOldSessionParams: Check = (value) => {
+export const checkOldSessionParams: Check<OldSessionParams> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   const sessionId: unknown = value.sessionId;
   if (sessionId === undefined) return { path: ["sessionId"], says: "is missing" };
@@ -607,7 +607,7 @@ export const checkOldSessionParams: Check = (value) => {
   return undefined;
 };
 
-export const checkListSessionsParams: Check = (value) => {
+export const checkListSessionsParams: Check<ListSessionsParams> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   const cwd: unknown = value.cwd;
   if (cwd !== undefined) {
@@ -632,7 +632,7 @@ export const checkListSessionsParams: Check = (value) => {
   return undefined;
 };
 
-export const checkSessionParams: Check = (value) => {
+export const checkSessionParams: Check<SessionParams> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   const sessionId: unknown = value.sessionId;
   if (sessionId === undefined) return { path: ["sessionId"], says: "is missing" };
@@ -646,7 +646,7 @@ export const checkSessionParams: Check = (value) => {
   return undefined;
 };
 
-export const checkSetModeParams: Check = (value) => {
+export const checkSetModeParams: Check<SetModeParams> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   const sessionId: unknown = value.sessionId;
   if (sessionId === undefined) return { path: ["sessionId"], says: "is missing" };
@@ -663,7 +663,7 @@ export const checkSetModeParams: Check = (value) => {
   return undefined;
 };
 
-export const checkSetModelParams: Check = (value) => {
+export const checkSetModelParams: Check<SetModelParams> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   const sessionId: unknown = value.sessionId;
   if (sessionId === undefined) return { path: ["sessionId"], says: "is missing" };
@@ -680,7 +680,7 @@ export const checkSetModelParams: Check = (value) => {
   return undefined;
 };
 
-export const checkSetConfigOptionParams: Check = (value) => {
+export const checkSetConfigOptionParams: Check<SetConfigOptionParams> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   const sessionId: unknown = value.sessionId;
   if (sessionId === undefined) return { path: ["sessionId"], says: "is missing" };
@@ -699,7 +699,7 @@ export const checkSetConfigOptionParams: Check = (value) => {
   return undefined;
 };
 
-export const checkPromptParams: Check = (value) => {
+export const checkPromptParams: Check<PromptParams> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   const sessionId: unknown = value.sessionId;
   if (sessionId === undefined) return { path: ["sessionId"], says: "is missing" };
@@ -732,7 +732,7 @@ export const checkPromptParams: Check = (value) => {
   return undefined;
 };
 
-export const checkAnswerParams: Check = (value) => {
+export const checkAnswerParams: Check<AnswerParams> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   const sessionId: unknown = value.sessionId;
   if (sessionId === undefined) return { path: ["sessionId"], says: "is missing" };
@@ -754,7 +754,7 @@ export const checkAnswerParams: Check = (value) => {
   return undefined;
 };
 
-export const checkUpdateParams: Check = (value) => {
+export const checkUpdateParams: Check<UpdateParams> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   const sessionId: unknown = value.sessionId;
   if (sessionId === undefined) return { path: ["sessionId"], says: "is missing" };
@@ -778,7 +778,7 @@ export const checkUpdateParams: Check = (value) => {
   return undefined;
 };
 
-export const checkPermissionParams: Check = (value) => {
+export const checkPermissionParams: Check<PermissionParams> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   const sessionId: unknown = value.sessionId;
   if (sessionId === undefined) return { path: ["sessionId"], says: "is missing" };
@@ -832,7 +832,7 @@ export const checkPermissionParams: Check = (value) => {
   return undefined;
 };
 
-export const checkReadFileParams: Check = (value) => {
+export const checkReadFileParams: Check<ReadFileParams> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   const sessionId: unknown = value.sessionId;
   if (sessionId === undefined) return { path: ["sessionId"], says: "is missing" };
@@ -866,7 +866,7 @@ export const checkReadFileParams: Check = (value) => {
   return undefined;
 };
 
-export const checkWriteFileParams: Check = (value) => {
+export const checkWriteFileParams: Check<WriteFileParams> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   const sessionId: unknown = value.sessionId;
   if (sessionId === undefined) return { path: ["sessionId"], says: "is missing" };
@@ -887,7 +887,7 @@ export const checkWriteFileParams: Check = (value) => {
   return undefined;
 };
 
-export const checkCreateTerminalParams: Check = (value) => {
+export const checkCreateTerminalParams: Check<CreateTerminalParams> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   const sessionId: unknown = value.sessionId;
   if (sessionId === undefined) return { path: ["sessionId"], says: "is missing" };
@@ -952,7 +952,7 @@ export const checkCreateTerminalParams: Check = (value) => {
   return undefined;
 };
 
-export const checkTerminalParams: Check = (value) => {
+export const checkTerminalParams: Check<TerminalParams> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   const sessionId: unknown = value.sessionId;
   if (sessionId === undefined) return { path: ["sessionId"], says: "is missing" };
@@ -971,7 +971,7 @@ export const checkTerminalParams: Check = (value) => {
   return undefined;
 };
 
-export const checkElicitParams: Check = (value) => {
+export const checkElicitParams: Check<ElicitParams> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   const sessionId: unknown = value.sessionId;
   if (sessionId !== undefined) {
@@ -992,7 +992,7 @@ export const checkElicitParams: Check = (value) => {
   return undefined;
 };
 
-export const checkMcpMessageParams: Check = (value) => {
+export const checkMcpMessageParams: Check<McpMessageParams> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   const serverId: unknown = value.serverId;
   if (serverId === undefined) return { path: ["serverId"], says: "is missing" };
@@ -1014,12 +1014,12 @@ export const checkMcpMessageParams: Check = (value) => {
   return undefined;
 };
 
-export const checkMcpMessageResult: Check = (value) => {
+export const checkMcpMessageResult: Check<McpMessageResult> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   return undefined;
 };
 
-export const checkElicitResult: Check = (value) => {
+export const checkElicitResult: Check<ElicitResult> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   const action: unknown = value.action;
   if (action === undefined) return { path: ["action"], says: "is missing" };
@@ -1027,7 +1027,7 @@ export const checkElicitResult: Check = (value) => {
   return undefined;
 };
 
-export const checkInitializeResult: Check = (value) => {
+export const checkInitializeResult: Check<InitializeResult> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   const protocolVersion: unknown = value.protocolVersion;
   if (protocolVersion === undefined) {
@@ -1053,7 +1053,7 @@ export const checkInitializeResult: Check = (value) => {
   return undefined;
 };
 
-export const checkNewSessionResult: Check = (value) => {
+export const checkNewSessionResult: Check<NewSessionResult> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   const sessionId: unknown = value.sessionId;
   if (sessionId === undefined) return { path: ["sessionId"], says: "is missing" };
@@ -1086,7 +1086,7 @@ export const checkNewSessionResult: Check = (value) => {
   return undefined;
 };
 
-export const checkSettingsResult: Check = (value) => {
+export const checkSettingsResult: Check<SettingsResult> = (value) => {
   if (isObject(value)) {
     const modes: unknown = value.modes;
     if (modes !== undefined) {
@@ -1117,7 +1117,7 @@ export const checkSettingsResult: Check = (value) => {
   return undefined;
 };
 
-export const checkPromptResult: Check = (value) => {
+export const checkPromptResult: Check<PromptResult> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   const stopReason: unknown = value.stopReason;
   if (stopReason === undefined) return { path: ["stopReason"], says: "is missing" };
@@ -1139,7 +1139,7 @@ export const checkPromptResult: Check = (value) => {
   return undefined;
 };
 
-export const checkPermissionResult: Check = (value) => {
+export const checkPermissionResult: Check<PermissionResult> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   const outcome: unknown = value.outcome;
   if (outcome === undefined) return { path: ["outcome"], says: "is missing" };
@@ -1158,7 +1158,7 @@ export const checkPermissionResult: Check = (value) => {
   return undefined;
 };
 
-export const checkReadFileResult: Check = (value) => {
+export const checkReadFileResult: Check<ReadFileResult> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   const content: unknown = value.content;
   if (content === undefined) return { path: ["content"], says: "is missing" };
@@ -1166,7 +1166,7 @@ export const checkReadFileResult: Check = (value) => {
   return undefined;
 };
 
-export const checkCreateTerminalResult: Check = (value) => {
+export const checkCreateTerminalResult: Check<CreateTerminalResult> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   const terminalId: unknown = value.terminalId;
   if (terminalId === undefined) return { path: ["terminalId"], says: "is missing" };
@@ -1176,7 +1176,7 @@ export const checkCreateTerminalResult: Check = (value) => {
   return undefined;
 };
 
-export const checkTerminalOutputResult: Check = (value) => {
+export const checkTerminalOutputResult: Check<TerminalOutputResult> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   const output: unknown = value.output;
   if (output === undefined) return { path: ["output"], says: "is missing" };

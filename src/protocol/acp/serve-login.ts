@@ -1,7 +1,6 @@
 import { mayUseAgent, scopeRefusal } from "../../base/principal.ts";
-import { STANDARD } from "../../rpc/codes.ts";
 import type { Call } from "../../rpc/peer.ts";
-import { RpcError } from "../../rpc/rpc-error.ts";
+import type { RpcError } from "../../rpc/rpc-error.ts";
 import type { Method } from "../../rpc/method.ts";
 import type { Route } from "../../rpc/route.ts";
 import type { Agent, AgentRequest, ProviderChoice } from "../../session/agent.ts";
@@ -12,7 +11,8 @@ import { visibleQuestion } from "../../session/visible-request.ts";
 import type { AgentOffer } from "./codec.ts";
 import type { AcpConnection } from "./connection.ts";
 import { clientMethod, isObject, type JsonObject, METHODS, objectOf, ours } from "./methods.ts";
-import type { InitializeResult, NewSessionParams } from "./schema.gen.ts";
+import type { InitializeResult, NewSessionParams, ProviderParams } from "./schema.gen.ts";
+import { wrongParams } from "./session-errors.ts";
 
 /** An agent that was started before. */
 export interface KnownAgent {
@@ -109,7 +109,7 @@ export function providersOf(
     if (providers === undefined) return undefined;
     if (Array.isArray(providers) && providers.every(isProviderChoice)) return providers;
     const why = "'params._meta.trunkline.providers' must have a list for each agent";
-    throw RpcError.of(STANDARD.invalidParams, why);
+    throw wrongParams(why);
   };
 }
 
@@ -125,7 +125,7 @@ function refuseLogin({ principal }: AcpConnection, what: string): void {
 }
 
 function withoutLogin({ name }: Agent): RpcError {
-  return RpcError.of(STANDARD.invalidParams, `The agent '${name}' has no login and no providers`);
+  return wrongParams(`The agent '${name}' has no login and no providers`);
 }
 
 type LoginCall = Call<AcpConnection>;
@@ -163,7 +163,7 @@ export function serveLogin(door: LoginDoor): Route<AcpConnection>[] {
     const at = methodId.indexOf(":");
     if (at < 0) {
       const why = `'params.methodId' is '${methodId}', which names no agent: AGENT:METHOD`;
-      throw RpcError.of(STANDARD.invalidParams, why);
+      throw wrongParams(why);
     }
     refuseLogin(call.state, "log in to an agent");
     const agent = await find(methodId.slice(0, at), call.state);
@@ -179,7 +179,7 @@ export function serveLogin(door: LoginDoor): Route<AcpConnection>[] {
   };
   const setProvider =
     (method: ProviderChoice["method"]) =>
-    async (params: JsonObject, call: LoginCall): Promise<unknown> => {
+    async (params: ProviderParams, call: LoginCall): Promise<unknown> => {
       const { state } = call;
       refuseLogin(state, "set the providers of an agent");
       const agent = await find(undefined, state);
@@ -187,7 +187,7 @@ export function serveLogin(door: LoginDoor): Route<AcpConnection>[] {
         (choice) => choice.params.providerId !== params.providerId,
       );
       if (agent.request === undefined) throw withoutLogin(agent);
-      const providers = [...others, { method, params }];
+      const providers = [...others, { method, params: { ...params } }];
       // The agent refuses what it does not support.
       await ask(agent, call, { method: "providers/list", params: {}, providers });
       state.providers.set(agent.name, providers);

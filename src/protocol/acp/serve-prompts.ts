@@ -1,6 +1,6 @@
 import { onAbort } from "../../base/abort.ts";
 import { TrunklineError } from "../../base/errors.ts";
-import { ACP, STANDARD } from "../../rpc/codes.ts";
+import { ACP } from "../../rpc/codes.ts";
 import type { Route } from "../../rpc/route.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
 import type { ContentBlock } from "../../session/agent.ts";
@@ -10,7 +10,7 @@ import { METHODS, objectOf, ours } from "./methods.ts";
 import type { AcpDoor, Handle } from "./door.ts";
 import { refuseObserver } from "./serve-sessions.ts";
 import type { PromptParams } from "./schema.gen.ts";
-import { interruptedTurn } from "./session-errors.ts";
+import { interruptedTurn, wrongParams } from "./session-errors.ts";
 
 /** Routes of turns: session/prompt, _session/steering, _session/answer, session/cancel. */
 export function servePrompts(door: AcpDoor): Route<AcpConnection>[] {
@@ -145,15 +145,15 @@ export function checkPrompt(prompt: readonly ContentBlock[]): void {
     const at = `params.prompt[${index}]`;
     const required = Object.hasOwn(REQUIRED, block.type) ? REQUIRED[block.type] : undefined;
     if (required === undefined) {
-      throw wrong(`'${at}.type' must be one of: ${Object.keys(REQUIRED).join(", ")}`);
+      throw wrongParams(`'${at}.type' must be one of: ${Object.keys(REQUIRED).join(", ")}`);
     }
     for (const key of required) {
-      if (typeof block[key] !== "string") throw wrong(`'${at}.${key}' must be a string`);
+      if (typeof block[key] !== "string") throw wrongParams(`'${at}.${key}' must be a string`);
     }
     if (block.type === "image" || block.type === "audio") checkData(block.data, `${at}.data`);
     if (block.type === "resource") checkResource(block.resource, `${at}.resource`);
     if (block.type === "text" && String(block.text).includes("\0")) {
-      throw wrong(`'${at}.text' must not contain null bytes`);
+      throw wrongParams(`'${at}.text' must not contain null bytes`);
     }
   }
 }
@@ -163,7 +163,7 @@ function checkData(data: unknown, at: string): void {
   const text = String(data);
   if (text.length % 4 === 0 && /^[A-Za-z0-9+/]+={0,2}$/.test(text)) return;
   const next = text.startsWith("data:") ? ": leave out the part up to the comma" : "";
-  throw wrong(`'${at}' must be base64 with padding${next}`);
+  throw wrongParams(`'${at}' must be base64 with padding${next}`);
 }
 
 /** Bytes of a prompt that are images, which its limit of size does not count. */
@@ -178,16 +178,12 @@ export function imageBytes(params: unknown): number {
 
 function checkResource(resource: unknown, at: string): void {
   const { uri, text, blob } = (resource ?? {}) as Record<string, unknown>;
-  if (typeof uri !== "string") throw wrong(`'${at}.uri' must be a string`);
+  if (typeof uri !== "string") throw wrongParams(`'${at}.uri' must be a string`);
   if (typeof text !== "string" && typeof blob !== "string") {
-    throw wrong(`'${at}' must have a text or a blob`);
+    throw wrongParams(`'${at}' must have a text or a blob`);
   }
   if (typeof text !== "string") checkData(blob, `${at}.blob`);
   else if (text.includes("\0")) {
-    throw wrong(`'${at}.text' must not contain null bytes`);
+    throw wrongParams(`'${at}.text' must not contain null bytes`);
   }
-}
-
-function wrong(what: string): RpcError {
-  return RpcError.of(STANDARD.invalidParams, what);
 }

@@ -8,7 +8,6 @@ import {
   scopeRefusal,
 } from "../../base/principal.ts";
 import { visibleLine } from "../../base/text/visible.ts";
-import { STANDARD } from "../../rpc/codes.ts";
 import type { Route } from "../../rpc/route.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
 import type { ClientServers, McpMessage, McpServer, TurnPart } from "../../session/agent.ts";
@@ -25,6 +24,7 @@ import type { AcpDoor, Handle } from "./door.ts";
 import { type JsonObject, METHODS, isObject, objectOf, ours } from "./methods.ts";
 import type { ListSessionsParams, NewSessionParams, SessionParams } from "./schema.gen.ts";
 import { providersOf } from "./serve-login.ts";
+import { wrongParams } from "./session-errors.ts";
 import { withoutBooleans } from "./update-forms.ts";
 
 /** Throws if a client only watches the session, or may only watch sessions at all. */
@@ -120,7 +120,7 @@ function readAgents(value: unknown): { readonly agents?: readonly string[] } | u
     return { agents: value };
   }
   const says = "'params._meta.trunkline.agents' must be true, or a list of names";
-  throw RpcError.of(STANDARD.invalidParams, says);
+  throw wrongParams(says);
 }
 
 function infoOf({ id, cwd, title, updated, notes }: SessionRecord): JsonObject {
@@ -200,8 +200,7 @@ export function serveSessions(door: AcpDoor): Route<AcpConnection>[] {
       const sessions = await door.about(sessionId, state);
       refuseObserver(state, sessionId, "give the session a title");
       const line = visibleLine(title.trim()).slice(0, LONGEST_TITLE);
-      if (line === "")
-        throw RpcError.of(STANDARD.invalidParams, "'params.title' must not be empty");
+      if (line === "") throw wrongParams("'params.title' must not be empty");
       await sessions.setTitle(sessionId, line);
       return { title: line };
     }),
@@ -245,7 +244,7 @@ async function cancelPart(
   refuseObserver(client, sessionId, `cancel a ${what}`);
   if (await session.cancelPart({ ...part, child })) return {};
   const says = `this ${what} is not there, is over, or cannot be cancelled by itself`;
-  throw RpcError.of(STANDARD.invalidParams, says);
+  throw wrongParams(says);
 }
 
 /** Routes of settings: as modes and models (ACP message specification), and as config options. */
@@ -333,7 +332,7 @@ async function setupOf(
   if (prepared !== undefined) return { ...prepared, ...servers };
   // ACP session-setup § Working Directory: the path must be absolute.
   if (!isAbsolutePath(cwd)) {
-    throw RpcError.of(STANDARD.invalidParams, "'params.cwd' must be an absolute path");
+    throw wrongParams("'params.cwd' must be an absolute path");
   }
   const setup = {
     cwd: clean(cwd),
@@ -375,7 +374,7 @@ function labelsOf({ _meta }: NewSessionParams): Labels | undefined {
   const { labels } = ours(_meta);
   if (labels === undefined || isLabels(labels)) return labels;
   const why = "'params._meta.trunkline.labels' must be an object of strings";
-  throw RpcError.of(STANDARD.invalidParams, why);
+  throw wrongParams(why);
 }
 
 function settingsOf(session: Session, client: AcpConnection): JsonObject {
@@ -413,12 +412,12 @@ const NAME = "'params._meta.trunkline.worktree'";
 export function readWorktreeRequest(value: unknown): WorktreeRequest | undefined {
   if (value === undefined || value === null || value === false) return undefined;
   if (value === true) return {};
-  if (!isObject(value)) throw refuse(`${NAME} must be true or an object`);
+  if (!isObject(value)) throw wrongParams(`${NAME} must be true or an object`);
   const { branch, base, carry, ...others } = value;
   const [other] = Object.keys(others);
-  if (other !== undefined) throw refuse(`${NAME} has no member '${other.slice(0, 64)}'`);
+  if (other !== undefined) throw wrongParams(`${NAME} has no member '${other.slice(0, 64)}'`);
   const isList = Array.isArray(carry) && carry.every((each) => typeof each === "string");
-  if (carry !== undefined && !isList) throw refuse(`${NAME}.carry must be a list of patterns`);
+  if (carry !== undefined && !isList) throw wrongParams(`${NAME}.carry must be a list of patterns`);
   return {
     ...text("branch", branch),
     ...text("base", base),
@@ -429,11 +428,7 @@ export function readWorktreeRequest(value: unknown): WorktreeRequest | undefined
 function text(name: string, value: unknown): JsonObject {
   if (value === undefined) return {};
   if (typeof value === "string" && value !== "") return { [name]: value };
-  throw refuse(`${NAME}.${name} must be a text that is not empty`);
-}
-
-function refuse(why: string): RpcError {
-  return RpcError.of(STANDARD.invalidParams, why);
+  throw wrongParams(`${NAME}.${name} must be a text that is not empty`);
 }
 
 /** What clients are told about the work tree of a session. */
@@ -463,21 +458,21 @@ export function normaliseServers(servers: readonly GivenServer[] | null | undefi
 function normalise(server: GivenServer, at: string): McpServer {
   const { type, name } = server;
   if (type === "http" || type === "sse" || type === "remote") {
-    if (typeof server.url !== "string") throw wrong(`'${at}.url' must be a string`);
+    if (typeof server.url !== "string") throw wrongParams(`'${at}.url' must be a string`);
     const headers = pairs(server.headers, `${at}.headers`);
     return { ...server, type: type === "sse" ? "sse" : "http", headers };
   }
   if (type === "acp") {
-    if (typeof server.serverId !== "string") throw wrong(`'${at}.serverId' must be a string`);
+    if (typeof server.serverId !== "string") throw wrongParams(`'${at}.serverId' must be a string`);
     return server;
   }
   if (type !== undefined && type !== "local" && type !== "stdio") {
-    throw wrong(`'${at}.type' must be one of: stdio, local, http, sse, acp`);
+    throw wrongParams(`'${at}.type' must be one of: stdio, local, http, sse, acp`);
   }
   const { command, args, env, environment, type: _, ...others } = server;
   const words = Array.isArray(command) ? (command as unknown[]) : [command, ...listOf(args)];
   if (words.length === 0 || !words.every((word) => typeof word === "string" && word !== "")) {
-    throw wrong(`'${at}.command' must be a program, or a list of it and its arguments`);
+    throw wrongParams(`'${at}.command' must be a program, or a list of it and its arguments`);
   }
   const [program = "", ...rest] = words as string[];
   const variables = pairs(env ?? environment, `${at}.env`);
@@ -496,14 +491,10 @@ function pairs(value: unknown, at: string): { name: string; value: string }[] {
     : Object.entries(value).map(([name, of]) => ({ name, value: of as unknown }));
   return given.map((pair, index) => {
     if (typeof pair?.name !== "string" || typeof pair.value !== "string") {
-      throw wrong(`'${at}[${index}]' must have a name and a value`);
+      throw wrongParams(`'${at}[${index}]' must have a name and a value`);
     }
     return { name: pair.name, value: pair.value };
   });
-}
-
-function wrong(what: string): RpcError {
-  return RpcError.of(STANDARD.invalidParams, what);
 }
 
 /** Where a server is now. */

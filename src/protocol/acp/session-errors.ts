@@ -1,5 +1,5 @@
 import { visible } from "../../base/text/visible.ts";
-import { ACP, type Code, TRUNKLINE } from "../../rpc/codes.ts";
+import { ACP, type Code, STANDARD, TRUNKLINE } from "../../rpc/codes.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
 import { SessionError, type SessionProblem } from "../../session/session-error.ts";
 
@@ -24,6 +24,11 @@ export function toWire(error: unknown): unknown {
   if (!(error instanceof SessionError)) return error;
   const { code, message } = CODE_OF[error.problem];
   return new RpcError(code, message, { ...error.data, details: visible(error.message) });
+}
+
+/** The error for parameters that say something that cannot be. */
+export function wrongParams(what: string): RpcError {
+  return RpcError.of(STANDARD.invalidParams, what);
 }
 
 /** Answers a prompt whose turn was interrupted by the end of its process. */

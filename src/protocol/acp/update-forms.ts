@@ -4,7 +4,7 @@ import { fenceFor } from "../../base/text/fence.ts";
 import type { SessionUpdate } from "../../session/agent.ts";
 import type { ClientCapabilities, ShownUpdate } from "../../session/client/client.ts";
 import { isSubagentId, readSubagentId, subagentOf } from "../../session/subagent.ts";
-import { type JsonObject as Fields, objectOf as fieldsOf } from "./methods.ts";
+import { type JsonObject as Fields, listOf, objectOf as fieldsOf } from "./methods.ts";
 
 /** The capabilities that decide in which form a client gets updates. */
 export type FormCapabilities = Pick<
@@ -473,8 +473,4 @@ function textOf(content: unknown): string {
 
 function wordOf(value: unknown): string {
   return typeof value === "string" ? value : "";
-}
-
-function listOf(value: unknown): readonly Fields[] {
-  return Array.isArray(value) ? value.map(fieldsOf) : [];
 }

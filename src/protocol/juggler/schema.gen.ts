@@ -20,7 +20,7 @@ export interface ExecuteActionParams {
   };
 }
 
-export const checkInitializeParams: Check = (value) => {
+export const checkInitializeParams: Check<InitializeParams> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   const clientInfo: unknown = value.clientInfo;
   if (clientInfo !== undefined) {
@@ -41,7 +41,7 @@ export const checkInitializeParams: Check = (value) => {
   return undefined;
 };
 
-export const checkExecuteActionParams: Check = (value) => {
+export const checkExecuteActionParams: Check<ExecuteActionParams> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   const tool: unknown = value.tool;
   if (tool === undefined) return { path: ["tool"], says: "is missing" };

@@ -11,7 +11,7 @@ import {
   FAULT_META,
   type Caller,
   CannotAsk,
-  type Content,
+  resultText,
   type ToolContext,
   ToolFault,
   type ToolResult,
@@ -26,7 +26,7 @@ import {
   type InitializeParams,
 } from "./schema.gen.ts";
 import { resolve } from "node:path";
-import { method } from "../../rpc/method.ts";
+import { request } from "../../rpc/method.ts";
 
 export interface JugglerOptions {
   /** Opened with the first message that needs it. */
@@ -147,29 +147,13 @@ async function execute(
     if (error.code === "config") throw RpcError.of(JUGGLER.config, error.message);
     throw error;
   }
-  const output = outputText(result);
+  // The only form of a result that the dialect has.
+  const output = resultText(result);
   if (result.isError !== true) return { success: true, output };
   const code = CODES[String(result._meta?.[FAULT_META])];
   if (code === undefined) return { success: false, output };
   const details = result.structuredContent ?? {};
   throw new RpcError(code.code, code.message, { ...details, output });
-}
-
-/** The result of a tool as one text, the only form that the dialect has. */
-function outputText({ content, structuredContent }: ToolResult): string {
-  if (content.length === 0 && structuredContent !== undefined) {
-    return JSON.stringify(structuredContent);
-  }
-  return content.map(textOf).join("\n");
-}
-
-/** Other content than text is named in brackets. */
-function textOf(piece: Content): string {
-  const resource = (piece.resource ?? {}) as Readonly<Record<string, unknown>>;
-  const text = piece.text ?? resource.text;
-  if (typeof text === "string") return text;
-  const facts = [piece.type, piece.name, piece.mimeType, piece.uri ?? resource.uri];
-  return `[${facts.filter((fact) => typeof fact === "string").join(", ")}]`;
 }
 
 /** RemoteJuggler's "Agent Communication Protocol", with which JetBrains IDEs run actions. */
@@ -198,11 +182,13 @@ export interface ExecuteActionResult {
 }
 
 /** RemoteJuggler, "Server Registration". */
-export const initialize = method<InitializeParams, InitializeResult>("acp/initialize", {
-  check: checkInitializeParams,
-});
+export const initialize = request<InitializeParams, InitializeResult>(
+  "acp/initialize",
+  checkInitializeParams,
+);
 
 /** RemoteJuggler, "Execute Action". */
-export const executeAction = method<ExecuteActionParams, ExecuteActionResult>("acp/executeAction", {
-  check: checkExecuteActionParams,
-});
+export const executeAction = request<ExecuteActionParams, ExecuteActionResult>(
+  "acp/executeAction",
+  checkExecuteActionParams,
+);

@@ -116,7 +116,7 @@ export interface UpdateTaskParams {
   };
 }
 
-export const checkInitializeParams: Check = (value) => {
+export const checkInitializeParams: Check<InitializeParams> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   const protocolVersion: unknown = value.protocolVersion;
   if (protocolVersion === undefined) {
@@ -148,7 +148,7 @@ export const checkInitializeParams: Check = (value) => {
   return undefined;
 };
 
-export const checkListParams: Check = (value) => {
+export const checkListParams: Check<ListParams> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   const cursor: unknown = value.cursor;
   if (cursor !== undefined) {
@@ -167,7 +167,7 @@ export const checkListParams: Check = (value) => {
   return undefined;
 };
 
-export const checkCallToolParams: Check = (value) => {
+export const checkCallToolParams: Check<CallToolParams> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   const name: unknown = value.name;
   if (name === undefined) return { path: ["name"], says: "is missing" };
@@ -212,7 +212,7 @@ export const checkCallToolParams: Check = (value) => {
   return undefined;
 };
 
-export const checkReadResourceParams: Check = (value) => {
+export const checkReadResourceParams: Check<ReadResourceParams> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   const uri: unknown = value.uri;
   if (uri === undefined) return { path: ["uri"], says: "is missing" };
@@ -242,7 +242,7 @@ export const checkReadResourceParams: Check = (value) => {
   return undefined;
 };
 
-export const checkWatchParams: Check = (value) => {
+export const checkWatchParams: Check<WatchParams> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   const uri: unknown = value.uri;
   if (uri === undefined) return { path: ["uri"], says: "is missing" };
@@ -250,7 +250,7 @@ export const checkWatchParams: Check = (value) => {
   return undefined;
 };
 
-export const checkGetPromptParams: Check = (value) => {
+export const checkGetPromptParams: Check<GetPromptParams> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   const name: unknown = value.name;
   if (name === undefined) return { path: ["name"], says: "is missing" };
@@ -290,7 +290,7 @@ export const checkGetPromptParams: Check = (value) => {
   return undefined;
 };
 
-export const checkCompleteParams: Check = (value) => {
+export const checkCompleteParams: Check<CompleteParams> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   const ref: unknown = value.ref;
   if (ref === undefined) return { path: ["ref"], says: "is missing" };
@@ -338,7 +338,7 @@ export const checkCompleteParams: Check = (value) => {
   return undefined;
 };
 
-export const checkSetLevelParams: Check = (value) => {
+export const checkSetLevelParams: Check<SetLevelParams> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   const level: unknown = value.level;
   if (level === undefined) return { path: ["level"], says: "is missing" };
@@ -348,7 +348,7 @@ export const checkSetLevelParams: Check = (value) => {
   return undefined;
 };
 
-export const checkListenParams: Check = (value) => {
+export const checkListenParams: Check<ListenParams> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   const notifications: unknown = value.notifications;
   if (notifications === undefined) return { path: ["notifications"], says: "is missing" };
@@ -400,7 +400,7 @@ export const checkListenParams: Check = (value) => {
   return undefined;
 };
 
-export const checkTaskParams: Check = (value) => {
+export const checkTaskParams: Check<TaskParams> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   const taskId: unknown = value.taskId;
   if (taskId === undefined) return { path: ["taskId"], says: "is missing" };
@@ -408,7 +408,7 @@ export const checkTaskParams: Check = (value) => {
   return undefined;
 };
 
-export const checkUpdateTaskParams: Check = (value) => {
+export const checkUpdateTaskParams: Check<UpdateTaskParams> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   const taskId: unknown = value.taskId;
   if (taskId === undefined) return { path: ["taskId"], says: "is missing" };

@@ -1,3 +1,4 @@
+import { nextTurn } from "../../base/event-loop.ts";
 import type { Anchor } from "../../store/review/review-thread.ts";
 import type { Reviews } from "../../store/review/reviews.ts";
 import { findRepository, headCommit } from "../repository.ts";
@@ -277,10 +278,6 @@ interface Changes {
 }
 
 const NOTHING: Changes = { ages: new Map(), byPath: new Map() };
-
-function nextTurn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
-}
 
 /** The output of `git log --raw -z`: commits, each with the files that it changed. */
 function changesIn(log: Buffer): Map<string, Change[]> {

@@ -6,7 +6,7 @@ import { parseRemoteUrl } from "../../base/remote-url.ts";
 import type { RepositorySetup, SetupSettings as Settings } from "../../config/schema/schema.gen.ts";
 import { readDevcontainer, type SetupStep, shell, short } from "./devcontainer.ts";
 
-// As the configuration has it: `capability.ts` declares it.
+// As the configuration has it: `settings-schema.ts` declares it.
 export type { RepositorySetup };
 
 export type SetupSettings = Required<Pick<Settings, "repositories" | "from">>;

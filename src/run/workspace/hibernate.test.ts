@@ -1,3 +1,4 @@
+// Long: large files are packed and unpacked.
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";

@@ -4,9 +4,10 @@ import type { OwnerToken } from "../../store/access/access-token.ts";
 import { hostOf, isLoopbackAuthority, isOwnOrigin, type OwnAddress } from "./refuse-foreign.ts";
 import { deviceName } from "./device-name.ts";
 import { readFileSync } from "node:fs";
-import { isIPv4, type Socket } from "node:net";
+import type { Socket } from "node:net";
 import { endianness } from "node:os";
-import { groupsOf, isOwnAddress } from "../../base/private-address.ts";
+import { addressBytes } from "../../base/address.ts";
+import { isOwnAddress } from "../../base/private-address.ts";
 
 export interface BrowserLoginsOptions {
   readonly owner: OwnerToken;
@@ -175,25 +176,19 @@ function usersOf(table: string, ends: string): number[] {
 }
 
 /** An address of IPv4 in one of IPv6: the same connection is in either table. */
-const MAPPED = new RegExp(`\\b${hexWords([0, 0, 0, 0, 0, 0xff_ff])}`, "g");
+const MAPPED = new RegExp(`\\b${hexWords(addressBytes("::ffff:0:0").subarray(0, 12))}`, "g");
 const MAPPED_TEXT = /^::ffff:(?=[\d.]+$)/i;
 
 /** One end of a connection, as the tables have it. */
 function endOf(address: string, port = 0): string {
-  const bare = address.replace(MAPPED_TEXT, "").replace(/%.*/, "");
-  const [a = 0, b = 0, c = 0, d = 0] = bare.split(".").map(Number);
-  const groups = isIPv4(bare) ? [a * 256 + b, c * 256 + d] : groupsOf(bare);
-  return `${hexWords(groups)}:${port.toString(16).toUpperCase().padStart(4, "0")}`;
+  const bare = address.replace(MAPPED_TEXT, "");
+  return `${hexWords(addressBytes(bare))}:${port.toString(16).toUpperCase().padStart(4, "0")}`;
 }
 
 /** Words of 32 bits in the machine's own order of bytes, as the tables have them. */
-function hexWords(groups: readonly number[]): string {
-  const bytes = groups.flatMap((group) => [group >> 8, group & 255]);
-  const words = Array.from({ length: bytes.length / 4 }, (_, at) =>
-    bytes.slice(at * 4, at * 4 + 4),
-  );
-  const ordered = endianness() === "LE" ? words.map((word) => word.toReversed()) : words;
-  return Buffer.from(ordered.flat()).toString("hex").toUpperCase();
+function hexWords(bytes: Buffer): string {
+  const ordered = endianness() === "LE" ? Buffer.from(bytes).swap32() : bytes;
+  return ordered.toString("hex").toUpperCase();
 }
 
 function readTable(path: string): string | undefined {

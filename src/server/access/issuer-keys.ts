@@ -1,5 +1,6 @@
 import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } from "jose";
 
+import { boundedBody } from "../../base/bounded-body.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { isSafeUrl } from "./serving.ts";
 
@@ -139,12 +140,7 @@ async function boundedText(response: Response): Promise<string> {
     await body?.cancel();
     throw new Error(`${url} answered ${status}`);
   }
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of body as AsyncIterable<Uint8Array>) {
-    size += chunk.byteLength;
-    if (size > LARGEST) throw new Error(`${url} answered with more than ${LARGEST} bytes`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString();
+  const read = await boundedBody(body, LARGEST);
+  if (read.isCut) throw new Error(`${url} answered with more than ${LARGEST} bytes`);
+  return read.body.toString();
 }

@@ -1,3 +1,4 @@
+import { parsedJson } from "../../base/check.ts";
 import { META } from "../../protocol/mcp/meta.ts";
 import { readElements, readEnvelope } from "../../rpc/message/envelope.ts";
 
@@ -167,7 +168,7 @@ export function headOf(text: string): {
 }
 
 function canonical(idText: string): string {
-  return JSON.stringify(parse(idText)) ?? idText;
+  return JSON.stringify(parsedJson(idText)) ?? idText;
 }
 
 function isBatch(text: string): boolean {
@@ -175,7 +176,7 @@ function isBatch(text: string): boolean {
 }
 
 function isError(answer: string): boolean {
-  return (parse(answer) as { error?: unknown } | undefined)?.error !== undefined;
+  return (parsedJson(answer) as { error?: unknown } | undefined)?.error !== undefined;
 }
 
 /** The JSON text of the id that a cancellation names. */
@@ -196,14 +197,8 @@ function uriOf(text: string): string {
 
 /** The parameters of a message; none where it has none, or is not JSON. */
 export function paramsOf(text: string): Readonly<Record<string, unknown>> {
-  const { params } = (parse(text) ?? {}) as { params?: Readonly<Record<string, unknown>> | null };
+  const { params } = (parsedJson(text) ?? {}) as {
+    params?: Readonly<Record<string, unknown>> | null;
+  };
   return params ?? {};
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -26,10 +26,11 @@ export class Observers implements Required<Observer> {
   }
 
   get spans(): Observer["spans"] {
-    return this.#all.find(({ spans }) => spans !== undefined)?.spans;
+    return this.#first(({ spans }) => spans);
   }
 
   readonly calls: CallObserver = {
+    // Not by #first(): each call comes by here.
     begun: (call) => {
       for (const { calls } of this.#all) {
         const span = calls?.begun?.(call);
@@ -37,13 +38,7 @@ export class Observers implements Required<Observer> {
       }
       return undefined;
     },
-    asked: (request) => {
-      for (const { calls } of this.#all) {
-        const span = calls?.asked?.(request);
-        if (span !== undefined) return span;
-      }
-      return undefined;
-    },
+    asked: (request) => this.#first(({ calls }) => calls?.asked?.(request)),
     ended: (call, end) => {
       for (const { calls } of this.#all) calls?.ended(call, end);
     },
@@ -61,13 +56,8 @@ export class Observers implements Required<Observer> {
     },
   };
 
-  readonly relayed: RelayObserver = (sessionId, meta) => {
-    for (const { relayed } of this.#all) {
-      const span = relayed?.(sessionId, meta);
-      if (span !== undefined) return span;
-    }
-    return undefined;
-  };
+  readonly relayed: RelayObserver = (sessionId, meta) =>
+    this.#first(({ relayed }) => relayed?.(sessionId, meta));
 
   readonly requests = (door: string): RequestObserver => {
     const all = this.#all.flatMap(({ requests }) => requests?.(door) ?? []);
@@ -79,4 +69,13 @@ export class Observers implements Required<Observer> {
   readonly flush = async (): Promise<void> => {
     await Promise.all(this.#all.flatMap(({ flush }) => flush?.() ?? []));
   };
+
+  /** What the first observer says that says something; those after it are not asked. */
+  #first<T>(ask: (observer: Observer) => T | undefined): T | undefined {
+    for (const observer of this.#all) {
+      const said = ask(observer);
+      if (said !== undefined) return said;
+    }
+    return undefined;
+  }
 }

@@ -1,8 +1,7 @@
-import { request as httpRequest } from "node:http";
-import { request as httpsRequest } from "node:https";
 import { setTimeout as delay } from "node:timers/promises";
 
 import { atMost, untilAborted } from "../../base/abort.ts";
+import { post, type PostResult } from "../../base/post.ts";
 
 export interface ExporterOptions<T> {
   /** The whole address, with its path. */
@@ -51,14 +50,8 @@ const RETRIED: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 const NO_ADDRESS = "the collector's address must begin with http:// or https://";
 const LATE = "the collector did not take them in time";
 
-/** Characters of an answer that are read. */
+/** Bytes of an answer that are read. */
 const MAX_ANSWER = 64 * 1024;
-
-interface Answer {
-  readonly status: number;
-  readonly retryAfter: string | undefined;
-  readonly body: string;
-}
 
 /** Sends spans or metrics to a collector by OTLP over HTTP, as JSON, in batches. What it cannot send, it drops. */
 export class OtlpExporter<T> {
@@ -168,10 +161,9 @@ export class OtlpExporter<T> {
         }
         problem = `the collector answered with status ${answer.status}`;
         if (!RETRIED.has(answer.status)) return problem;
-        const asked = Number(answer.retryAfter) * 1_000;
-        if (asked > 0) wait = Math.min(asked, longestWait);
+        wait = Math.min(answer.retryAfter ?? wait, longestWait);
       } catch (error) {
-        problem = signal.aborted ? LATE : this.#wordsFor(error);
+        problem = signal.aborted ? LATE : (error as Error).message;
         if (this.#isFlushing) return problem;
       }
       if (attempt >= attempts || signal.aborted) return problem;
@@ -182,16 +174,8 @@ export class OtlpExporter<T> {
     }
   }
 
-  #wordsFor(error: unknown): string {
-    const { name, message } = error instanceof Error ? error : new Error(String(error));
-    if (name === "AbortError" || name === "TimeoutError") {
-      return `the collector did not answer within ${this.#limits.timeout / 1_000} s`;
-    }
-    return message === "aborted" ? "the collector cut its answer off" : message;
-  }
-
   /** OTLP/HTTP § Partial Success: a collector may refuse some of what it was sent. */
-  #took(count: number, body: string): void {
+  #took(count: number, body = ""): void {
     let rejected = 0;
     let why = "";
     try {
@@ -210,38 +194,20 @@ export class OtlpExporter<T> {
     if (rejected > 0) this.#drop(rejected, `the collector refused them: ${why.slice(0, 500)}`);
   }
 
-  async #post(collector: URL, body: string, working: AbortSignal): Promise<Answer> {
-    const { headers } = this.#options;
-    const signal = AbortSignal.any([working, AbortSignal.timeout(this.#limits.timeout)]);
+  async #post(url: URL, text: string, working: AbortSignal): Promise<PostResult> {
+    const { timeout } = this.#limits;
     // A keychain may wait for a person.
-    const more = await untilAborted(headers(), signal);
-    const request = collector.protocol === "https:" ? httpsRequest : httpRequest;
-    return new Promise((resolve, reject) => {
-      const sent = request(collector, {
-        method: "POST",
-        // A connection for each batch: none is left when the program ends.
-        agent: false,
-        signal,
-        headers: {
-          ...more,
-          "content-type": "application/json",
-          "content-length": Buffer.byteLength(body),
-        },
-      });
-      sent.on("error", reject);
-      sent.on("response", (response) => {
-        let text = "";
-        response.setEncoding("utf8");
-        response.on("data", (part: string) => {
-          if (text.length < MAX_ANSWER) text += part;
-        });
-        response.on("error", reject);
-        response.on("end", () => {
-          const { statusCode: status = 0, headers: answered } = response;
-          resolve({ status, retryAfter: answered["retry-after"], body: text });
-        });
-      });
-      sent.end(body);
+    const late = AbortSignal.any([working, AbortSignal.timeout(timeout)]);
+    const own = await untilAborted(this.#options.headers(), late);
+    const headers = { ...own, "content-type": "application/json" };
+    const body = Buffer.from(text);
+    return post(url, {
+      headers,
+      body,
+      timeout,
+      allowPrivate: true,
+      signal: working,
+      most: MAX_ANSWER,
     });
   }
 

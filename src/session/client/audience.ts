@@ -3,6 +3,7 @@ import type { SessionUpdate } from "../agent.ts";
 import type { SessionClient, ShownUpdate } from "./client.ts";
 import { Delivery, toShown } from "./delivery.ts";
 import { roomIn } from "./fit-update.ts";
+import type { PendingAnswer } from "./pending-answer.ts";
 import type { SessionLimits } from "../limits.ts";
 import { replay } from "../turn/replay.ts";
 import type { SessionStore } from "../store.ts";
@@ -19,20 +20,11 @@ const TAKEN: SessionUpdate = {
   _meta: { "trunkline/aside": true },
 };
 
-/** Something that the clients of a session are asked until one has answered. */
-export interface PendingAnswer<T> {
-  readonly answered: Promise<T>;
-  ask(client: SessionClient): void;
-  /** The client has detached. */
-  forget(client: SessionClient): void;
-  cancel(): void;
-}
-
 /** The attached clients of a session: sends them updates, live or from the log, and asks them. */
 export class Audience {
   readonly #options: AttachmentOptions;
   readonly #attachments = new Map<SessionClient, Attachment>();
-  readonly #pending = new Set<PendingAnswer<unknown>>();
+  readonly #pending = new Set<Pick<PendingAnswer<unknown>, "ask" | "forget" | "cancel">>();
   #leftAt = performance.now();
   readonly delivery: Delivery;
   readonly #sessionId: string;

@@ -132,13 +132,9 @@ export class SessionCommands implements AsyncDisposable {
     env: NodeJS.ProcessEnv,
   ): Promise<Map<string, WorktreeState>> {
     const states = new Map<string, WorktreeState>();
-    const placed = sessions.flatMap(({ id, notes }) => {
+    for (const { id, notes } of sessions) {
       const place = workplaceOf(notes);
-      return place === undefined ? [] : [{ id, place }];
-    });
-    if (placed.length === 0) return states;
-    for (const { id, place } of placed) {
-      const state = await stateOf(place, env).catch(() => undefined);
+      const state = place && (await stateOf(place, env).catch(() => undefined));
       if (state !== undefined) states.set(id, state);
     }
     return states;

@@ -1,8 +1,9 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { OWNER, type Principal } from "../../base/principal.ts";
 import type { SessionUpdate, Turn } from "../agent.ts";
-import type { Audience, PendingAnswer } from "../client/audience.ts";
+import type { Audience } from "../client/audience.ts";
 import type { SessionClient } from "../client/client.ts";
+import { PendingAnswer } from "../client/pending-answer.ts";
 import type { NoticedPermission } from "../notice.ts";
 import {
   type Answerer,
@@ -312,57 +313,23 @@ export type PermissionNews =
   | { readonly state: "refused"; readonly why: string }
   | { readonly state: "answered"; readonly by: string; readonly outcome: PermissionOutcome };
 
-/**
- * An open `session/request_permission`. All attached clients are asked, and those that attach later.
- * The first answer that counts wins; the request is cancelled at the other clients.
- */
-export class PendingPermission implements PendingAnswer<Answered> {
+/** An open `session/request_permission`. The first answer that counts wins. */
+export class PendingPermission extends PendingAnswer<Answered> {
   readonly id: string;
   readonly request: PermissionRequest;
-  readonly answered: Promise<Answered>;
   readonly #options: PendingPermissionOptions;
-  readonly #settle: (answered: Answered) => void;
-  /** The clients with an open request, and what cancels it. */
-  readonly #asked = new Map<SessionClient, AbortController>();
-  /** Clients that answered with an error or an unknown option. */
-  readonly #unable = new Set<SessionClient>();
   /** Clients whose answer did not count. */
   readonly #refused = new Set<SessionClient>();
-  #isOver = false;
 
   constructor(options: PendingPermissionOptions) {
-    const { promise, resolve } = Promise.withResolvers<Answered>();
+    super();
     this.#options = options;
     this.id = options.id;
     this.request = options.request;
-    this.answered = promise;
-    this.#settle = resolve;
   }
 
-  ask(client: SessionClient): void {
-    if (this.#isOver || this.#asked.has(client) || this.#unable.has(client)) return;
-    if (this.#refused.has(client)) return;
-    const controller = new AbortController();
-    this.#asked.set(client, controller);
-    const { toolCall, options } = this.request;
-    const { sessionId } = this.#options;
-    const params = { sessionId, toolCall, options, ...this.#metaFor(client) };
-    client.ask("session/request_permission", params, { signal: controller.signal }).then(
-      (answer) => this.#answer(client, answer),
-      (error: unknown) => {
-        // A client that lost its connection may attach again and is then asked again.
-        if (error instanceof TrunklineError && error.code === "closed") this.#asked.delete(client);
-        else this.#failed(client);
-      },
-    );
-  }
-
-  /** Cancels the request at a client that has detached. */
-  forget(client: SessionClient): void {
-    this.#asked
-      .get(client)
-      ?.abort(new TrunklineError("closed", "The client is no longer attached"));
-    this.#asked.delete(client);
+  override forget(client: SessionClient): void {
+    super.forget(client);
     this.#refused.delete(client);
     // It may have been the only one whose answer counted. Others of the same principal replace it.
     for (const refused of this.#refused) {
@@ -374,7 +341,7 @@ export class PendingPermission implements PendingAnswer<Answered> {
 
   /** ACP session/cancel: open permission requests are answered with "cancelled". */
   cancel(): void {
-    this.#end({ outcome: { outcome: "cancelled" }, by: "cancel" }, "It was cancelled");
+    this.#settle({ outcome: { outcome: "cancelled" }, by: "cancel" }, "It was cancelled");
   }
 
   /** Answers for somebody who is not attached. Throws if the answer does not count. */
@@ -386,54 +353,51 @@ export class PendingPermission implements PendingAnswer<Answered> {
       const why = `it has no option '${optionId.slice(0, 64)}'`;
       throw new SessionError("permission-denied", `Cannot answer the permission request: ${why}.`);
     }
-    this.#end({ outcome, by: who.name, principal: who.principal.id }, OTHER_ANSWERED);
+    this.#settle({ outcome, by: who.name, principal: who.principal.id }, OTHER_ANSWERED);
   }
 
-  #answer(client: SessionClient, answer: unknown): void {
-    if (this.#isOver) return;
+  protected override mayAsk(client: SessionClient): boolean {
+    return !this.#refused.has(client);
+  }
+
+  protected override send(client: SessionClient, signal: AbortSignal): Promise<unknown> {
+    const { toolCall, options } = this.request;
+    const { sessionId } = this.#options;
+    const params = { sessionId, toolCall, options, ...this.#metaFor(client) };
+    return client.ask("session/request_permission", params, { signal });
+  }
+
+  protected override answers(client: SessionClient, answer: unknown): boolean {
     const why = this.#options.refusal(client);
     if (why !== undefined) {
-      this.#asked.delete(client);
+      this.asked.delete(client);
       this.#refused.add(client);
       this.#options.tell(client, { state: "refused", why });
-      return;
+      return true;
     }
     const outcome = readOutcome(answer, this.request);
-    if (outcome === undefined) {
-      this.#failed(client);
-    } else {
-      const answered = { outcome, by: client.name, principal: client.principal.id };
-      this.#end(answered, OTHER_ANSWERED, client);
-    }
+    if (outcome === undefined) return false;
+    const answered = { outcome, by: client.name, principal: client.principal.id };
+    this.#settle(answered, OTHER_ANSWERED, client);
+    return true;
   }
 
-  /**
-   * A client that cannot answer leaves it to the others. Where no other is left whose answer counts, the
-   * request is rejected.
-   */
-  #failed(client: SessionClient): void {
-    if (!this.#asked.delete(client) || this.#isOver) return;
-    this.#unable.add(client);
+  /** Where no other client is left whose answer counts, the request is rejected. */
+  protected override isUnable(client: SessionClient): void {
     const { refusal } = this.#options;
     if (refusal(client) !== undefined) return;
-    if (this.#asked.keys().some((other) => refusal(other) === undefined)) return;
-    const outcome = outcomeOf(this.request, ["reject_once", "reject_always"]);
-    this.#end({ outcome: outcome ?? { outcome: "cancelled" }, by: client.name }, "");
+    if (this.asked.keys().some((other) => refusal(other) === undefined)) return;
+    const outcome = outcomeOf(this.request, REJECT);
+    this.#settle({ outcome: outcome ?? { outcome: "cancelled" }, by: client.name }, "");
   }
 
-  #end(answered: Answered, why: string, by?: SessionClient): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
-    if (answered.principal !== undefined) this.#tellOthers(answered, by);
-    if (by !== undefined) this.#asked.delete(by);
-    for (const controller of this.#asked.values())
-      controller.abort(new TrunklineError("cancelled", why));
-    this.#asked.clear();
-    this.#settle(answered);
+  #settle(answered: Answered, why: string, by?: SessionClient): void {
+    if (!this.isOver && answered.principal !== undefined) this.#tellOthers(answered, by);
+    this.end(answered, why, by);
   }
 
   #tellOthers({ by: name, outcome }: Answered, by: SessionClient | undefined): void {
-    for (const client of [...this.#asked.keys(), ...this.#refused]) {
+    for (const client of [...this.asked.keys(), ...this.#refused]) {
       if (client !== by) this.#options.tell(client, { state: "answered", by: name, outcome });
     }
   }

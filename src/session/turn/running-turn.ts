@@ -142,7 +142,7 @@ export class RunningTurn implements Turn {
 
   requestPermission(request: PermissionRequest): Promise<PermissionOutcome> {
     if (this.#isOver || this.#isCancelled) return Promise.resolve({ outcome: "cancelled" });
-    return this.whileAsking(() => this.#host.askPermission(this, request));
+    return this.whileWaiting(() => this.#host.askPermission(this, request));
   }
 
   progressed(): void {
@@ -183,7 +183,7 @@ export class RunningTurn implements Turn {
   }
 
   /** Suspends the prompt timeout, and the clock of the turn, while a client is asked. */
-  readonly whileAsking = async <T>(work: () => Promise<T>): Promise<T> => {
+  readonly whileWaiting = async <T>(work: () => Promise<T>): Promise<T> => {
     this.#suspend();
     try {
       return await work();
@@ -191,10 +191,6 @@ export class RunningTurn implements Turn {
       this.#resume();
     }
   };
-
-  whileWaiting<T>(work: () => Promise<T>): Promise<T> {
-    return this.whileAsking(work);
-  }
 
   /** Stops the agent. After the grace, the turn ends without it. */
   cancel(reason: Error): void {

@@ -313,15 +313,16 @@ function plain(server: OwnServer): unknown {
     timeout: _,
     autoApprove: __,
     ...rest
-  } = JSON.parse(JSON.stringify(server)) as Record<string, unknown>;
-  const filled = (value: unknown): boolean =>
-    value !== undefined && Object.keys(value as object).length > 0;
-  return {
-    ...rest,
-    ...(filled(args) && { args }),
-    ...(filled(env) && { env }),
-    ...(filled(headers) && { headers }),
-  };
+  } = JSON.parse(JSON.stringify(server)) as Record<string, object | undefined>;
+  return { ...rest, ...filled({ args, env, headers }) };
+}
+
+/** The members that have something in them. */
+function filled<T extends Readonly<Record<string, object | string | undefined>>>(
+  members: T,
+): { [K in keyof T]?: NonNullable<T[K]> } {
+  const kept = Object.entries(members).filter(([, value]) => Object.keys(value ?? {}).length > 0);
+  return Object.fromEntries(kept) as { [K in keyof T]?: NonNullable<T[K]> };
 }
 
 interface OwnChoices {
@@ -396,10 +397,7 @@ function readServer(foreign: unknown, isGemini: boolean): ReadServer {
   const envFile = textAt(entry, "envFile");
   const server = {
     command,
-    ...(args.length > 0 && { args }),
-    ...(Object.keys(env.values).length > 0 && { env: env.values }),
-    ...(cwd !== undefined && { cwd }),
-    ...(envFile !== undefined && { envFile: fromProject(envFile) }),
+    ...filled({ args, env: env.values, cwd, envFile: envFile && fromProject(envFile) }),
     ...choicesOf(entry),
   };
   // A flag says of the next word that it is a secret.
@@ -424,7 +422,6 @@ function addressOf(entry: Readonly<Record<string, unknown>>, url: string): ReadS
     ...(bearer === undefined ? [] : [["Authorization", `Bearer \${${bearer}}`] as const]),
     ...named.map(([name, variable]) => [name, `\${${String(variable)}}`] as const),
   ]);
-  const helper = textAt(entry, "headersHelper");
   const { known } = foreignKeys(entry);
   const given = isMap(entry.oauth) ? entry.oauth : known.oauth;
   const logins = isMap(given) ? Object.entries(given) : [];
@@ -433,9 +430,7 @@ function addressOf(entry: Readonly<Record<string, unknown>>, url: string): ReadS
   const server = {
     ...(entry.type === "sse" && { type: "sse" as const }),
     url,
-    ...(Object.keys(headers.values).length > 0 && { headers: headers.values }),
-    ...(helper !== undefined && { headersHelper: helper }),
-    ...(Object.keys(oauth).length > 0 && { oauth }),
+    ...filled({ headers: headers.values, headersHelper: textAt(entry, "headersHelper"), oauth }),
     ...choicesOf(entry),
   };
   const login = typeof oauth.clientSecret === "string" && !oauth.clientSecret.includes("${");
@@ -515,7 +510,7 @@ function choicesOf(entry: Readonly<Record<string, unknown>>): OwnChoices {
   const approved = [...listAt(entry, "autoApprove"), ...listAt(entry, "alwaysAllow")];
   return {
     ...(typeof timeout === "number" && timeout >= 1 && { timeout }),
-    ...(approved.length > 0 && { autoApprove: approved }),
+    ...filled({ autoApprove: approved }),
     ...(include !== undefined && { include: include as string[] }),
     ...(exclude !== undefined && { exclude: exclude as string[] }),
   };

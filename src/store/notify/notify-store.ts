@@ -331,10 +331,7 @@ export class DeliveryQueue implements Disposable {
 
   /** The newest deliveries first. */
   async list(most = 100): Promise<Delivery[]> {
-    const rows = await this.#database.read((database) =>
-      database.prepare(`${SELECT} ORDER BY notice.at DESC, delivery.id LIMIT ?`).all(most),
-    );
-    return rows.map(deliveryOf);
+    return this.#find("ORDER BY notice.at DESC, delivery.id LIMIT ?", most);
   }
 
   /** The attempts of a delivery, oldest first. */
@@ -346,10 +343,12 @@ export class DeliveryQueue implements Disposable {
 
   /** The deliveries of one notice. */
   async ofNotice(id: string): Promise<Delivery[]> {
-    const rows = await this.#database.read((database) =>
-      database.prepare(`${SELECT} WHERE delivery.notice = ? ORDER BY delivery.id`).all(id),
-    );
-    return rows.map(deliveryOf);
+    return this.#find("WHERE delivery.notice = ? ORDER BY delivery.id", id);
+  }
+
+  async #find(which: string, value: string | number): Promise<Delivery[]> {
+    const find = `${SELECT} ${which}`;
+    return (await this.#database.read((it) => it.prepare(find).all(value))).map(deliveryOf);
   }
 
   [Symbol.dispose](): void {

@@ -91,12 +91,10 @@ export class Resources {
     question: Question,
     context: ToolContext,
   ): Promise<Readonly<Record<string, unknown>> | undefined> {
-    for (const provider of this.#providersFor(context.caller.principal)) {
-      if ((await context.profile?.hasResourceOf(provider, uri)) === false) continue;
-      const result = await provider.askAbout?.(uri, question, context);
-      if (result !== undefined) return result;
-    }
-    return undefined;
+    const { caller, profile } = context;
+    return this.#first(uri, caller.principal, profile, (provider) => {
+      return provider.askAbout?.(uri, question, context);
+    });
   }
 
   /** The extensions of the servers that a client sees, with the settings of all of them. */
@@ -120,10 +118,20 @@ export class Resources {
     principal: Principal,
     profile?: Profile,
   ): Promise<Completion | undefined> {
+    return this.#first(uri, principal, profile, (one) => one.complete?.(uri, argument));
+  }
+
+  /** What the first provider says that has the resource, and shows it; undefined when none does. */
+  async #first<T>(
+    uri: string,
+    principal: Principal,
+    profile: Profile | undefined,
+    ask: (provider: ResourceProvider) => Promise<T | undefined> | undefined,
+  ): Promise<T | undefined> {
     for (const provider of this.#providersFor(principal)) {
       if ((await profile?.hasResourceOf(provider, uri)) === false) continue;
-      const completion = await provider.complete?.(uri, argument);
-      if (completion !== undefined) return completion;
+      const said = await ask(provider);
+      if (said !== undefined) return said;
     }
     return undefined;
   }

@@ -15,7 +15,8 @@ import {
   type ToolResult,
   textResult,
 } from "../tool.ts";
-import type { OverrideSettings, Profile, ProfileSettings } from "./profile.ts";
+import type { ProfileSettings, ToolChange } from "../../config/schema/schema.gen.ts";
+import type { Profile } from "./profile.ts";
 import { profileOf } from "./profiles.ts";
 
 const SCHEMA: JsonSchema = {
@@ -44,7 +45,7 @@ class Rig {
   readonly offer: Offer;
   readonly profile: Profile;
 
-  constructor(change: Readonly<Record<string, OverrideSettings>>, options: RigOptions = {}) {
+  constructor(change: Readonly<Record<string, ToolChange>>, options: RigOptions = {}) {
     const { inputSchema = SCHEMA, rules = [], answer = textResult("found"), more = [] } = options;
     this.profile = profileOf("team", {
       ...options.settings,

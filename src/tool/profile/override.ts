@@ -9,18 +9,18 @@ import type {
   ToolOverride,
   ToolResult,
 } from "../tool.ts";
-import type { ArgumentSettings, OverrideSettings } from "./profile.ts";
+import type { ArgumentChange, ToolChange } from "../../config/schema/schema.gen.ts";
 
 type Members = Readonly<Record<string, unknown>>;
 
 /** What an owner makes of one tool: of what is shown of it, of its arguments and its results. */
 export class Override implements ToolOverride {
-  readonly #settings: OverrideSettings;
-  readonly #arguments: readonly (readonly [string, ArgumentSettings])[];
+  readonly #settings: ToolChange;
+  readonly #arguments: readonly (readonly [string, ArgumentChange])[];
   readonly #keep: PathTree | undefined;
   readonly #drop: PathTree | undefined;
 
-  constructor(settings: OverrideSettings) {
+  constructor(settings: ToolChange) {
     this.#settings = settings;
     this.#arguments = Object.entries(settings.arguments ?? {});
     const { keep, drop } = settings.result ?? {};

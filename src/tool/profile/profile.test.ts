@@ -7,7 +7,8 @@ import { describe, it } from "node:test";
 import { OWNER } from "../../base/principal.ts";
 import { SampleContext, sampleTool } from "../../../test/samples/sample-context.ts";
 import { textResult, type Tool } from "../tool.ts";
-import { Profile, type ProfileSettings, type ProfileSubject } from "./profile.ts";
+import type { ProfileSettings } from "../../config/schema/schema.gen.ts";
+import { Profile, type ProfileSubject } from "./profile.ts";
 
 const SUBJECT: ProfileSubject = { door: "mcp", client: "claude-code", principal: OWNER };
 

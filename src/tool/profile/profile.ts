@@ -1,4 +1,4 @@
-import { isObject } from "../../base/check.ts";
+import { isObject, parsedJson } from "../../base/check.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { isInside, realPath } from "../../base/file/path.ts";
 import { type Rate, RateLimiter } from "../../base/limit/rate-limiter.ts";
@@ -6,7 +6,8 @@ import type { Principal } from "../../base/principal.ts";
 import { glob } from "../../base/text/glob.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { counted } from "../../base/text/counted.ts";
-import { Policy, type PolicyRule } from "../policy.ts";
+import type { ProfileSettings } from "../../config/schema/schema.gen.ts";
+import { Policy } from "../policy.ts";
 import {
   type Arguments,
   type Caller,
@@ -23,80 +24,7 @@ import { OWN_SERVER } from "./own-server.ts";
 import { rankTools, serverOf } from "./rank-tools.ts";
 
 /** Names that are offered, and names that are not; a name that both fit is not. */
-interface Patterns {
-  /** All, where it is left out. `*` stands for any text. */
-  readonly allow?: readonly string[];
-  readonly deny?: readonly string[];
-}
-
-/** The same for what can have another name for the client. */
-interface NamedPatterns extends Patterns {
-  /** New names by the names that `trunkline tool list` shows. */
-  readonly rename?: Readonly<Record<string, string>>;
-}
-
-/** A tool as the owner wants it, as the configuration writes it. */
-export interface OverrideSettings {
-  readonly title?: string;
-  readonly description?: string;
-  readonly arguments?: Readonly<Record<string, ArgumentSettings>>;
-  readonly result?: ResultSettings;
-}
-
-export interface ArgumentSettings {
-  readonly description?: string;
-  /** Sent where the caller gives none. */
-  readonly default?: unknown;
-  /** Always sent; the caller neither sees nor gives it. */
-  readonly fixed?: unknown;
-  /** The caller neither sees nor gives it. */
-  readonly hidden?: boolean;
-}
-
-interface ResultSettings {
-  /** Paths of names with dots between them; lists are walked through, and `*` stands for any name. */
-  readonly keep?: readonly string[];
-  readonly drop?: readonly string[];
-  /** Items of each list. */
-  readonly items?: number;
-  /** Bytes; what is larger is kept for the caller to read, and summed up. */
-  readonly most?: number;
-}
-
-interface ToolPatterns extends NamedPatterns {
-  /** What is made of tools, by the names that `trunkline tool list` shows, or `SERVER/NAME`. */
-  readonly change?: Readonly<Record<string, OverrideSettings>>;
-}
-
-interface ProfileRate {
-  /** The tools whose calls are counted together; `*` stands for any text. */
-  readonly tool?: string;
-  readonly calls: number;
-  readonly seconds: number;
-}
-
-/** What a client sees and may do, as the configuration writes it. */
-export interface ProfileSettings {
-  /** The clients that get it without being told to. Every condition that is given must hold. */
-  readonly for?: {
-    readonly clients?: readonly string[];
-    readonly tokens?: readonly string[];
-    readonly doors?: readonly string[];
-    /** Absolute. */
-    readonly projects?: readonly string[];
-  };
-  readonly servers?: Patterns;
-  readonly tools?: ToolPatterns;
-  readonly prompts?: NamedPatterns;
-  /** By URI. */
-  readonly resources?: Patterns;
-  readonly policy?: {
-    readonly default?: PolicyRule["decision"];
-    readonly rules?: readonly PolicyRule[];
-  };
-  readonly rates?: readonly ProfileRate[];
-  readonly search?: boolean;
-}
+type Patterns = NonNullable<ProfileSettings["servers"]>;
 
 /** A client, as far as its profile is chosen by it. */
 export interface ProfileSubject {
@@ -166,7 +94,7 @@ export class Profile {
     if (wanted === undefined) return false;
     const { clients, tokens, doors, projects } = wanted;
     if (!isAmong(clients, client) || !isAmong(tokens, principal.name)) return false;
-    if (doors !== undefined && !doors.includes(door)) return false;
+    if (doors?.some((one) => one === door) === false) return false;
     if (projects === undefined) return true;
     if (folder === undefined) return false;
     const real = realPath(folder);
@@ -371,19 +299,15 @@ function callMeant(
   { name, arguments: given = {} }: Arguments,
   call: (name: string, args: Arguments) => ToolResult | Promise<ToolResult>,
 ): ToolResult | Promise<ToolResult> {
-  const args = typeof given === "string" ? parsed(given) : given;
-  if (
-    typeof name !== "string" ||
-    typeof args !== "object" ||
-    args === null ||
-    Array.isArray(args)
-  ) {
+  // Some models write the arguments as text.
+  const args = typeof given === "string" ? parsedJson(given) : given;
+  if (typeof name !== "string" || !isObject(args)) {
     return errorResult(
       `Give \`name\`, the name of a tool as ${SEARCH_TOOL} shows it, and \`arguments\`, an object.`,
     );
   }
   try {
-    const result = call(name, args as Arguments);
+    const result = call(name, args);
     return result instanceof Promise ? result.catch(unknownAsResult) : result;
   } catch (error) {
     return unknownAsResult(error);
@@ -394,15 +318,6 @@ function callMeant(
 function unknownAsResult(error: unknown): ToolResult {
   if (!(error instanceof TrunklineError) || error.code !== "not-found") throw error;
   return errorResult(`${visibleLine(error.message)}. Find the right name with ${SEARCH_TOOL}.`);
-}
-
-/** Some models write the arguments as text. */
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** The toolbox answers their calls itself. */

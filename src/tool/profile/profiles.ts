@@ -1,6 +1,7 @@
 import type { ToolOverride } from "../tool.ts";
 import { Override } from "./override.ts";
-import { Profile, type ProfileSettings, type ProfileSubject } from "./profile.ts";
+import type { ProfileSettings } from "../../config/schema/schema.gen.ts";
+import { Profile, type ProfileSubject } from "./profile.ts";
 
 /** The configured profiles, in their order. */
 export class Profiles {

@@ -5,7 +5,8 @@ import { SampleContext, sampleTool } from "../../../test/samples/sample-context.
 import { echo, textOf, toolbox } from "../../../test/samples/sample-toolbox.ts";
 import { Offer } from "../offer/offer.ts";
 import { errorResult, textResult, type ToolContext } from "../tool.ts";
-import { Profile, type ProfileSettings } from "./profile.ts";
+import type { ProfileSettings } from "../../config/schema/schema.gen.ts";
+import { Profile } from "./profile.ts";
 
 const remove = sampleTool("remove", () => textResult("removed"), {
   source: { server: "files", name: "remove" },

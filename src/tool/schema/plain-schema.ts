@@ -28,13 +28,15 @@ function fitsOf(schema: unknown, depth: number, left: { nodes: number }): Fits |
   if (schema === true) return () => true;
   if (!isObject(schema) || depth > MOST_DEPTH || left.nodes-- <= 0) return undefined;
   const checks: Fits[] = [];
-  const inner = (part: unknown): Fits | undefined => fitsOf(part, depth + 1, left);
+  const inner: Inner = (part) => fitsOf(part, depth + 1, left);
   const object = objectCheck(schema, inner);
   if (object !== undefined) checks.push(object);
   for (const [keyword, told] of Object.entries(schema)) {
     if (ANNOTATION.test(keyword)) continue;
     if (object !== undefined && OF_OBJECTS.has(keyword)) continue;
-    const check = checkOf(keyword, told, schema, inner);
+    const check = Object.hasOwn(KEYWORDS, keyword)
+      ? KEYWORDS[keyword]?.(told, inner, schema)
+      : undefined;
     if (check === undefined) return undefined;
     checks.push(check);
   }
@@ -49,7 +51,7 @@ const OF_OBJECTS: ReadonlySet<string> = new Set(["type", "properties", "required
 /** Undefined where a schema is not for objects, or has a member of a name that every object has. */
 function objectCheck(
   { type, properties = {}, required = [] }: JsonSchema,
-  inner: (part: unknown) => Fits | undefined,
+  inner: Inner,
 ): Fits | undefined {
   if (type !== "object" || !isObject(properties) || !areNames(required)) return undefined;
   const names = [...new Set([...Object.keys(properties), ...required])];
@@ -71,29 +73,53 @@ function objectCheck(
 
 const ANY: Fits = () => true;
 
-/** What one keyword asks. Keywords for one type ask nothing of values of another. */
-function checkOf(
-  keyword: string,
+/** Checks a part of a schema; undefined where that is left to the compiler. */
+type Inner = (part: unknown) => Fits | undefined;
+
+/** What a keyword asks. Keywords for one type ask nothing of values of another. */
+const KEYWORDS: Readonly<
+  Record<string, (told: unknown, inner: Inner, schema: JsonSchema) => Fits | undefined>
+> = {
+  type: typeCheck,
+  enum: (told) => (Array.isArray(told) ? (value) => told.includes(value) : undefined),
+  const: (told) => (isObject(told) || Array.isArray(told) ? undefined : (value) => value === told),
+  additionalProperties: additionalCheck,
+  items: (told, inner) => {
+    const fits = inner(told);
+    return fits && ((value) => !Array.isArray(value) || value.every((item) => fits(item)));
+  },
+  anyOf: (told, inner) => (Array.isArray(told) ? anyOf(told.map(inner)) : undefined),
+  minimum: ofNumbers((value, bound) => value >= bound),
+  maximum: ofNumbers((value, bound) => value <= bound),
+  exclusiveMinimum: ofNumbers((value, bound) => value > bound),
+  exclusiveMaximum: ofNumbers((value, bound) => value < bound),
+  minItems: ofLists((length, bound) => length >= bound),
+  maxItems: ofLists((length, bound) => length <= bound),
+  // Code points are counted: at most as many as the text has units, at least half of them.
+  minLength: ofTexts((text, bound) => text.length >= 2 * bound || isPlain(text, bound)),
+  maxLength: ofTexts((text, bound) => text.length <= bound),
+};
+
+type Bound<T> = (value: T, bound: number) => boolean;
+
+function ofNumbers(fits: Bound<number>): (told: unknown) => Fits | undefined {
+  return (told) => bounded(told, (bound, value) => typeof value !== "number" || fits(value, bound));
+}
+
+function ofLists(fits: Bound<number>): (told: unknown) => Fits | undefined {
+  return (told) =>
+    bounded(told, (bound, value) => !Array.isArray(value) || fits(value.length, bound));
+}
+
+function ofTexts(fits: Bound<string>): (told: unknown) => Fits | undefined {
+  return (told) => bounded(told, (bound, value) => typeof value !== "string" || fits(value, bound));
+}
+
+function bounded(
   told: unknown,
-  schema: JsonSchema,
-  inner: (part: unknown) => Fits | undefined,
+  fits: (bound: number, value: unknown) => boolean,
 ): Fits | undefined {
-  switch (keyword) {
-    case "type":
-      return typeCheck(told);
-    case "enum":
-      return Array.isArray(told) ? (value) => told.includes(value) : undefined;
-    case "const":
-      return isObject(told) || Array.isArray(told) ? undefined : (value) => value === told;
-    case "additionalProperties":
-      return additionalCheck(told, schema.properties, inner);
-    case "items":
-      return itemCheck(told, inner);
-    case "anyOf":
-      return alternativeCheck(told, inner);
-    default:
-      return typeof told === "number" ? boundCheck(keyword, told) : undefined;
-  }
+  return typeof told === "number" ? (value) => fits(told, value) : undefined;
 }
 
 const TYPES: Readonly<Record<string, Fits>> = {
@@ -111,13 +137,6 @@ function typeCheck(told: unknown): Fits | undefined {
   return Array.isArray(told) ? anyOf(told.map(typeCheck)) : undefined;
 }
 
-function alternativeCheck(
-  told: unknown,
-  inner: (part: unknown) => Fits | undefined,
-): Fits | undefined {
-  return Array.isArray(told) ? anyOf(told.map(inner)) : undefined;
-}
-
 /** Whether one of several is sure to fit; undefined where one of them is unknown. */
 function anyOf(checks: readonly (Fits | undefined)[]): Fits | undefined {
   const known = checks.filter((check) => check !== undefined);
@@ -127,8 +146,8 @@ function anyOf(checks: readonly (Fits | undefined)[]): Fits | undefined {
 
 function additionalCheck(
   told: unknown,
-  properties: unknown,
-  inner: (part: unknown) => Fits | undefined,
+  inner: Inner,
+  { properties }: JsonSchema,
 ): Fits | undefined {
   const fits = told === false ? () => false : inner(told);
   if (fits === undefined) return undefined;
@@ -137,36 +156,6 @@ function additionalCheck(
     if (!isObject(value)) return true;
     return Object.keys(value).every((name) => known.has(name) || fits(value[name]));
   };
-}
-
-function itemCheck(told: unknown, inner: (part: unknown) => Fits | undefined): Fits | undefined {
-  const fits = inner(told);
-  return fits && ((value) => !Array.isArray(value) || value.every((item) => fits(item)));
-}
-
-function boundCheck(keyword: string, bound: number): Fits | undefined {
-  switch (keyword) {
-    case "minimum":
-      return (value) => typeof value !== "number" || value >= bound;
-    case "maximum":
-      return (value) => typeof value !== "number" || value <= bound;
-    case "exclusiveMinimum":
-      return (value) => typeof value !== "number" || value > bound;
-    case "exclusiveMaximum":
-      return (value) => typeof value !== "number" || value < bound;
-    case "minItems":
-      return (value) => !Array.isArray(value) || value.length >= bound;
-    case "maxItems":
-      return (value) => !Array.isArray(value) || value.length <= bound;
-    // Code points are counted: at most as many as the text has units, at least half of them.
-    case "minLength":
-      return (value) =>
-        typeof value !== "string" || value.length >= 2 * bound || isPlain(value, bound);
-    case "maxLength":
-      return (value) => typeof value !== "string" || value.length <= bound;
-    default:
-      return undefined;
-  }
 }
 
 /** Whether a text has at least so many units, none of them half of a code point. */

@@ -1,6 +1,7 @@
 import { type IncomingMessage, request as httpRequest, type RequestOptions } from "node:http";
 import { request as httpsRequest } from "node:https";
 
+import { boundedBody } from "../../base/bounded-body.ts";
 import { redirection } from "./http-exchange.ts";
 
 export interface HttpRequest {
@@ -36,7 +37,7 @@ export async function httpCall(
     const next = redirection(url, response, request.method);
     if (next === undefined) {
       const { statusCode: status = 0, headers } = response;
-      const body = await readHttp(response, most);
+      const body = await boundedBody(response, most);
       return { status, type: headers["content-type"] ?? "", ...body };
     }
     response.on("error", () => {}).destroy();
@@ -58,20 +59,4 @@ export function sendHttp(
     request.on("error", reject);
     request.end(body);
   });
-}
-
-/** Reads the body of an answer, up to so many bytes. */
-export async function readHttp(
-  response: IncomingMessage,
-  most: number,
-): Promise<Pick<HttpResult, "body" | "isCut">> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of response as AsyncIterable<Buffer>) {
-    chunks.push(chunk);
-    size += chunk.length;
-    // Leaving the loop closes the connection.
-    if (size > most) break;
-  }
-  return { body: Buffer.concat(chunks).subarray(0, most), isCut: size > most };
 }

@@ -1,3 +1,4 @@
+import { parsedJson } from "../../base/check.ts";
 import { CHEAP } from "../../rpc/message/complexity.ts";
 import { recoverUnparsed } from "../../rpc/message/message.ts";
 import type { Exchange } from "./http-exchange.ts";
@@ -63,13 +64,9 @@ export function seenMessages(text: string, pending: HttpPending | undefined): Ht
 
 /** The messages of a text; none when it is not JSON. */
 export function messagesOf(text: string): HttpMessage[] {
-  try {
-    const value = JSON.parse(text) as unknown;
-    const all: unknown[] = Array.isArray(value) ? value : [value];
-    return all.filter((each): each is HttpMessage => typeof each === "object" && each !== null);
-  } catch {
-    return [];
-  }
+  const value = parsedJson(text);
+  const all: unknown[] = Array.isArray(value) ? value : [value];
+  return all.filter((each): each is HttpMessage => typeof each === "object" && each !== null);
 }
 
 /** The error for an exchange that was completed without an answer. */

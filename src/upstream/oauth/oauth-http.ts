@@ -9,7 +9,8 @@ import {
   refusePrivate,
   type Resolve,
 } from "../../base/public-lookup.ts";
-import { readHttp, sendHttp } from "../http/http-call.ts";
+import { boundedBody } from "../../base/bounded-body.ts";
+import { sendHttp } from "../http/http-call.ts";
 import { scopesOf } from "./discovery.ts";
 import type { Login, OAuthClient } from "./login-tokens.ts";
 
@@ -134,7 +135,7 @@ function unreachable(url: URL, error: string | Error): TrunklineError {
 
 async function bodyOf(url: URL, response: IncomingMessage): Promise<string> {
   try {
-    const { body, isCut } = await readHttp(response, LARGEST_ANSWER);
+    const { body, isCut } = await boundedBody(response, LARGEST_ANSWER);
     if (isCut) throw new Error(`it answered more than ${LARGEST_ANSWER} bytes`);
     return body.toString("utf8");
   } catch (error) {

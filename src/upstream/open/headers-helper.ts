@@ -1,4 +1,4 @@
-import { isObject } from "../../base/check.ts";
+import { isObject, parsedJson } from "../../base/check.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { usualVariables } from "../../base/process/environment.ts";
 import { holdSecrets } from "../../base/text/mask.ts";
@@ -33,7 +33,7 @@ export async function withHelpedHeaders(
   if (cut === "late") throw failed(`had not ended after ${PATIENCE / 1_000} s`);
   if (cut !== undefined) throw failed("printed too much");
   if (exit !== 0) throw failed(`ended with ${exit}`);
-  const printed = parsed(stdout);
+  const printed = parsedJson(stdout);
   // What it printed is not in the message: it may be a secret.
   if (!isTexts(printed)) throw failed("printed something else than a JSON object of texts");
   holdSecrets({ headers: printed }, true);
@@ -46,14 +46,6 @@ export async function withHelpedHeaders(
 
 function isTexts(value: unknown): value is Readonly<Record<string, string>> {
   return isObject(value) && Object.values(value).every((each) => typeof each === "string");
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 function failed(why: string): TrunklineError {

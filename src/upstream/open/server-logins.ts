@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 
+import { parsedJson } from "../../base/check.ts";
 import { Lazy } from "../../base/lazy.ts";
 import type { Log } from "../../base/log.ts";
 import { holdSecrets } from "../../base/text/mask.ts";
@@ -98,7 +99,8 @@ class StoredLogin implements LoginStore {
     // Most servers want no login: their secrets are not looked for.
     if (issuer === undefined || ended !== undefined) return undefined;
     const text = await (await this.#options.secrets.get()).get(this.#name);
-    const login = parsed(text);
+    // The error of a parser would quote from the secret.
+    const login = parsedJson(text ?? "") as Login | undefined;
     holdSecrets(login);
     return login?.server === this.#options.server && login.issuer === issuer ? login : undefined;
   }
@@ -154,15 +156,6 @@ class StoredLogin implements LoginStore {
 
   get #name(): SecretName {
     return { service: "trunkline.logins", account: this.#options.key };
-  }
-}
-
-/** Undefined for what is damaged. The error of the parser would quote from the secret. */
-function parsed(text: string | undefined): Login | undefined {
-  try {
-    return text === undefined ? undefined : (JSON.parse(text) as Login);
-  } catch {
-    return undefined;
   }
 }
 

@@ -1,5 +1,5 @@
 import { STATUS_CODES } from "node:http";
-import { isObject } from "../../base/check.ts";
+import { isObject, parsedJson } from "../../base/check.ts";
 import { DEFAULT_LIMITS } from "../../base/limit/limits.ts";
 import type { Channel, ChannelLimits } from "../../wire/channel.ts";
 import { memoryPair } from "../../wire/channel/memory.ts";
@@ -7,6 +7,10 @@ import type { OpenApiSettings } from "../settings.ts";
 import { isDeeper, type Json, textOf, listOf, OpenApiDocument, refused } from "./document.ts";
 import { httpCall, type HttpRequest, type HttpResult } from "../http/http-call.ts";
 import { type Operation, operationsOf, type Parameter, schemesOf } from "./operations.ts";
+import { mcpDialect } from "../../protocol/mcp/dialect.ts";
+import { METHODS } from "../../protocol/mcp/methods.ts";
+import { Peer } from "../../rpc/peer.ts";
+import { route, type Routes, routes } from "../../rpc/route.ts";
 import { parseAnywhere } from "../../rpc/message/parse-apart.ts";
 import { resolvePeerLimits } from "../../rpc/peer-options.ts";
 import { readRegularFile } from "../../base/file/read-regular-file.ts";
@@ -223,7 +227,7 @@ function resultOf(what: string, { status, type, body, isCut }: HttpResult): Resu
     };
   }
   const text = body.toString("utf8");
-  const value = isCut ? undefined : parsed(text);
+  const value = isCut ? undefined : parsedJson(text);
   return {
     content: [note(text), ...ends],
     // A result has an object; a list, and what is too deep for a message, is in the text only.
@@ -264,14 +268,6 @@ function isText(media: string, body: Buffer): boolean {
   );
 }
 
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return undefined;
-  }
-}
-
 /** Bytes of an answer that a model may get. */
 const LARGEST_ANSWER = 1_000_000;
 
@@ -287,9 +283,6 @@ export class OpenApiServer {
   /** Where the whole document says that its API is; 'url' of the settings is in place of it. */
   readonly #named: string | undefined;
   readonly #operations: ReadonlyMap<string, Operation>;
-  /** Calls under way, by the id of their request. */
-  readonly #calls = new Map<unknown, AbortController>();
-  readonly #end = new AbortController();
 
   constructor({ document, base }: LoadedDocument, settings: OpenApiSettings) {
     this.#settings = settings;
@@ -310,69 +303,37 @@ export class OpenApiServer {
     const { openapi, url, headers = {} } = settings;
     const server = new OpenApiServer(await loadDocument({ openapi, url, headers }), settings);
     const [ours, theirs] = memoryPair(limits);
-    server.#serve(ours);
-    return {
-      channel: theirs,
-      end: async () => {
-        server.#end.abort();
-        await ours[Symbol.asyncDispose]();
-      },
-    };
+    const peer = new Peer(ours, undefined, { dialect: mcpDialect, routes: server.#routes() });
+    return { channel: theirs, end: () => peer.close(0) };
   }
 
-  #serve(channel: Channel<string>): void {
-    channel.receive({
-      message: (text) => {
-        const { id, method, params } = JSON.parse(text) as Json;
-        if (method === "notifications/cancelled" && isObject(params)) {
-          this.#calls.get(params.requestId)?.abort();
-        }
-        if (id === undefined || typeof method !== "string") return;
-        this.#answer(id, method, isObject(params) ? params : {}).then(
-          (answer) => channel.send(JSON.stringify({ jsonrpc: "2.0", id, ...answer })),
-          (error: Error) => channel.abort(error),
-        );
-      },
-      fault() {},
-      end: () => this.#end.abort(),
-    });
+  #routes(): Routes<undefined> {
+    const { title, version } = this.#info;
+    const serverInfo = { name: textOf(title) ?? "OpenAPI", version: textOf(version) ?? "" };
+    const hello = { protocolVersion: "2025-11-25", capabilities: { tools: {} }, serverInfo };
+    return routes(
+      route(METHODS.initialize, () => hello),
+      route(METHODS.ping, () => ({})),
+      route(METHODS.listTools, () => ({
+        tools: Array.from(this.#operations.values(), ({ tool }) => tool),
+      })),
+      route(METHODS.callTool, ({ name, arguments: args }, { signal }) =>
+        this.#call(name, args ?? {}, signal),
+      ),
+    );
   }
 
-  async #answer(id: unknown, method: string, params: Json): Promise<Json> {
-    switch (method) {
-      case "initialize": {
-        const { title, version } = this.#info;
-        const serverInfo = { name: textOf(title) ?? "OpenAPI", version: textOf(version) ?? "" };
-        const capabilities = { tools: {} };
-        return { result: { protocolVersion: "2025-11-25", capabilities, serverInfo } };
-      }
-      case "ping":
-        return { result: {} };
-      case "tools/list":
-        return { result: { tools: [...this.#operations.values()].map(({ tool }) => tool) } };
-      case "tools/call":
-        return { result: await this.#call(id, params) };
-      default:
-        return { error: { code: -32601, message: `Method not found: ${method}` } };
-    }
-  }
-
-  async #call(id: unknown, { name, arguments: args }: Json): Promise<object> {
-    const operation = this.#operations.get(String(name));
-    if (operation === undefined) return failed(`There is no operation '${String(name)}'`);
-    const cancelled = new AbortController();
-    this.#calls.set(id, cancelled);
+  async #call(name: string, args: Json, signal: AbortSignal): Promise<object> {
+    const operation = this.#operations.get(name);
+    if (operation === undefined) return failed(`There is no operation '${name}'`);
     const what = `${operation.method} ${operation.path}`;
     try {
-      const request = this.#request(operation, isObject(args) ? args : {});
-      const signal = AbortSignal.any([cancelled.signal, this.#end.signal]);
+      const request = this.#request(operation, args);
       return resultOf(what, await httpCall(request, LARGEST_ANSWER, signal));
     } catch (error) {
       if (error instanceof BadArguments) return failed(`Cannot call ${what}: ${error.message}`);
       const { code, message } = error as NodeJS.ErrnoException;
       return failed(`${what} failed: ${message || code || String(error)}`);
-    } finally {
-      this.#calls.delete(id);
     }
   }
 

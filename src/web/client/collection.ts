@@ -29,6 +29,8 @@ export class Collection<T> {
     this.rows = computed(() => [...this.#shown.value.byId.values()].toSorted(options.compare));
   }
 
+  readonly idOf = (row: T): string => this.#options.idOf(row);
+
   get(id: string): T | undefined {
     return this.#shown.value.byId.get(id);
   }
@@ -53,7 +55,7 @@ export class Collection<T> {
   }
 
   put(row: T): void {
-    this.apply({ id: this.#options.idOf(row), row });
+    this.apply({ id: this.idOf(row), row });
   }
 
   async #loadAll(): Promise<void> {
@@ -65,7 +67,7 @@ export class Collection<T> {
       do {
         const page = await this.#options.fetch(cursor);
         for (const row of page.rows) {
-          const id = this.#options.idOf(row);
+          const id = this.idOf(row);
           seen.add(id);
           if (!this.#touched.has(id)) this.#byId.set(id, row);
         }

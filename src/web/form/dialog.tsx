@@ -2,6 +2,7 @@ import type { ComponentChildren, ComponentType, JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 
 import { RequestError } from "../client/request.ts";
+import { Form, Submit } from "../view/fields.tsx";
 import { Button, useLoaded } from "../view/parts.tsx";
 import { contentOf, fieldsOf, type FieldValues } from "../../base/question-fields.ts";
 import { FormFields } from "../session/question-form.tsx";
@@ -9,10 +10,13 @@ import { FormFields } from "../session/question-form.tsx";
 /** A window above the page. Escape closes it, and the focus goes back to where it was. */
 export function Dialog(props: {
   readonly title: string;
+  /** How it is called, where that is not its title. */
+  readonly label?: string;
+  readonly class?: string;
   readonly onClose: () => void;
   readonly children: ComponentChildren;
 }): JSX.Element {
-  const { title, onClose, children } = props;
+  const { title, label = title, class: kind = "form-dialog", onClose, children } = props;
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => {
     const shown = dialog.current;
@@ -20,7 +24,7 @@ export function Dialog(props: {
     return () => shown?.close();
   }, []);
   return (
-    <dialog ref={dialog} class="form-dialog" aria-label={title} onClose={onClose}>
+    <dialog ref={dialog} class={kind} aria-label={label} onClose={onClose}>
       <header class="page-head">
         <h2>{title}</h2>
         <div class="actions">
@@ -89,22 +93,17 @@ export function DeclaredForm(props: {
   const [values, setValues] = useState<FieldValues>({});
   const [isBusy, refusal, run] = useAction();
   return (
-    <form
+    <Form
       class={props.class}
       aria-label={label}
-      onSubmit={(event) => {
-        event.preventDefault();
-        run(() => onSubmit(contentOf(fields, values)));
-      }}
+      onSend={() => run(() => onSubmit(contentOf(fields, values)))}
     >
       <FormFields fields={fields} values={values} onChange={setValues} />
       <Refusal says={refusal} />
       {children}
       <div class="buttons">
-        <button type="submit" class="primary" disabled={isBusy}>
-          {submit}
-        </button>
+        <Submit disabled={isBusy}>{submit}</Submit>
       </div>
-    </form>
+    </Form>
   );
 }

@@ -6,6 +6,7 @@ import { post, postLines } from "../client/request.ts";
 import { servers } from "../client/state.ts";
 import { commandWords } from "../text/command-words.ts";
 import { milliseconds, plural } from "../text/format.ts";
+import { Form, Submit, TextField } from "../view/fields.tsx";
 import { Button } from "../view/parts.tsx";
 import { Dialog, Refusal, useAction } from "./dialog.tsx";
 
@@ -68,38 +69,22 @@ function AddServer({ onClose }: { readonly onClose: () => void }): JSX.Element {
   }
   return (
     <Dialog title="Add a server" onClose={onClose}>
-      <form
-        aria-label="Add a server"
-        onSubmit={(event) => {
-          event.preventDefault();
-          add();
-        }}
-      >
-        <label class="field">
-          <span>Name</span>
-          <input
-            required
-            value={name}
-            placeholder="notes"
-            onInput={(event) => setName(event.currentTarget.value)}
-          />
-        </label>
-        <label class="field">
-          <span>Command line, or URL</span>
-          <input
-            required
-            class="mono"
-            value={line}
-            placeholder="npx -y @example/notes-mcp"
-            onInput={(event) => {
-              const { value } = event.currentTarget;
-              const isOpen = commandWords(value) === undefined;
-              event.currentTarget.setCustomValidity(isOpen ? "A quote is not closed." : "");
-              setLine(value);
-            }}
-          />
+      <Form aria-label="Add a server" onSend={add}>
+        <TextField label="Name" required value={name} placeholder="notes" onText={setName} />
+        <TextField
+          label="Command line, or URL"
+          required
+          class="mono"
+          value={line}
+          placeholder="npx -y @example/notes-mcp"
+          onText={(text, field) => {
+            const isOpen = commandWords(text) === undefined;
+            field.setCustomValidity(isOpen ? "A quote is not closed." : "");
+            setLine(text);
+          }}
+        >
           <small>A program is started on the machine of the gateway, as you.</small>
-        </label>
+        </TextField>
         {pairs.map((pair, at) => (
           <fieldset key={at} class="pair">
             <legend>
@@ -135,11 +120,9 @@ function AddServer({ onClose }: { readonly onClose: () => void }): JSX.Element {
         <p class="note">Values are kept in your configuration file, and are not shown again.</p>
         <Refusal says={refusal} />
         <div class="buttons">
-          <button type="submit" class="primary" disabled={isBusy}>
-            {isBusy ? "Adding …" : "Add"}
-          </button>
+          <Submit disabled={isBusy}>{isBusy ? "Adding …" : "Add"}</Submit>
         </div>
-      </form>
+      </Form>
     </Dialog>
   );
 }
@@ -188,6 +171,9 @@ function Tested({ tested }: { readonly tested: ServerTested }): JSX.Element {
   );
 }
 
+const LAST_PAGE =
+  "If its last page cannot be loaded, since this browser is on another machine: the address of that page";
+
 function Login({ path }: { readonly path: string }): JSX.Element {
   const [shown, setShown] = useState<{ issuer?: string; link?: string; done?: string }>({});
   const [failed, setFailed] = useState<string | undefined>(undefined);
@@ -228,31 +214,18 @@ function Login({ path }: { readonly path: string }): JSX.Element {
               Log in at {issuer}
             </a>
           </p>
-          <form
+          <Form
             aria-label="Last page of the login"
-            onSubmit={(event) => {
-              event.preventDefault();
-              paste(() => post(`${path}/login/paste`, { address }));
-            }}
+            onSend={() => paste(() => post(`${path}/login/paste`, { address }))}
           >
-            <label class="field">
-              <span>
-                If its last page cannot be loaded, since this browser is on another machine: the
-                address of that page
-              </span>
-              <input
-                required
-                value={address}
-                onInput={(event) => setAddress(event.currentTarget.value)}
-              />
-            </label>
+            <TextField label={LAST_PAGE} required value={address} onText={setAddress} />
             <Refusal says={pasteRefusal} />
             <div class="buttons">
-              <button type="submit" disabled={isPasting}>
+              <Submit class="" disabled={isPasting}>
                 Use this address
-              </button>
+              </Submit>
             </div>
-          </form>
+          </Form>
         </>
       ) : null}
       <Refusal says={refusal ?? failed} />

@@ -14,7 +14,8 @@ import {
 import { wordIn } from "../session/conversation.ts";
 import { checkJson, FormFields, QuestionForm } from "../session/question-form.tsx";
 import { Pre } from "../session/tool-call.tsx";
-import { clock, milliseconds, prettyJson } from "../text/format.ts";
+import { clock, milliseconds, prettyIn, prettyJson } from "../text/format.ts";
+import { Form, Submit } from "../view/fields.tsx";
 import { MarkdownView } from "../view/markdown-view.tsx";
 import { Badge, Button, Unloaded, useLoaded } from "../view/parts.tsx";
 import { Dialog, Refusal, useAction } from "./dialog.tsx";
@@ -110,28 +111,23 @@ function CallForm({ tool, path }: { tool: ToolDefinition; path: string }): JSX.E
     });
   return (
     <>
-      <form
+      <Form
         ref={form}
         aria-label={`Call ${tool.name}`}
-        onSubmit={(event) => {
-          event.preventDefault();
-          call();
-        }}
+        onSend={call}
         onKeyDown={(event) => {
           if (event.key === "Enter" && event.ctrlKey) event.currentTarget.requestSubmit();
         }}
       >
         <ArgumentFields fields={fields} draft={draft} onChange={setDraft} form={form} />
         <div class="buttons">
-          <button type="submit" class="primary" disabled={isBusy}>
-            Call
-          </button>
+          <Submit disabled={isBusy}>Call</Submit>
           {isBusy ? <Button onClick={() => running.current?.abort()}>Cancel</Button> : null}
           <span class="note" role="status">
             {isBusy ? (state.progress ?? "Running …") : ""}
           </span>
         </div>
-      </form>
+      </Form>
       {state.questions.map((question) => (
         <section key={question.key} class="card" aria-label="The tool asks">
           <p>{wordIn(question["message"])}</p>
@@ -257,19 +253,11 @@ function partView(part: Fields, key: number): ComponentChildren {
 }
 
 function Text({ text }: { readonly text: string }): JSX.Element {
-  const json = /^\s*[[{]/.test(text) && text.length <= MOST_TEXT ? prettyIf(text) : undefined;
+  const json = /^\s*[[{]/.test(text) && text.length <= MOST_TEXT ? prettyIn(text) : undefined;
   if (json !== undefined || text.length > MOST_TEXT) {
     return <Pre text={json ?? text} label="Answer" />;
   }
   return <MarkdownView text={text} />;
-}
-
-function prettyIf(text: string): string | undefined {
-  try {
-    return prettyJson(JSON.parse(text));
-  } catch {
-    return undefined;
-  }
 }
 
 /** The call in the audit. */

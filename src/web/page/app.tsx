@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect } from "preact/hooks";
 import { signal } from "@preact/signals";
 
 import { addShortcuts, shortcuts } from "../client/keyboard.ts";
@@ -15,10 +15,11 @@ import {
   troubles,
   waitingCount,
 } from "../client/state.ts";
+import { Dialog } from "../form/dialog.tsx";
 import { draft } from "../start/start-draft.ts";
 import { openStart, StartDialog } from "../start/start-dialog.tsx";
 import { SessionPage } from "../session/session-page.tsx";
-import { Button, Command, Empty, focusSearch, problem, setterOf, toggle } from "../view/parts.tsx";
+import { Button, Empty, focusSearch, problem, setterOf, toggle } from "../view/parts.tsx";
 import { AuditPage } from "./audit-page.tsx";
 import { FleetPage } from "./fleet-page.tsx";
 import { IdentitiesPage } from "./identities-page.tsx";
@@ -235,16 +236,13 @@ function Banner(): JSX.Element {
 
 function SignedOut(): JSX.Element {
   return (
-    <Empty title="This browser is not signed in any more">
+    <Empty title="This browser is not signed in any more" run="trunkline open">
       <p>Open a fresh link from a terminal:</p>
-      <Command run="trunkline open" />
     </Empty>
   );
 }
 
 function Help(): JSX.Element {
-  const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => dialog.current?.showModal(), []);
   const close = (): void => {
     isHelpOpen.value = false;
   };
@@ -252,13 +250,7 @@ function Help(): JSX.Element {
     shortcuts.value.filter(({ says }) => says !== "").map(({ keys, says }) => [keys, says]),
   );
   return (
-    <dialog ref={dialog} class="help" aria-label="Keyboard help" onClose={close}>
-      <header class="page-head">
-        <h2>Keys</h2>
-        <div class="actions">
-          <Button onClick={close}>Close</Button>
-        </div>
-      </header>
+    <Dialog title="Keys" label="Keyboard help" class="help" onClose={close}>
       <dl>
         {[...listed].map(([keys, says]) => (
           <div key={keys}>
@@ -271,6 +263,6 @@ function Help(): JSX.Element {
           </div>
         ))}
       </dl>
-    </dialog>
+    </Dialog>
   );
 }

@@ -5,7 +5,7 @@ import type { AuditRow, Page } from "../../server/dashboard/api.ts";
 import { get } from "../client/request.ts";
 import { go, linkTo, route } from "../client/router.ts";
 import { clock, milliseconds } from "../text/format.ts";
-import { type Column, DataTable } from "../view/data-table.tsx";
+import { code, type Column, column, DataTable, lead, numbers } from "../view/data-table.tsx";
 import {
   act,
   Badge,
@@ -28,36 +28,22 @@ function toneOf(outcome: string | undefined): Tone {
 }
 
 const COLUMNS: readonly Column<AuditRow>[] = [
-  { name: "Time", width: "10rem", isCode: true, cell: ({ time }) => clock(Date.parse(time)) },
-  {
-    name: "What",
-    isLead: true,
-    width: "minmax(9rem, 2fr)",
-    cell: ({ event, tool }) => (
-      <TwoLines main={tool ?? event} sub={tool === undefined ? "" : event} code="main" />
-    ),
-  },
-  {
-    name: "Who",
-    width: "minmax(7rem, 1.5fr)",
-    cell: ({ caller, door }) => <TwoLines main={caller ?? ""} sub={door} />,
-  },
-  {
-    name: "Outcome",
-    width: "minmax(8rem, 2fr)",
-    cell: ({ outcome, reason }) => (
-      <>
-        {outcome === undefined ? null : <Badge tone={toneOf(outcome)}>{outcome}</Badge>}
-        <span class="sub">{reason ?? ""}</span>
-      </>
-    ),
-  },
-  {
-    name: "Took",
-    width: "5rem",
-    isNumber: true,
-    cell: ({ milliseconds: took }) => (took === undefined ? "" : milliseconds(took)),
-  },
+  code("Time", "10rem", ({ time }) => clock(Date.parse(time))),
+  lead("What", "minmax(9rem, 2fr)", ({ event, tool }) => (
+    <TwoLines main={tool ?? event} sub={tool === undefined ? "" : event} code="main" />
+  )),
+  column("Who", "minmax(7rem, 1.5fr)", ({ caller, door }) => (
+    <TwoLines main={caller ?? ""} sub={door} />
+  )),
+  column("Outcome", "minmax(8rem, 2fr)", ({ outcome, reason }) => (
+    <>
+      {outcome === undefined ? null : <Badge tone={toneOf(outcome)}>{outcome}</Badge>}
+      <span class="sub">{reason ?? ""}</span>
+    </>
+  )),
+  numbers("Took", "5rem", ({ milliseconds: took }) =>
+    took === undefined ? "" : milliseconds(took),
+  ),
 ];
 
 /** What the address has: the texts of the filters by their names. */

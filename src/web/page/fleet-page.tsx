@@ -11,17 +11,8 @@ import { get } from "../client/request.ts";
 import { linkTo } from "../client/router.ts";
 import { sessions } from "../client/state.ts";
 import { plural } from "../text/format.ts";
-import { type Column, DataTable } from "../view/data-table.tsx";
-import {
-  Ago,
-  Badge,
-  Command,
-  Empty,
-  PageHead,
-  TwoLines,
-  Unloaded,
-  useLoaded,
-} from "../view/parts.tsx";
+import { type Column, column, DataTable, lead, numbers } from "../view/data-table.tsx";
+import { Ago, Badge, Empty, PageHead, TwoLines, Unloaded, useLoaded } from "../view/parts.tsx";
 
 const POLL_MS = 2_000;
 
@@ -32,57 +23,31 @@ function labelWords(labels: Readonly<Record<string, string>>): string {
 }
 
 const NODES: readonly Column<FleetNode>[] = [
-  {
-    name: "State",
-    width: "6rem",
-    cell: ({ isDraining }) =>
-      isDraining ? <Badge tone="wait">draining</Badge> : <Badge tone="good">up</Badge>,
-  },
-  {
-    name: "Node",
-    isLead: true,
-    width: "minmax(8rem, 2fr)",
-    cell: ({ name, role, url }) => (
-      <TwoLines main={name} sub={url === undefined ? role : `${role} at ${url}`} />
+  column("State", "6rem", ({ isDraining }) =>
+    isDraining ? <Badge tone="wait">draining</Badge> : <Badge tone="good">up</Badge>,
+  ),
+  lead("Node", "minmax(8rem, 2fr)", ({ name, role, url }) => (
+    <TwoLines main={name} sub={url === undefined ? role : `${role} at ${url}`} />
+  )),
+  column("Slots", "9rem", ({ role, name, used, slots }) =>
+    role === "worker" ? (
+      <span class="slots">
+        <meter min={0} max={Math.max(slots, 1)} value={used} aria-label={`Used slots of ${name}`} />
+        {` ${used} of ${slots}`}
+      </span>
+    ) : (
+      ""
     ),
-  },
-  {
-    name: "Slots",
-    width: "9rem",
-    cell: ({ role, name, used, slots }) =>
-      role === "worker" ? (
-        <span class="slots">
-          <meter
-            min={0}
-            max={Math.max(slots, 1)}
-            value={used}
-            aria-label={`Used slots of ${name}`}
-          />
-          {` ${used} of ${slots}`}
-        </span>
-      ) : (
-        ""
-      ),
-  },
-  {
-    name: "Sessions",
-    width: "5rem",
-    isNumber: true,
-    cell: ({ role, sessions: open }) => (role === "worker" ? open : ""),
-  },
-  { name: "Labels", width: "minmax(6rem, 2fr)", cell: ({ labels }) => labelWords(labels) },
-  { name: "Version", width: "6rem", cell: ({ version }) => version },
-  { name: "Seen since", width: "7rem", cell: ({ since }) => <Ago at={since} /> },
+  ),
+  numbers("Sessions", "5rem", ({ role, sessions: open }) => (role === "worker" ? open : "")),
+  column("Labels", "minmax(6rem, 2fr)", ({ labels }) => labelWords(labels)),
+  column("Version", "6rem", ({ version }) => version),
+  column("Seen since", "7rem", ({ since }) => <Ago at={since} />),
 ];
 
 const QUEUES: readonly Column<FleetQueue>[] = [
-  {
-    name: "Asks for",
-    isLead: true,
-    width: "minmax(8rem, 1fr)",
-    cell: ({ labels }) => labelWords(labels) || "any worker",
-  },
-  { name: "Requests", width: "6rem", isNumber: true, cell: ({ count }) => count },
+  lead("Asks for", "minmax(8rem, 1fr)", ({ labels }) => labelWords(labels) || "any worker"),
+  numbers("Requests", "6rem", ({ count }) => count),
 ];
 
 const REASONS: Readonly<Record<FleetMove["why"], string>> = {
@@ -92,19 +57,18 @@ const REASONS: Readonly<Record<FleetMove["why"], string>> = {
 };
 
 const MOVES: readonly Column<FleetMove>[] = [
-  {
-    name: "Session",
-    isLead: true,
-    width: "minmax(8rem, 2fr)",
-    cell: ({ session }) => (
-      <a href={linkTo("sessions", session)}>{sessions.get(session)?.title ?? session}</a>
-    ),
-  },
-  { name: "From", width: "minmax(5rem, 1fr)", cell: ({ from }) => from },
-  { name: "To", width: "minmax(5rem, 1fr)", cell: ({ to }) => to },
-  { name: "Why", width: "minmax(8rem, 1fr)", cell: ({ why }) => REASONS[why] },
-  { name: "When", width: "7rem", cell: ({ at }) => <Ago at={at} /> },
+  lead("Session", "minmax(8rem, 2fr)", ({ session }) => (
+    <a href={linkTo("sessions", session)}>{sessions.get(session)?.title ?? session}</a>
+  )),
+  column("From", "minmax(5rem, 1fr)", ({ from }) => from),
+  column("To", "minmax(5rem, 1fr)", ({ to }) => to),
+  column("Why", "minmax(8rem, 1fr)", ({ why }) => REASONS[why]),
+  column("When", "7rem", ({ at }) => <Ago at={at} />),
 ];
+
+function workerIn({ pool }: FleetState): string {
+  return `trunkline worker --bus URL --pool ${pool}`;
+}
 
 /** The pool as this gateway sees it. */
 export function FleetPage(): JSX.Element {
@@ -128,11 +92,7 @@ export function FleetPage(): JSX.Element {
         rows={fleet.nodes}
         columns={NODES}
         keyOf={({ id }) => id}
-        empty={
-          <Empty title="No nodes">
-            <Command run={`trunkline worker --bus URL --pool ${fleet.pool}`} isElsewhere />
-          </Empty>
-        }
+        empty={<Empty title="No nodes" run={workerIn(fleet)} isElsewhere />}
       />
       <h2 class="between">{waiting === 0 ? "Queue" : `Queue: ${plural(waiting, "request")}`}</h2>
       <DataTable

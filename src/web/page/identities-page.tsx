@@ -7,11 +7,10 @@ import { mayDo } from "../client/state.ts";
 import { lazily } from "../form/dialog.tsx";
 import type { IdentityTask } from "../form/identity-dialog.tsx";
 import { plural, shortPath } from "../text/format.ts";
-import { type Column, DataTable } from "../view/data-table.tsx";
+import { code, type Column, column, DataTable, lead, numbers } from "../view/data-table.tsx";
 import {
   Badge,
   Button,
-  Command,
   Empty,
   PageHead,
   type Tone,
@@ -25,39 +24,21 @@ const IdentityDialog = lazily(
 );
 
 const IDENTITIES: readonly Column<IdentityRow>[] = [
-  {
-    name: "Identity",
-    isLead: true,
-    width: "minmax(8rem, 1.5fr)",
-    cell: ({ name, provider, host }) => <TwoLines main={name} sub={`${provider} · ${host}`} />,
-  },
-  {
-    name: "Person",
-    width: "minmax(10rem, 2fr)",
-    cell: ({ user, email }) => <TwoLines main={user} sub={email} />,
-  },
-  {
-    name: "SSH key",
-    width: "minmax(8rem, 2fr)",
-    isCode: true,
-    cell: ({ sshKey }) => (sshKey === undefined ? "default" : shortPath(sshKey)),
-  },
-  { name: "Signing", width: "minmax(6rem, 1fr)", cell: ({ signing }) => signing },
-  {
-    name: "Token",
-    width: "6rem",
-    cell: ({ hasToken, tokenExpires: until }) =>
-      until !== undefined ? (
-        <TwoLines
-          main={<Badge tone="wait">{Date.parse(until) > Date.now() ? "expires" : "expired"}</Badge>}
-          sub={until.slice(0, 10)}
-        />
-      ) : hasToken ? (
-        <Badge tone="good">kept</Badge>
-      ) : (
-        <Badge>none</Badge>
-      ),
-  },
+  lead("Identity", "minmax(8rem, 1.5fr)", ({ name, provider, host }) => (
+    <TwoLines main={name} sub={`${provider} · ${host}`} />
+  )),
+  column("Person", "minmax(10rem, 2fr)", ({ user, email }) => <TwoLines main={user} sub={email} />),
+  code("SSH key", "minmax(8rem, 2fr)", ({ sshKey }) =>
+    sshKey === undefined ? "default" : shortPath(sshKey),
+  ),
+  column("Signing", "minmax(6rem, 1fr)", ({ signing }) => signing),
+  column("Token", "6rem", ({ hasToken, tokenExpires: until }) => {
+    if (until === undefined)
+      return hasToken ? <Badge tone="good">kept</Badge> : <Badge>none</Badge>;
+    const isOver = Date.parse(until) < Date.now();
+    const badge = <Badge tone={isOver ? "bad" : "wait"}>{isOver ? "expired" : "expires"}</Badge>;
+    return <TwoLines main={badge} sub={until.slice(0, 10)} />;
+  }),
 ];
 
 const GUARD: Readonly<Record<ProjectIdentity["guard"], Tone>> = {
@@ -68,26 +49,14 @@ const GUARD: Readonly<Record<ProjectIdentity["guard"], Tone>> = {
 };
 
 const PROJECTS: readonly Column<ProjectIdentity>[] = [
-  {
-    name: "Folder",
-    isLead: true,
-    width: "minmax(12rem, 3fr)",
-    isCode: true,
-    cell: ({ folder }) => shortPath(folder),
-  },
-  {
-    name: "Identity",
-    width: "minmax(8rem, 2fr)",
-    cell: ({ identity, email }) => <TwoLines main={identity ?? "none of yours"} sub={email} />,
-  },
-  {
-    name: "Guard",
-    width: "minmax(6rem, 1.5fr)",
-    cell: ({ guard, says }) => (
-      <TwoLines main={<Badge tone={GUARD[guard]}>{guard}</Badge>} sub={says} />
-    ),
-  },
-  { name: "Sessions", width: "5rem", isNumber: true, cell: ({ sessions }) => sessions },
+  { ...lead("Folder", "minmax(12rem, 3fr)", ({ folder }) => shortPath(folder)), isCode: true },
+  column("Identity", "minmax(8rem, 2fr)", ({ identity, email }) => (
+    <TwoLines main={identity ?? "none of yours"} sub={email} />
+  )),
+  column("Guard", "minmax(6rem, 1.5fr)", ({ guard, says }) => (
+    <TwoLines main={<Badge tone={GUARD[guard]}>{guard}</Badge>} sub={says} />
+  )),
+  numbers("Sessions", "5rem", ({ sessions }) => sessions),
 ];
 
 export function IdentitiesPage(): JSX.Element {
@@ -121,9 +90,10 @@ export function IdentitiesPage(): JSX.Element {
         columns={IDENTITIES}
         keyOf={({ name }) => name}
         empty={
-          <Empty title="No identities">
-            <Command run="trunkline identity add NAME --provider github --user USER --email EMAIL" />
-          </Empty>
+          <Empty
+            title="No identities"
+            run="trunkline identity add NAME --provider github --user USER --email EMAIL"
+          />
         }
       />
       <h2 class="between">Which identity each project uses</h2>

@@ -8,8 +8,9 @@ import { mayDo, threads } from "../client/state.ts";
 import { clock } from "../text/format.ts";
 import { matcher } from "../text/search.ts";
 import { hunksIn } from "../text/unified-diff.ts";
-import { type Column, DataTable } from "../view/data-table.tsx";
+import { type Column, column, DataTable, lead, numbers } from "../view/data-table.tsx";
 import { DiffView } from "../view/diff-view.tsx";
+import { Form, Submit } from "../view/fields.tsx";
 import {
   act,
   Ago,
@@ -48,35 +49,22 @@ const shown = computed(() => {
 });
 
 const COLUMNS: readonly Column<ThreadRow>[] = [
-  {
-    name: "State",
-    width: "6.5rem",
-    cell: ({ state }) => <Badge tone={TONES[state]}>{state}</Badge>,
-  },
-  {
-    name: "Comment",
-    isLead: true,
-    width: "minmax(12rem, 3fr)",
-    cell: ({ comment, by, claimedBy }) => (
-      <TwoLines
-        main={comment}
-        sub={claimedBy === undefined ? by : `${by} · ${claimedBy} works on it`}
-      />
-    ),
-  },
-  {
-    name: "Place",
-    width: "minmax(10rem, 2fr)",
-    cell: ({ repository, path, line }) => (
-      <TwoLines
-        main={line === undefined ? path : `${path}:${line}`}
-        sub={repository.name}
-        code="main"
-      />
-    ),
-  },
-  { name: "Severity", width: "5.5rem", cell: ({ severity }) => severity },
-  { name: "Changed", width: "4.5rem", isNumber: true, cell: ({ updated }) => <Ago at={updated} /> },
+  column("State", "6.5rem", ({ state }) => <Badge tone={TONES[state]}>{state}</Badge>),
+  lead("Comment", "minmax(12rem, 3fr)", ({ comment, by, claimedBy }) => (
+    <TwoLines
+      main={comment}
+      sub={claimedBy === undefined ? by : `${by} · ${claimedBy} works on it`}
+    />
+  )),
+  column("Place", "minmax(10rem, 2fr)", ({ repository, path, line }) => (
+    <TwoLines
+      main={line === undefined ? path : `${path}:${line}`}
+      sub={repository.name}
+      code="main"
+    />
+  )),
+  column("Severity", "5.5rem", ({ severity }) => severity),
+  numbers("Changed", "4.5rem", ({ updated }) => <Ago at={updated} />),
 ];
 
 export function ReviewPage(): JSX.Element {
@@ -93,7 +81,6 @@ export function ReviewPage(): JSX.Element {
         of={threads}
         rows={shown.value}
         columns={COLUMNS}
-        keyOf={({ id }) => id}
         detail={(row) => <Thread row={row} />}
         empty={
           <Empty title="No open threads">
@@ -130,13 +117,7 @@ function Thread({ row }: { readonly row: ThreadRow }): JSX.Element {
         ))}
       </ol>
       {mayDo("review") ? (
-        <form
-          class="comment-form"
-          onSubmit={(event) => {
-            event.preventDefault();
-            send("reply");
-          }}
-        >
+        <Form class="comment-form" onSend={() => send("reply")}>
           <textarea
             rows={2}
             aria-label="Reply"
@@ -148,9 +129,9 @@ function Thread({ row }: { readonly row: ThreadRow }): JSX.Element {
               <a href={linkTo("sessions", row.session, "changes")}>Session</a>
             )}
             <span class="space" />
-            <button type="submit" disabled={text.trim() === ""}>
+            <Submit class="" disabled={text.trim() === ""}>
               Reply
-            </button>
+            </Submit>
             {row.state === "resolved" ? (
               <Button onClick={() => send("reopen")}>Reopen</Button>
             ) : (
@@ -159,7 +140,7 @@ function Thread({ row }: { readonly row: ThreadRow }): JSX.Element {
               </Button>
             )}
           </div>
-        </form>
+        </Form>
       ) : null}
     </div>
   );

@@ -10,7 +10,7 @@ import { clock, money, plural } from "../text/format.ts";
 import { partsOfPatch } from "../../base/text/patch-names.ts";
 import { hunksIn } from "../text/unified-diff.ts";
 import { openStart } from "../start/start-dialog.tsx";
-import { type Column, DataTable } from "../view/data-table.tsx";
+import { code, type Column, column, DataTable, lead } from "../view/data-table.tsx";
 import { Counts, DiffView } from "../view/diff-view.tsx";
 import {
   Badge,
@@ -47,46 +47,32 @@ function Stage({ row }: { readonly row: RunRow }): JSX.Element {
 }
 
 const COLUMNS: readonly Column<RunRow>[] = [
-  { name: "Stage", width: "6.5rem", cell: (row) => <Stage row={row} /> },
-  {
-    name: "Run",
-    isLead: true,
-    width: "minmax(10rem, 3fr)",
-    cell: (row) => (
-      <>
-        <a class="main" href={linkTo("runs", row.id)}>
-          {row.title ?? "Untitled"}
-        </a>
-        <span class="sub">{row.says ?? ""}</span>
-      </>
-    ),
-  },
-  {
-    name: "Repository",
-    width: "minmax(9rem, 2fr)",
-    cell: ({ repository, branch, revision }) => (
-      <TwoLines
-        main={repository.replace(/^https?:\/\//, "")}
-        sub={`${branch} ${revision.slice(0, 8)}`}
-        code="sub"
-      />
-    ),
-  },
-  {
-    name: "Pushes to",
-    width: "minmax(8rem, 2fr)",
-    isCode: true,
-    cell: (row) => (
-      <TwoLines
-        main={row.target}
-        sub={
-          <>
-            {row.pushed?.slice(0, 8) ?? "not pushed"} <PullRequest row={row} />
-          </>
-        }
-      />
-    ),
-  },
+  column("Stage", "6.5rem", (row) => <Stage row={row} />),
+  lead("Run", "minmax(10rem, 3fr)", (row) => (
+    <>
+      <a class="main" href={linkTo("runs", row.id)}>
+        {row.title ?? "Untitled"}
+      </a>
+      <span class="sub">{row.says ?? ""}</span>
+    </>
+  )),
+  column("Repository", "minmax(9rem, 2fr)", ({ repository, branch, revision }) => (
+    <TwoLines
+      main={repository.replace(/^https?:\/\//, "")}
+      sub={`${branch} ${revision.slice(0, 8)}`}
+      code="sub"
+    />
+  )),
+  code("Pushes to", "minmax(8rem, 2fr)", (row) => (
+    <TwoLines
+      main={row.target}
+      sub={
+        <>
+          {row.pushed?.slice(0, 8) ?? "not pushed"} <PullRequest row={row} />
+        </>
+      }
+    />
+  )),
   ...COST_AND_USE,
 ];
 
@@ -104,15 +90,9 @@ export function RunsPage({ id }: { readonly id: string | undefined }): JSX.Eleme
       <DataTable
         label="Remote runs"
         of={runs}
-        rows={runs.rows.value}
         columns={COLUMNS}
-        keyOf={(row) => row.id}
         onOpen={(row) => go(linkTo("runs", row.id))}
-        empty={
-          <Empty title="No remote runs">
-            <Command run='trunkline run . "Fix the failing test"' />
-          </Empty>
-        }
+        empty={<Empty title="No remote runs" run='trunkline run . "Fix the failing test"' />}
       />
     </>
   );

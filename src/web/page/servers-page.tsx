@@ -7,14 +7,14 @@ import { mayDo, plugins, servers } from "../client/state.ts";
 import { lazily } from "../form/dialog.tsx";
 import type { ServerTask } from "../form/server-dialog.tsx";
 import { milliseconds } from "../text/format.ts";
-import { type Column, DataTable } from "../view/data-table.tsx";
+import { code, type Column, column, DataTable, lead, numbers } from "../view/data-table.tsx";
 import {
   act,
   Badge,
   Button,
-  Command,
   Empty,
   PageHead,
+  setterOf,
   type Tone,
   TwoLines,
 } from "../view/parts.tsx";
@@ -46,6 +46,7 @@ function Restart({ path, name }: { path: string; name: string }): JSX.Element | 
 
 const ServerDialog = lazily(async () => (await import("../form/server-dialog.tsx")).ServerDialog);
 const task = signal<ServerTask | undefined>(undefined);
+const setTask = setterOf(task);
 
 /** What can be done with a server. */
 function ServerActions({ server }: { readonly server: ServerRow }): JSX.Element | null {
@@ -63,9 +64,7 @@ function ServerActions({ server }: { readonly server: ServerRow }): JSX.Element 
           key={kind}
           class="small"
           aria-label={label}
-          onClick={() => {
-            task.value = { kind, server };
-          }}
+          onClick={() => setTask({ kind, server })}
         >
           {says}
         </Button>
@@ -75,65 +74,37 @@ function ServerActions({ server }: { readonly server: ServerRow }): JSX.Element 
 }
 
 const SERVERS: readonly Column<ServerRow>[] = [
-  {
-    name: "State",
-    width: "6rem",
-    cell: ({ state }) => (
-      <Badge
-        tone={TONES[state]}
-        title={state === "idle" ? "It is started when it is first needed." : ""}
-      >
-        {state}
-      </Badge>
-    ),
-  },
-  {
-    name: "Server",
-    isLead: true,
-    width: "minmax(8rem, 2fr)",
-    cell: ({ name, says }) => <TwoLines main={name} sub={says} />,
-  },
-  { name: "Where", width: "minmax(10rem, 3fr)", isCode: true, cell: ({ where }) => where },
-  { name: "Tools", width: "4rem", isNumber: true, cell: ({ tools }) => tools },
-  {
-    name: "Action",
-    width: "6rem",
-    cell: ({ name }) => (
-      <Restart name={name} path={`/servers/${encodeURIComponent(name)}/restart`} />
-    ),
-  },
+  column("State", "6rem", ({ state }) => (
+    <Badge
+      tone={TONES[state]}
+      title={state === "idle" ? "It is started when it is first needed." : ""}
+    >
+      {state}
+    </Badge>
+  )),
+  lead("Server", "minmax(8rem, 2fr)", ({ name, says }) => <TwoLines main={name} sub={says} />),
+  code("Where", "minmax(10rem, 3fr)", ({ where }) => where),
+  numbers("Tools", "4rem", ({ tools }) => tools),
+  column("Action", "6rem", ({ name }) => (
+    <Restart name={name} path={`/servers/${encodeURIComponent(name)}/restart`} />
+  )),
 ];
 
 const PLUGINS: readonly Column<PluginRow>[] = [
-  {
-    name: "State",
-    width: "6rem",
-    cell: ({ state }) => <Badge tone={TONES[state]}>{state}</Badge>,
-  },
-  {
-    name: "Plugin",
-    isLead: true,
-    width: "minmax(8rem, 2fr)",
-    cell: ({ id, health }) => <TwoLines main={id} sub={health} />,
-  },
-  { name: "Last error", width: "minmax(8rem, 3fr)", cell: ({ lastError }) => lastError ?? "" },
-  {
-    name: "Calls",
-    width: "8rem",
-    cell: ({ calls, waiting, limits }) => (
-      <TwoLines
-        main={`${calls} of ${limits.calls}`}
-        sub={`${waiting} of ${limits.queue} wait, ${milliseconds(limits.call)} each`}
-      />
-    ),
-  },
-  { name: "Restarts", width: "5rem", isNumber: true, cell: ({ restarts }) => restarts },
-  { name: "Tools", width: "4rem", isNumber: true, cell: ({ tools }) => tools },
-  {
-    name: "Action",
-    width: "6rem",
-    cell: ({ id }) => <Restart name={id} path={`/plugins/${encodeURIComponent(id)}/restart`} />,
-  },
+  column("State", "6rem", ({ state }) => <Badge tone={TONES[state]}>{state}</Badge>),
+  lead("Plugin", "minmax(8rem, 2fr)", ({ id, health }) => <TwoLines main={id} sub={health} />),
+  column("Last error", "minmax(8rem, 3fr)", ({ lastError }) => lastError ?? ""),
+  column("Calls", "8rem", ({ calls, waiting, limits }) => (
+    <TwoLines
+      main={`${calls} of ${limits.calls}`}
+      sub={`${waiting} of ${limits.queue} wait, ${milliseconds(limits.call)} each`}
+    />
+  )),
+  numbers("Restarts", "5rem", ({ restarts }) => restarts),
+  numbers("Tools", "4rem", ({ tools }) => tools),
+  column("Action", "6rem", ({ id }) => (
+    <Restart name={id} path={`/plugins/${encodeURIComponent(id)}/restart`} />
+  )),
 ];
 
 function Log({ lines }: { readonly lines: readonly string[] }): JSX.Element {
@@ -149,12 +120,7 @@ export function ServersPage(): JSX.Element {
     <div class="two-tables">
       <PageHead title="Servers and plugins">
         {mayDo("admin") ? (
-          <Button
-            class="primary"
-            onClick={() => {
-              task.value = { kind: "add" };
-            }}
-          >
+          <Button class="primary" onClick={() => setTask({ kind: "add" })}>
             Add a server
           </Button>
         ) : null}
@@ -163,42 +129,25 @@ export function ServersPage(): JSX.Element {
         label="Servers"
         of={servers}
         isCompact
-        rows={servers.rows.value}
         columns={SERVERS}
-        keyOf={({ name }) => name}
         detail={(server) => (
           <>
             <ServerActions server={server} />
             <Log lines={server.log} />
           </>
         )}
-        empty={
-          <Empty title="No servers">
-            <Command run="trunkline server add NAME -- COMMAND" />
-          </Empty>
-        }
+        empty={<Empty title="No servers" run="trunkline server add NAME -- COMMAND" />}
       />
       <h2 class="between">Plugins</h2>
       <DataTable
         label="Plugins"
         of={plugins}
-        rows={plugins.rows.value}
         columns={PLUGINS}
-        keyOf={({ id }) => id}
         detail={({ log }) => <Log lines={log} />}
-        empty={
-          <Empty title="No plugins">
-            <Command run="trunkline plugin add PATH" />
-          </Empty>
-        }
+        empty={<Empty title="No plugins" run="trunkline plugin add PATH" />}
       />
       {task.value === undefined ? null : (
-        <ServerDialog
-          task={task.value}
-          onClose={() => {
-            task.value = undefined;
-          }}
-        />
+        <ServerDialog task={task.value} onClose={() => setTask(undefined)} />
       )}
     </div>
   );

@@ -5,16 +5,8 @@ import type { SessionRow } from "../../server/dashboard/session-api.ts";
 import { go, linkTo } from "../client/router.ts";
 import { me, overview, readMarks, sessions, waitingCount } from "../client/state.ts";
 import { shortPath } from "../text/format.ts";
-import { type Column, DataTable } from "../view/data-table.tsx";
-import {
-  Button,
-  Command,
-  Empty,
-  PageHead,
-  SearchField,
-  setterOf,
-  TwoLines,
-} from "../view/parts.tsx";
+import { type Column, column, DataTable, lead } from "../view/data-table.tsx";
+import { Button, Empty, PageHead, SearchField, setterOf, TwoLines } from "../view/parts.tsx";
 import { ContextBar, COST_AND_USE, StateBadge } from "../view/session-facts.tsx";
 import { NewSessionButton } from "../start/start-dialog.tsx";
 import { matcher } from "../text/search.ts";
@@ -39,21 +31,14 @@ function wordsOf(row: SessionRow): string {
 }
 
 const COLUMNS: readonly Column<SessionRow>[] = [
-  { name: "State", width: "7.5rem", cell: (row) => <StateBadge row={row} /> },
-  {
-    name: "Session",
-    isLead: true,
-    width: "minmax(12rem, 3fr)",
-    cell: (row) => <Title row={row} />,
-  },
-  { name: "Repository", width: "minmax(8rem, 2fr)", cell: (row) => <Where row={row} /> },
-  {
-    name: "Agent",
-    width: "minmax(7rem, 1.4fr)",
-    cell: ({ agent, model }) => <TwoLines main={agent} sub={model} />,
-  },
-  { name: "Editor", width: "minmax(5rem, 1fr)", cell: ({ client }) => client ?? "" },
-  { name: "Context", width: "6.5rem", cell: ({ context }) => <ContextBar context={context} /> },
+  column("State", "7.5rem", (row) => <StateBadge row={row} />),
+  lead("Session", "minmax(12rem, 3fr)", (row) => <Title row={row} />),
+  column("Repository", "minmax(8rem, 2fr)", (row) => <Where row={row} />),
+  column("Agent", "minmax(7rem, 1.4fr)", ({ agent, model }) => (
+    <TwoLines main={agent} sub={model} />
+  )),
+  column("Editor", "minmax(5rem, 1fr)", ({ client }) => client ?? ""),
+  column("Context", "6.5rem", ({ context }) => <ContextBar context={context} />),
   ...COST_AND_USE,
 ];
 
@@ -126,16 +111,14 @@ export function SessionsPage(): JSX.Element {
         class="sessions"
         rows={rows}
         columns={COLUMNS}
-        keyOf={({ id }) => id}
         onOpen={({ id }) => go(linkTo("sessions", id))}
         rowClass={({ state: at }) => at}
         empty={
           total > 0 ? (
             <Empty title="No session matches">Change the search or the filter.</Empty>
           ) : (
-            <Empty title="No sessions yet">
+            <Empty title="No sessions yet" run={`trunkline chat${fleetOption()}`}>
               <p>Sessions of editors appear here. In a terminal:</p>
-              <Command run={`trunkline chat${fleetOption()}`} />
             </Empty>
           )
         }

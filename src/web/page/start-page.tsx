@@ -25,7 +25,7 @@ import {
 import { StateBadge } from "../view/session-facts.tsx";
 import { pushBrowser, pushState, switchPushOff, switchPushOn } from "../client/push.ts";
 import { get, post } from "../client/request.ts";
-import { type Column, DataTable } from "../view/data-table.tsx";
+import { type Column, column, DataTable, lead, numbers } from "../view/data-table.tsx";
 
 const STEPS: Readonly<
   Record<OverviewStep["id"], { readonly title: string; readonly why: string }>
@@ -241,26 +241,18 @@ const TONES: Readonly<Record<DeliveryRow["state"], Tone>> = {
 };
 
 const COLUMNS: readonly Column<DeliveryRow>[] = [
-  {
-    name: "Reason",
-    isLead: true,
-    width: "minmax(7rem, 1fr)",
-    cell: ({ reason, session }) =>
-      session === undefined ? reason : <a href={linkTo("sessions", session)}>{reason}</a>,
-  },
-  { name: "Receiver", width: "minmax(8rem, 2fr)", cell: ({ receiver }) => receiver },
-  {
-    name: "State",
-    width: "minmax(8rem, 2fr)",
-    cell: ({ state, result }) => (
-      <>
-        <Badge tone={TONES[state]}>{state}</Badge>
-        <span class="sub">{result ?? ""}</span>
-      </>
-    ),
-  },
-  { name: "Attempts", width: "5rem", isNumber: true, cell: ({ attempts }) => attempts },
-  { name: "Sent", width: "5rem", cell: ({ time }) => <Ago at={time} /> },
+  lead("Reason", "minmax(7rem, 1fr)", ({ reason, session }) =>
+    session === undefined ? reason : <a href={linkTo("sessions", session)}>{reason}</a>,
+  ),
+  column("Receiver", "minmax(8rem, 2fr)", ({ receiver }) => receiver),
+  column("State", "minmax(8rem, 2fr)", ({ state, result }) => (
+    <>
+      <Badge tone={TONES[state]}>{state}</Badge>
+      <span class="sub">{result ?? ""}</span>
+    </>
+  )),
+  numbers("Attempts", "5rem", ({ attempts }) => attempts),
+  column("Sent", "5rem", ({ time }) => <Ago at={time} />),
 ];
 
 /** The last notifications and what became of them; nothing before the first. */

@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import type { RevokedToken, TokenRow } from "../../server/dashboard/api.ts";
 import { get, post } from "../client/request.ts";
 import { DeclaredForm } from "../form/dialog.tsx";
-import { type Column, DataTable } from "../view/data-table.tsx";
+import { type Column, column, DataTable, lead } from "../view/data-table.tsx";
 import {
   act,
   Ago,
@@ -52,36 +52,22 @@ export function TokensPage(): JSX.Element {
   const [isMaking, setMaking] = useState(false);
   if (found === undefined) return <Unloaded what="The tokens" failed={failed} />;
   const columns: readonly Column<TokenRow>[] = [
-    {
-      name: "Token",
-      isLead: true,
-      width: "minmax(8rem, 2fr)",
-      cell: ({ name, id }) => <TwoLines main={name} sub={id} code="sub" />,
-    },
-    { name: "Scopes", width: "minmax(10rem, 3fr)", cell: ({ scopes }) => scopes.join(", ") },
-    { name: "Created", width: "5rem", cell: ({ created }) => <Ago at={created} /> },
-    {
-      name: "Used",
-      width: "5rem",
-      cell: ({ used }) => (used === undefined ? "never" : <Ago at={used} />),
-    },
-    {
-      name: "Ends",
-      width: "7rem",
-      cell: ({ expires, isExpired }) =>
-        isExpired ? (
-          <Badge tone="bad">expired</Badge>
-        ) : expires === undefined ? (
-          "never"
-        ) : (
-          new Date(expires).toISOString().slice(0, 10)
-        ),
-    },
-    {
-      name: "Action",
-      width: "6rem",
-      cell: ({ id, name }) => <Revoke id={id} name={name} onDone={reload} />,
-    },
+    lead("Token", "minmax(8rem, 2fr)", ({ name, id }) => (
+      <TwoLines main={name} sub={id} code="sub" />
+    )),
+    column("Scopes", "minmax(10rem, 3fr)", ({ scopes }) => scopes.join(", ")),
+    column("Created", "5rem", ({ created }) => <Ago at={created} />),
+    column("Used", "5rem", ({ used }) => (used === undefined ? "never" : <Ago at={used} />)),
+    column("Ends", "7rem", ({ expires, isExpired }) =>
+      isExpired ? (
+        <Badge tone="bad">expired</Badge>
+      ) : expires === undefined ? (
+        "never"
+      ) : (
+        new Date(expires).toISOString().slice(0, 10)
+      ),
+    ),
+    column("Action", "6rem", ({ id, name }) => <Revoke id={id} name={name} onDone={reload} />),
   ];
   return (
     <>

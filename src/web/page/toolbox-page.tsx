@@ -11,7 +11,7 @@ import { lazily } from "../form/dialog.tsx";
 import { clock, milliseconds, plural, short } from "../text/format.ts";
 import { matcher } from "../text/search.ts";
 import { hunksIn } from "../text/unified-diff.ts";
-import { type Column, DataTable } from "../view/data-table.tsx";
+import { type Column, column, DataTable, lead, numbers } from "../view/data-table.tsx";
 import { DiffView } from "../view/diff-view.tsx";
 import {
   act,
@@ -106,33 +106,21 @@ function PolicySwitch({ row }: { readonly row: ToolRow }): JSX.Element {
 }
 
 const TOOLS: readonly Column<ToolRow>[] = [
-  {
-    name: "Tool",
-    isLead: true,
-    width: "minmax(12rem, 4fr)",
-    cell: ({ name, title, description, server }) =>
-      server === undefined && title !== undefined ? (
-        <TwoLines main={title} sub={name} code="sub" />
-      ) : (
-        <TwoLines main={name} sub={title ?? description ?? ""} code="main" />
-      ),
-  },
-  {
-    name: "From",
-    width: "minmax(6rem, 1fr)",
-    cell: ({ server, purpose }) => server ?? purpose ?? "Trunkline",
-  },
-  {
-    name: "Kind",
-    width: "7rem",
-    cell: ({ isReadOnly, isHeld }) => (
-      <>
-        {isHeld === true ? <Badge tone="wait">held</Badge> : null}
-        {isReadOnly === true ? <Badge>reads</Badge> : null}
-      </>
+  lead("Tool", "minmax(12rem, 4fr)", ({ name, title, description, server }) =>
+    server === undefined && title !== undefined ? (
+      <TwoLines main={title} sub={name} code="sub" />
+    ) : (
+      <TwoLines main={name} sub={title ?? description ?? ""} code="main" />
     ),
-  },
-  { name: "Policy", width: "11rem", cell: (row) => <PolicySwitch row={row} /> },
+  ),
+  column("From", "minmax(6rem, 1fr)", ({ server, purpose }) => server ?? purpose ?? "Trunkline"),
+  column("Kind", "7rem", ({ isReadOnly, isHeld }) => (
+    <>
+      {isHeld === true ? <Badge tone="wait">held</Badge> : null}
+      {isReadOnly === true ? <Badge>reads</Badge> : null}
+    </>
+  )),
+  column("Policy", "11rem", (row) => <PolicySwitch row={row} />),
 ];
 
 const ToolDialog = lazily(async () => (await import("../form/tool-dialog.tsx")).ToolDialog);
@@ -146,7 +134,6 @@ function Tools(): JSX.Element {
         of={tools}
         rows={shown.value}
         columns={TOOLS}
-        keyOf={({ name }) => name}
         detail={(row) => (
           <div class="tool-detail">
             <p>{row.description ?? "The tool has no description."}</p>
@@ -219,22 +206,13 @@ function Approval({ row }: { readonly row: ApprovalRow }): JSX.Element {
 }
 
 const CALLS: readonly Column<ToolCalls>[] = [
-  {
-    name: "Tool",
-    isLead: true,
-    width: "minmax(12rem, 4fr)",
-    isCode: true,
-    cell: ({ tool }) => tool,
-  },
-  { name: "Calls", width: "5rem", isNumber: true, cell: (row) => short(row.calls) },
-  {
-    name: "Errors",
-    width: "5rem",
-    isNumber: true,
-    cell: ({ errors }) => (errors === 0 ? "" : <span class="bad">{errors}</span>),
-  },
-  { name: "p50", width: "5rem", isNumber: true, cell: ({ p50 }) => milliseconds(p50) },
-  { name: "p95", width: "5rem", isNumber: true, cell: ({ p95 }) => milliseconds(p95) },
+  { ...lead("Tool", "minmax(12rem, 4fr)", ({ tool }) => tool), isCode: true },
+  numbers("Calls", "5rem", (row) => short(row.calls)),
+  numbers("Errors", "5rem", ({ errors }) =>
+    errors === 0 ? "" : <span class="bad">{errors}</span>,
+  ),
+  numbers("p50", "5rem", ({ p50 }) => milliseconds(p50)),
+  numbers("p95", "5rem", ({ p95 }) => milliseconds(p95)),
 ];
 
 function Calls(): JSX.Element {

@@ -8,6 +8,7 @@ import { drafts, mayDo, sessions, threads } from "../client/state.ts";
 import { plural } from "../text/format.ts";
 import { hunksIn } from "../text/unified-diff.ts";
 import { Counts, type DiffPlace, DiffView } from "../view/diff-view.tsx";
+import { Form, Submit } from "../view/fields.tsx";
 import { act, Badge, Button, Empty, Unloaded, useDraft, useLoaded } from "../view/parts.tsx";
 import type { OpenSession } from "./open-session.ts";
 
@@ -236,19 +237,14 @@ function CommentForm(props: {
   const field = useRef<HTMLTextAreaElement>(null);
   // One that was begun before takes the focus from nobody.
   useEffect(() => (text === "" ? field.current?.focus() : undefined), []);
+  const send = (): void =>
+    act(async () => {
+      const body = { path, ...place, text, severity };
+      threads.put(await post<ThreadRow>(`${session.path}/comment`, body));
+      onDone();
+    });
   return (
-    <form
-      class="comment-form"
-      aria-label={`Comment on line ${place.line}`}
-      onSubmit={(event) => {
-        event.preventDefault();
-        act(async () => {
-          const body = { path, ...place, text, severity };
-          threads.put(await post<ThreadRow>(`${session.path}/comment`, body));
-          onDone();
-        });
-      }}
-    >
+    <Form class="comment-form" aria-label={`Comment on line ${place.line}`} onSend={send}>
       <textarea
         rows={3}
         required
@@ -272,10 +268,8 @@ function CommentForm(props: {
         <Button class="quiet" onClick={onDone}>
           Cancel
         </Button>
-        <button type="submit" class="primary">
-          Comment
-        </button>
+        <Submit>Comment</Submit>
       </div>
-    </form>
+    </Form>
   );
 }

@@ -1,4 +1,5 @@
 import type { JSX } from "preact";
+import { CheckField, Form, Submit } from "../view/fields.tsx";
 import { useId, useMemo, useState } from "preact/hooks";
 
 import {
@@ -19,12 +20,7 @@ export function QuestionForm(props: {
   const [values, setValues] = useState<FieldValues>({});
   const url = question["url"];
   return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault();
-        onAnswer({ action: "accept", content: contentOf(fields, values) });
-      }}
-    >
+    <Form onSend={() => onAnswer({ action: "accept", content: contentOf(fields, values) })}>
       {typeof url === "string" && /^https?:/.test(url) ? (
         <p>
           <a href={url} target="_blank" rel="noopener noreferrer">
@@ -34,14 +30,12 @@ export function QuestionForm(props: {
       ) : null}
       <FormFields fields={fields} values={values} onChange={setValues} />
       <div class="buttons">
-        <button type="submit" class="primary">
-          {fields.length === 0 ? "Accept" : "Answer"}
-        </button>
+        <Submit>{fields.length === 0 ? "Accept" : "Answer"}</Submit>
         <button type="button" class="danger" onClick={() => onAnswer({ action: "decline" })}>
           Decline
         </button>
       </div>
-    </form>
+    </Form>
   );
 }
 
@@ -95,16 +89,7 @@ function Field(props: {
   const [example = ""] = field.examples;
   const listId = useId();
   if (type === "boolean") {
-    return (
-      <label class="check">
-        <input
-          type="checkbox"
-          checked={value === true}
-          onChange={(event) => onChange(event.currentTarget.checked)}
-        />
-        {field.title}
-      </label>
-    );
+    return <CheckField label={field.title} checked={value === true} onCheck={onChange} />;
   }
   if (type === "choices") {
     const chosen = value as readonly string[];
@@ -112,17 +97,15 @@ function Field(props: {
       <fieldset>
         <legend>{field.title}</legend>
         {choices.map((choice) => (
-          <label class="check" key={choice.value}>
-            <input
-              type="checkbox"
-              checked={chosen.includes(choice.value)}
-              onChange={(event) => {
-                const others = chosen.filter((each) => each !== choice.value);
-                onChange(event.currentTarget.checked ? [...others, choice.value] : others);
-              }}
-            />
-            {choice.title}
-          </label>
+          <CheckField
+            key={choice.value}
+            label={choice.title}
+            checked={chosen.includes(choice.value)}
+            onCheck={(isChecked) => {
+              const others = chosen.filter((each) => each !== choice.value);
+              onChange(isChecked ? [...others, choice.value] : others);
+            }}
+          />
         ))}
       </fieldset>
     );

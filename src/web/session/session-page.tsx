@@ -12,6 +12,7 @@ import { addShortcuts } from "../client/keyboard.ts";
 import { go, linkTo, route } from "../client/router.ts";
 import { mayDo, sessions } from "../client/state.ts";
 import { act, Ago, Button, Empty, problem, Unloaded, useDraft, useLoaded } from "../view/parts.tsx";
+import { Form, Submit } from "../view/fields.tsx";
 import { SessionFacts, StateBadge } from "../view/session-facts.tsx";
 import { ChangesView } from "./changes-view.tsx";
 import { OpenSession, type SettingChoice, settingChoices } from "./open-session.ts";
@@ -356,14 +357,7 @@ function PromptBox(props: {
     act(() => (isOption ? session.choose(kind, id, value) : session.choose(kind, String(value))));
   };
   return (
-    <form
-      class="prompt-box"
-      aria-label="Prompt"
-      onSubmit={(event) => {
-        event.preventDefault();
-        send();
-      }}
-    >
+    <Form class="prompt-box" aria-label="Prompt" onSend={send}>
       <PromptField
         field={field}
         text={text}
@@ -408,11 +402,9 @@ function PromptBox(props: {
             Go on
           </Button>
         ) : null}
-        <button type="submit" class="primary" disabled={text.trim() === ""}>
-          Send
-        </button>
+        <Submit disabled={text.trim() === ""}>Send</Submit>
       </div>
-    </form>
+    </Form>
   );
 }
 

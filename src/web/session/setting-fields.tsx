@@ -1,5 +1,6 @@
 import type { JSX } from "preact";
 
+import { CheckField } from "../view/fields.tsx";
 import type { ChoiceGroup, SettingChoice } from "./open-session.ts";
 
 /** The mode, the model and the other options that an agent offers. */
@@ -12,14 +13,12 @@ export function SettingFields(props: {
     <>
       {choices.map((setting) =>
         typeof setting.value === "boolean" ? (
-          <label key={setting.id} class="check">
-            <input
-              type="checkbox"
-              checked={setting.value}
-              onChange={(event) => choose(setting, event.currentTarget.checked)}
-            />
-            {setting.name}
-          </label>
+          <CheckField
+            key={setting.id}
+            label={setting.name}
+            checked={setting.value}
+            onCheck={(isChecked) => choose(setting, isChecked)}
+          />
         ) : (
           <select
             key={setting.id}

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import type { TrafficRow } from "../../server/dashboard/session-api.ts";
-import { filterTraffic, foldTraffic, prettyMessage } from "./traffic-rows.ts";
+import { filterTraffic, foldTraffic } from "./traffic-rows.ts";
 
 let n = 0;
 function row(fields: Partial<TrafficRow> = {}): TrafficRow {
@@ -34,14 +34,4 @@ test("filterTraffic() keeps the chosen lanes and the rows that have the words", 
   assert.equal(filterTraffic(rows, new Set(["agent", "stderr"]), "prompt").length, 2);
   assert.deepEqual(filterTraffic(rows, new Set(["stderr"]), "prompt bad"), [rows[1]]);
   assert.deepEqual(filterTraffic(rows, new Set(["client"]), ""), []);
-});
-
-test("prettyMessage() breaks JSON into lines and leaves other text alone", () => {
-  assert.equal(prettyMessage('{"a":1}'), '{\n  "a": 1\n}');
-  assert.equal(prettyMessage("not json"), "not json");
-  // With line breaks, the first would be 40 MB long, and the second 20 GB.
-  for (const levels of [4_000, 100_000]) {
-    const deep = "[".repeat(levels) + "]".repeat(levels);
-    assert.equal(prettyMessage(deep), deep);
-  }
 });

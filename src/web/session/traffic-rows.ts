@@ -1,4 +1,3 @@
-import { prettyJson } from "../text/format.ts";
 import { matcher } from "../text/search.ts";
 import type { TrafficRow } from "../../server/dashboard/session-api.ts";
 
@@ -50,13 +49,4 @@ export function filterTraffic(
     [method, update, id, text, peer, kind].join("\n"),
   );
   return rows.filter((row) => lanes.has(row.lane) && matches(row));
-}
-
-/** A raw message with line breaks, if it is JSON. */
-export function prettyMessage(text: string): string {
-  try {
-    return prettyJson(JSON.parse(text));
-  } catch {
-    return text;
-  }
 }

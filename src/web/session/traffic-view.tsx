@@ -3,17 +3,11 @@ import { useEffect, useMemo, useState } from "preact/hooks";
 
 import type { Traffic, TrafficRow } from "../../server/dashboard/session-api.ts";
 import { get, RequestError } from "../client/request.ts";
-import { bytes, milliseconds } from "../text/format.ts";
-import { type Column, DataTable } from "../view/data-table.tsx";
+import { bytes, milliseconds, prettyIn } from "../text/format.ts";
+import { code, type Column, column, DataTable, lead, numbers } from "../view/data-table.tsx";
 import { Button, CopyButton, Empty, SearchField, useLoaded } from "../view/parts.tsx";
 import type { OpenSession } from "./open-session.ts";
-import {
-  filterTraffic,
-  foldTraffic,
-  type Lane,
-  prettyMessage,
-  type TrafficGroup,
-} from "./traffic-rows.ts";
+import { filterTraffic, foldTraffic, type Lane, type TrafficGroup } from "./traffic-rows.ts";
 
 const LANES: readonly Lane[] = ["client", "agent", "stderr"];
 const PAGE = 2000;
@@ -72,23 +66,14 @@ export function TrafficView({ session }: { readonly session: OpenSession }): JSX
 }
 
 const COLUMNS: readonly Column<TrafficGroup>[] = [
-  { name: "Time", width: "7.5rem", isCode: true, cell: ({ first }) => time(first.at) },
-  { name: "Between", width: "minmax(7rem, 1fr)", cell: ({ first }) => <Between row={first} /> },
-  {
-    name: "Message",
-    isLead: true,
-    width: "minmax(10rem, 3fr)",
-    isCode: true,
-    cell: (group) => <Name group={group} />,
-  },
-  { name: "Id", width: "4rem", isCode: true, cell: ({ first }) => first.id ?? "" },
-  {
-    name: "Latency",
-    width: "5rem",
-    isNumber: true,
-    cell: ({ first }) => (first.latency === undefined ? "" : milliseconds(first.latency)),
-  },
-  { name: "Size", width: "5rem", isNumber: true, cell: ({ size }) => bytes(size) },
+  code("Time", "7.5rem", ({ first }) => time(first.at)),
+  column("Between", "minmax(7rem, 1fr)", ({ first }) => <Between row={first} />),
+  { ...lead("Message", "minmax(10rem, 3fr)", (group) => <Name group={group} />), isCode: true },
+  code("Id", "4rem", ({ first }) => first.id ?? ""),
+  numbers("Latency", "5rem", ({ first }) =>
+    first.latency === undefined ? "" : milliseconds(first.latency),
+  ),
+  numbers("Size", "5rem", ({ size }) => bytes(size)),
 ];
 
 function time(at: number): string {
@@ -154,7 +139,7 @@ function Message({ session, group }: { session: OpenSession; group: TrafficGroup
         <span class="note">number {n}</span>
       </div>
       <pre tabIndex={0} aria-label="Message" class={isRaw ? "wrapped" : ""}>
-        {failed ?? (isRaw ? text : prettyMessage(text))}
+        {failed ?? (isRaw ? text : (prettyIn(text) ?? text))}
       </pre>
     </div>
   );

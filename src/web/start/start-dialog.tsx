@@ -8,6 +8,7 @@ import { go, linkTo } from "../client/router.ts";
 import { mayDo, sessions } from "../client/state.ts";
 import { PromptField } from "../session/prompt-field.tsx";
 import { SettingFields } from "../session/setting-fields.tsx";
+import { CheckField, Form, Submit, TextField } from "../view/fields.tsx";
 import { Badge, Button, setterOf, useLoaded } from "../view/parts.tsx";
 import {
   change,
@@ -114,12 +115,7 @@ export function StartDialog(): JSX.Element {
       aria-labelledby="start-title"
       onClose={() => change({ isOpen: false })}
     >
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          send();
-        }}
-      >
+      <Form onSend={send}>
         <header class="page-head">
           <h2 id="start-title">{isRun ? "New remote run" : "New session"}</h2>
           <div class="actions">
@@ -167,12 +163,10 @@ export function StartDialog(): JSX.Element {
               {isBusy ? "Starting the agent …" : ""}
             </span>
             <span class="space" />
-            <button type="submit" class="primary" disabled={isBusy || !isReady}>
-              Start
-            </button>
+            <Submit disabled={isBusy || !isReady}>Start</Submit>
           </div>
         </div>
-      </form>
+      </Form>
     </dialog>
   );
 }
@@ -187,19 +181,21 @@ function What(): JSX.Element {
     <fieldset>
       <legend>Begin</legend>
       {KINDS.map(({ what, says }) => (
-        <label key={what} class="check">
-          <input
-            type="radio"
-            name="what"
-            checked={draft.value.what === what}
-            onChange={() => change({ what })}
-          />
-          {says}
-        </label>
+        <CheckField
+          key={what}
+          isOneOfSome
+          name="what"
+          label={says}
+          checked={draft.value.what === what}
+          onCheck={() => change({ what })}
+        />
       ))}
     </fieldset>
   );
 }
+
+/** A field for what programs read. */
+const CODE = { class: "mono", isWide: true };
 
 function FolderField(): JSX.Element {
   const [isPicking, setPicking] = useState(false);
@@ -207,15 +203,13 @@ function FolderField(): JSX.Element {
   return (
     <>
       <div class="start-row">
-        <label class="field wide">
-          <span>Folder</span>
-          <input
-            class="mono"
-            value={folder}
-            placeholder="/home/ann/project"
-            onInput={({ currentTarget }) => change({ folder: currentTarget.value })}
-          />
-        </label>
+        <TextField
+          {...CODE}
+          label="Folder"
+          value={folder}
+          placeholder="/home/ann/project"
+          onText={(text) => change({ folder: text })}
+        />
         <Button aria-expanded={isPicking} onClick={() => setPicking(!isPicking)}>
           Browse
         </Button>
@@ -244,16 +238,14 @@ function WorktreeFields(): JSX.Element {
   const { worktree, branch } = draft.value;
   return (
     <div class="start-row">
-      <label class="check">
-        <input
-          type="checkbox"
-          checked={worktree}
-          onChange={({ currentTarget }) => change({ worktree: currentTarget.checked })}
-        />
-        Work tree of its own
-      </label>
+      <CheckField
+        label="Work tree of its own"
+        checked={worktree}
+        onCheck={(isChecked) => change({ worktree: isChecked })}
+      />
       {worktree ? (
         <TextField
+          {...CODE}
           label="Branch"
           placeholder="a new one"
           value={branch}
@@ -269,6 +261,7 @@ function RunFields(): JSX.Element {
   return (
     <>
       <TextField
+        {...CODE}
         label="Repository"
         placeholder="https://example.com/team/app.git, or a folder"
         value={repository}
@@ -276,40 +269,19 @@ function RunFields(): JSX.Element {
       />
       <div class="start-row">
         <TextField
+          {...CODE}
           label="Revision"
           placeholder="the default branch"
           value={revision}
           onText={(text) => change({ revision: text })}
         />
-        <label class="check">
-          <input
-            type="checkbox"
-            checked={pullRequest}
-            onChange={({ currentTarget }) => change({ pullRequest: currentTarget.checked })}
-          />
-          Open a pull request
-        </label>
+        <CheckField
+          label="Open a pull request"
+          checked={pullRequest}
+          onCheck={(isChecked) => change({ pullRequest: isChecked })}
+        />
       </div>
     </>
-  );
-}
-
-function TextField(props: {
-  readonly label: string;
-  readonly placeholder: string;
-  readonly value: string;
-  readonly onText: (text: string) => void;
-}): JSX.Element {
-  return (
-    <label class="field wide">
-      <span>{props.label}</span>
-      <input
-        class="mono"
-        placeholder={props.placeholder}
-        value={props.value}
-        onInput={({ currentTarget }) => props.onText(currentTarget.value)}
-      />
-    </label>
   );
 }
 

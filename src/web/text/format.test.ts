@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { ago, bytes, milliseconds, money, short, shortPath } from "./format.ts";
+import { ago, bytes, milliseconds, money, prettyIn, short, shortPath } from "./format.ts";
 
 test("ago() has one short word for every distance", () => {
   const at = (seconds: number): string => ago(0, seconds * 1000);
@@ -23,4 +23,14 @@ test("numbers are short and keep what matters", () => {
   ]);
   assert.deepEqual([12, 1200, 5_000_000].map(bytes), ["12 B", "1.2 kB", "5 MB"]);
   assert.equal(shortPath("/home/ann/code/x"), "~/code/x");
+});
+
+test("prettyIn() breaks JSON into lines, and knows no lines of other text", () => {
+  assert.equal(prettyIn('{"a":1}'), '{\n  "a": 1\n}');
+  assert.equal(prettyIn("not json"), undefined);
+  // With line breaks, the first would be 40 MB long, and the second 20 GB.
+  for (const levels of [4_000, 100_000]) {
+    const deep = "[".repeat(levels) + "]".repeat(levels);
+    assert.equal(prettyIn(deep) ?? deep, deep);
+  }
 });

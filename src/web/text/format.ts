@@ -14,6 +14,15 @@ export function prettyJson(value: unknown): string {
   return deepest > MOST_LEVELS ? line : JSON.stringify(value, null, 2);
 }
 
+/** A text in lines; undefined where it is not JSON. */
+export function prettyIn(text: string): string | undefined {
+  try {
+    return prettyJson(JSON.parse(text));
+  } catch {
+    return undefined;
+  }
+}
+
 /** How long ago, in one short word. */
 export function ago(at: number, now = Date.now()): string {
   const seconds = Math.max(0, Math.round((now - at) / 1000));

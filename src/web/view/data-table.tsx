@@ -18,14 +18,32 @@ export interface Column<T> {
   readonly isCode?: boolean;
 }
 
-/** Rows with columns: virtual, chosen by j and k, opened by Enter or a click. On a phone each row is a card. */
-export function DataTable<T>(props: {
+type Cell<T> = Column<T>["cell"];
+
+export function column<T>(name: string, width: string, cell: Cell<T>): Column<T> {
+  return { name, width, cell };
+}
+
+export function lead<T>(name: string, width: string, cell: Cell<T>): Column<T> {
+  return { name, width, cell, isLead: true };
+}
+
+export function numbers<T>(name: string, width: string, cell: Cell<T>): Column<T> {
+  return { name, width, cell, isNumber: true };
+}
+
+export function code<T>(name: string, width: string, cell: Cell<T>): Column<T> {
+  return { name, width, cell, isCode: true };
+}
+
+/** A collection, which is loaded, and whose failure is shown, with those of its rows that are wanted; or rows. */
+type Source<T> =
+  | { readonly of: Collection<T>; readonly rows?: readonly T[] }
+  | { readonly of?: undefined; readonly rows: readonly T[]; readonly keyOf: (row: T) => string };
+
+interface TableProps<T> {
   readonly label: string;
-  /** The collection that the rows are from: it is loaded, and its failure shown. */
-  readonly of?: Collection<T>;
-  readonly rows: readonly T[];
   readonly columns: readonly Column<T>[];
-  readonly keyOf: (row: T) => string;
   readonly onOpen?: (row: T) => void;
   /** Shown below a row that is open. */
   readonly detail?: (row: T) => ComponentChildren;
@@ -33,8 +51,15 @@ export function DataTable<T>(props: {
   readonly class?: string;
   readonly empty?: ComponentChildren;
   readonly isCompact?: boolean;
-}): JSX.Element {
-  const { rows, columns, keyOf, detail, of } = props;
+}
+
+/** Rows with columns: virtual, chosen by j and k, opened by Enter or a click. On a phone each row is a card. */
+export function DataTable<T>(props: TableProps<T> & Source<T>): JSX.Element {
+  const { columns, detail, of } = props;
+  const { rows, keyOf } =
+    props.of === undefined
+      ? props
+      : { rows: props.rows ?? props.of.rows.value, keyOf: props.of.idOf };
   const [selected, setSelected] = useState(0);
   const [openKey, setOpen] = useState<string | undefined>(undefined);
   const at = Math.min(selected, rows.length - 1);

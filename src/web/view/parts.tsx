@@ -140,17 +140,19 @@ export function Command(props: {
   );
 }
 
-export function Empty({
-  title,
-  children,
-}: {
-  title: string;
-  children?: ComponentChildren;
+/** Stands for a list that has nothing. `run` is the command that adds something. */
+export function Empty(props: {
+  readonly title: string;
+  readonly run?: string;
+  readonly isElsewhere?: boolean;
+  readonly children?: ComponentChildren;
 }): JSX.Element {
+  const { title, run, isElsewhere = false, children } = props;
   return (
     <div class="empty">
       <p class="title">{title}</p>
       {children}
+      {run === undefined ? null : <Command run={run} isElsewhere={isElsewhere} />}
     </div>
   );
 }

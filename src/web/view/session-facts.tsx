@@ -2,13 +2,13 @@ import type { JSX } from "preact";
 
 import type { SessionRow } from "../../server/dashboard/session-api.ts";
 import { money, short, shortPath } from "../text/format.ts";
-import type { Column } from "./data-table.tsx";
+import { type Column, numbers } from "./data-table.tsx";
 import { Ago, Badge, Facts } from "./parts.tsx";
 
 /** The last columns of sessions and runs. */
 export const COST_AND_USE: readonly Column<Pick<SessionRow, "cost" | "updated">>[] = [
-  { name: "Cost", width: "4.5rem", isNumber: true, cell: ({ cost }) => cost && money(cost) },
-  { name: "Used", width: "4.5rem", isNumber: true, cell: ({ updated }) => <Ago at={updated} /> },
+  numbers("Cost", "4.5rem", ({ cost }) => cost && money(cost)),
+  numbers("Used", "4.5rem", ({ updated }) => <Ago at={updated} />),
 ];
 
 export function StateBadge({ row }: { readonly row: SessionRow }): JSX.Element {

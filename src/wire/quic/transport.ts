@@ -25,7 +25,7 @@ import {
 import { peerOf } from "./peer-certificate.ts";
 import { type QuicConnection, type QuicEngine, sharedEngine } from "./quic-engine.ts";
 import { QuicListener } from "./quic-listener.ts";
-import type { Ending } from "./settings.ts";
+import type { Ending, Trouble } from "./settings.ts";
 import { SocketConnection } from "./tls/socket-connection.ts";
 
 /** Connects to `quic://host:port`, `tls://host:port`, or `host:port` for QUIC or what is faster. */
@@ -207,14 +207,10 @@ async function connectTls(address: Address, options: ConnectOptions): Promise<So
     throw error;
   }
   const late = setTimeout(() => {
-    const detail = "the handshake took too long";
-    socket.destroy(ConnectionError.of(`Cannot connect to ${text}`, { trouble: "timeout", detail }));
+    socket.destroy(cannotConnect(text, "timeout", "the handshake took too long"));
   }, limits.handshakeTimeout);
   const giveUp = (): void => {
-    const detail = "it was cancelled on this side";
-    socket.destroy(
-      ConnectionError.of(`Cannot connect to ${text}`, { trouble: "cancelled", detail }),
-    );
+    socket.destroy(cannotConnect(text, "cancelled", "it was cancelled on this side"));
   };
   signal?.addEventListener("abort", giveUp, { once: true });
   try {
@@ -222,8 +218,7 @@ async function connectTls(address: Address, options: ConnectOptions): Promise<So
     socket.setNoDelay(true).setKeepAlive(true, limits.keepAlive);
     const peer = peerOf(socket);
     if (socket.alpnProtocol === false) {
-      const detail = "no protocol in common";
-      throw ConnectionError.of(`Cannot connect to ${text}`, { trouble: "wrong-alpn", detail });
+      throw cannotConnect(text, "wrong-alpn", "no protocol in common");
     }
     const connection = new SocketConnection(socket, { address: text, peer, limits, held });
     connection.start();
@@ -232,8 +227,7 @@ async function connectTls(address: Address, options: ConnectOptions): Promise<So
   } catch (error) {
     socket.destroy();
     if (options.credentials.cert !== undefined || !isBadCertificate(error)) throw error;
-    const detail = "a certificate is required, and none was shown";
-    throw ConnectionError.of(`Cannot connect to ${text}`, { trouble: "no-certificate", detail });
+    throw cannotConnect(text, "no-certificate", "a certificate is required, and none was shown");
   } finally {
     clearTimeout(late);
     signal?.removeEventListener("abort", giveUp);
@@ -246,9 +240,7 @@ async function socketTo(address: Address, options: ConnectOptions): Promise<Sock
     return await options.reach?.(address.port, options.signal);
   } catch (error) {
     options.signal?.throwIfAborted();
-    const detail = (error as Error).message;
-    const what = `Cannot connect to ${formatAddress(address)}`;
-    throw ConnectionError.of(what, { trouble: "refused", detail });
+    throw cannotConnect(formatAddress(address), "refused", (error as Error).message);
   }
 }
 
@@ -284,16 +276,19 @@ async function secured(socket: TLSSocket, address: string): Promise<void> {
   socket.once("secureConnect", handshake.resolve);
   socket.once("error", handshake.reject);
   socket.once("close", () => handshake.reject(new Error("the connection was closed")));
-  const what = `Cannot connect to ${address}`;
   try {
     await handshake.promise;
   } catch (error) {
     if (error instanceof ConnectionError) throw error;
     // Of several addresses, the failure of the first one is told.
-    const [first = error] = error instanceof AggregateError ? (error.errors as Error[]) : [];
-    const { message } = first as Error;
-    throw ConnectionError.of(what, { trouble: tlsTrouble(first as Error), detail: message });
+    const errors = error instanceof AggregateError ? error.errors : [];
+    const first = (errors[0] ?? error) as Error;
+    throw cannotConnect(address, tlsTrouble(first), first.message);
   }
+}
+
+function cannotConnect(address: string, trouble: Trouble, detail: string): ConnectionError {
+  return ConnectionError.of(`Cannot connect to ${address}`, { trouble, detail });
 }
 
 /** Accepts connections over TLS 1.3. */

@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 
 import type { AppContext } from "../../../src/config/app-context.ts";
 import { HttpServer } from "../../../src/app/serve/http-server.ts";
-import { LazyTaskStore } from "../../../src/app/tool/lazy-tools.ts";
+import { lazyTasks } from "../../../src/app/tool/lazy-tools.ts";
 import { type OpenedTools, openTools } from "../../../src/app/tool/open-tools.ts";
 import { jugglerServer } from "../../../src/protocol/juggler/serve.ts";
 import { Connection } from "../../../src/protocol/mcp/serve/connection.ts";
@@ -225,8 +225,11 @@ export async function mcpOnStdio(): Promise<FaultRig> {
   const app = await openToolsApp();
   const opened = new AsyncDisposableStack();
   opened.use(app.tools);
-  const tasks = opened.use(new LazyTaskStore(app.app));
-  const door = new McpDoor({ offer: app.tools.offer, tasks: tasks.options });
+  const tasks = opened.use(lazyTasks(app.app));
+  const door = new McpDoor({
+    offer: app.tools.offer,
+    tasks: { store: () => tasks.get(), report: app.app.report },
+  });
   const connection = opened.use(new Connection());
   const ask = converse(app.app, connection, door.optionsFor(connection), opened);
   need(await ask("initialize", { protocolVersion: "2025-11-25", ...HELLO }));

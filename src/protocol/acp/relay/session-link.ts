@@ -1,3 +1,4 @@
+import { parsedJson } from "../../../base/check.ts";
 import type { Span } from "../../../base/trace.ts";
 import { TrunklineError } from "../../../base/errors.ts";
 import { HeartbeatChannel } from "../../../rpc/heartbeat-channel.ts";
@@ -302,10 +303,6 @@ export function answerTo(request: string, errorCode?: unknown): Topic {
 }
 
 export function parsed(text: string): Readonly<Record<string, unknown>> {
-  try {
-    return objectOf(JSON.parse(text));
-  } catch {
-    // The peer says what is wrong with it.
-    return {};
-  }
+  // Of text that is no JSON the peer says what is wrong with it.
+  return objectOf(parsedJson(text));
 }

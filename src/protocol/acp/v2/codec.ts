@@ -3,7 +3,7 @@ import { ACP, TRUNKLINE } from "../../../rpc/codes.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
 import type { ClientMethod, ShownUpdate } from "../../../session/client/client.ts";
 import type { AgentOffer, Codec, Hello, Implementation } from "../codec.ts";
-import { type JsonObject, isObject, objectOf, ours } from "../methods.ts";
+import { type JsonObject, isObject, listOf, objectOf, ours } from "../methods.ts";
 import type { InitializeParams } from "../schema.gen.ts";
 
 type State = "idle" | "running" | "requires_action";
@@ -261,10 +261,6 @@ function commandsInV2(commands: unknown): JsonObject[] {
     ...command,
     ...(typeof input === "object" && input !== null ? { input: { type: "text", ...input } } : {}),
   }));
-}
-
-function listOf(value: unknown): readonly JsonObject[] {
-  return Array.isArray(value) ? (value as JsonObject[]) : [];
 }
 
 const CHUNKS: ReadonlySet<string> = new Set([

@@ -7,7 +7,8 @@ import {
   type KeyObject,
   type X509Certificate,
 } from "node:crypto";
-import { isIP, isIPv4 } from "node:net";
+import { isIP } from "node:net";
+import { addressBytes } from "../../../base/address.ts";
 import { TrunklineError } from "../../../base/errors.ts";
 
 /**
@@ -61,16 +62,6 @@ export function time(date: number): Der {
   const digits = new Date(date).toISOString().replace(/\.\d+|[-:T]/g, "");
   const isShort = date < FIRST_OF_2050;
   return tagged(isShort ? 0x17 : 0x18, Buffer.from(isShort ? digits.slice(2) : digits, "latin1"));
-}
-
-/** The bytes of an address, four or sixteen. */
-export function addressBytes(address: string): Der {
-  if (isIPv4(address)) return Buffer.from(address.split(".").map(Number));
-  // A URL has it in its shortest form, without an IPv4 address at its end.
-  const short = new URL(`http://[${address}]`).hostname.slice(1, -1);
-  const [head = [], tail = []] = short.split("::").map((half) => half.split(":").filter(Boolean));
-  const groups = [...head, ...Array<string>(8 - head.length - tail.length).fill("0"), ...tail];
-  return Buffer.from(groups.map((group) => group.padStart(4, "0")).join(""), "hex");
 }
 
 /** A value that was read: its tag, its content, and all its bytes. */

@@ -1,6 +1,6 @@
 import { TrunklineError } from "../../../base/errors.ts";
 import { MCP } from "../../../rpc/codes.ts";
-import { method } from "../../../rpc/method.ts";
+import { notification, request } from "../../../rpc/method.ts";
 import type { Peer } from "../../../rpc/peer.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
 import type { JsonObject } from "../json-object.ts";
@@ -34,9 +34,9 @@ export interface HandshakeOptions {
   readonly signal: AbortSignal;
 }
 
-const discover = method<JsonObject, JsonObject>("server/discover");
-const initialize = method<JsonObject, JsonObject>("initialize");
-const initialized = method<JsonObject>("notifications/initialized");
+const discover = request<JsonObject, JsonObject>("server/discover");
+const initialize = request<JsonObject, JsonObject>("initialize");
+const initialized = notification("notifications/initialized");
 
 /** What a server may ask of any of our clients: one handshake serves all of them. */
 const CAPABILITIES: JsonObject = {

@@ -1,6 +1,6 @@
 import { RateLimiter } from "../../../base/limit/rate-limiter.ts";
 import type { Call } from "../../../rpc/peer.ts";
-import { method } from "../../../rpc/method.ts";
+import { notification, request } from "../../../rpc/method.ts";
 import { type Route, route, type RouteLimits, type Routes, routes } from "../../../rpc/route.ts";
 import type { MessageDetails, Question, ToolContext } from "../../../tool/tool.ts";
 import type { JsonObject } from "../json-object.ts";
@@ -42,13 +42,13 @@ export function clientRoutes(options: ClientRoutesOptions): Routes<undefined> {
     name: string,
     hear: (params: JsonObject) => void,
     limits?: RouteLimits,
-  ): Route<undefined> => route(method<JsonObject>(name), hear, limits);
+  ): Route<undefined> => route(notification(name), hear, limits);
   const answers = (
     name: string,
     answer: (params: JsonObject) => JsonObject | Promise<JsonObject>,
-  ): Route<undefined> => route(method<JsonObject, JsonObject>(name), answer);
+  ): Route<undefined> => route(request<JsonObject, JsonObject>(name), answer);
   const asks = (name: string): Route<undefined> =>
-    route(method<JsonObject, JsonObject>(name), (params: JsonObject, call) => {
+    route(request<JsonObject, JsonObject>(name), (params: JsonObject, call) => {
       const answer = ask(options, { method: name, params }, call);
       return isObject(params.task) ? tasks.begin(answer, params.task.ttl) : answer;
     });

@@ -25,11 +25,11 @@ import type {
   ListParams,
   ReadResourceParams,
 } from "../schema.gen.ts";
-import { turn } from "./rounds.ts";
+import { nextTurn } from "../../../base/event-loop.ts";
 import { McpToolContext } from "./tool-context.ts";
 import { describeProblem } from "../../../base/check.ts";
 import { STANDARD } from "../../../rpc/codes.ts";
-import { type Method, method } from "../../../rpc/method.ts";
+import { type Method, notification } from "../../../rpc/method.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
 import { neededFor } from "./question.ts";
 import type { Caching, Implementation, Revision } from "../revision/codec.ts";
@@ -318,7 +318,7 @@ export async function run(
   try {
     const result = await door.offer.tools.call(params.name, params.arguments ?? {}, context);
     // Some clients lose progress that arrives in one read with the answer.
-    if (context.hasProgressed) await turn();
+    if (context.hasProgressed) await nextTurn();
     return codec.shapeToolResult(result);
   } catch (error) {
     if (codec.has.missingCapabilityError || !(error instanceof CannotAsk)) throw error;
@@ -408,10 +408,13 @@ function serveSession(door: McpDoor): Route<Connection>[] {
       relayNotices(door, call.state, call.peer);
       return {};
     }),
-    route(method<JsonObject>("notifications/initialized"), () => {}),
-    route<JsonObject, void, Connection>(method("notifications/roots/list_changed"), (_, call) => {
-      call.state.roots.changed();
-    }),
+    route(notification("notifications/initialized"), () => {}),
+    route<JsonObject, void, Connection>(
+      notification("notifications/roots/list_changed"),
+      (_, call) => {
+        call.state.roots.changed();
+      },
+    ),
   ];
 }
 

@@ -2,7 +2,8 @@ import type { Question } from "../../../tool/tool.ts";
 import type { JsonObject } from "../json-object.ts";
 import { META } from "../meta.ts";
 import type { Implementation } from "../revision/codec.ts";
-import { Rounds, turn } from "./rounds.ts";
+import { nextTurn } from "../../../base/event-loop.ts";
+import { Rounds } from "./rounds.ts";
 import type { McpToolContext } from "./tool-context.ts";
 import { createHash, createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import { STANDARD } from "../../../rpc/codes.ts";
@@ -114,7 +115,7 @@ export class InputRequired {
     }
     if (goOn !== undefined) {
       await rounds.begun;
-      await turn();
+      await nextTurn();
       return rounds.questions.size > 0 ? undefined : await goOn(rounds, context);
     }
     const pause = await rounds.pause();

@@ -1,3 +1,4 @@
+import { nextTurn } from "../../../base/event-loop.ts";
 import type { Question } from "../../../tool/tool.ts";
 import type { JsonObject } from "../json-object.ts";
 import { isObject } from "../../../base/check.ts";
@@ -68,7 +69,8 @@ export class Rounds<T> {
     if (this.#open.size > 0) asked.resolve();
     const done = this.#work.then((result): Pause<T> => ({ kind: "done", result }));
     const asks = asked.promise.then(async (): Promise<Pause<T>> => {
-      await turn();
+      // So that questions of one turn are sent together.
+      await nextTurn();
       return this.#open.size > 0 ? { kind: "asks", questions: this.questions } : this.pause();
     });
     return Promise.race([done, asks]);
@@ -93,9 +95,4 @@ export class Rounds<T> {
     this.#asked?.();
     return promise;
   }
-}
-
-/** Waits a turn of the event loop, so that questions of one turn are sent together. */
-export function turn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
 }

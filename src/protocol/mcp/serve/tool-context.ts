@@ -3,7 +3,7 @@ import { background } from "../../../base/background.ts";
 import type { LogLevel } from "../../../base/log.ts";
 import type { Span } from "../../../base/trace.ts";
 import type { Call } from "../../../rpc/peer.ts";
-import { type Method, method } from "../../../rpc/method.ts";
+import { type Method, request } from "../../../rpc/method.ts";
 import { ROOM } from "../../../wire/channel.ts";
 import type { Profile } from "../../../tool/profile/profile.ts";
 import {
@@ -145,7 +145,7 @@ export class McpToolContext implements ToolContext {
     if (!this.#client.codec.has.session) {
       return this.ask(ROOTS_QUESTION).then(foldersOf, () => undefined);
     }
-    const asked = method<JsonObject, unknown>(ROOTS_QUESTION.method);
+    const asked = request(ROOTS_QUESTION.method);
     return this.call.state.roots.get(() => {
       return this.call.request(asked, {}, { timeout: this.#rootsTimeout });
     });
@@ -159,7 +159,7 @@ export class McpToolContext implements ToolContext {
     if (!this.canAsk(question)) throw new CannotAsk(question);
     const params = shapeQuestion(this.#client, question);
     if (this.#ask !== undefined) return this.#ask({ ...question, params });
-    return this.call.request(method<JsonObject, unknown>(question.method), params, {
+    return this.call.request(request(question.method), params, {
       signal: this.signal,
     });
   }

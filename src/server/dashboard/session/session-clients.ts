@@ -359,7 +359,10 @@ function inWords(error: unknown): unknown {
   if (!(known instanceof RpcError) && !(known instanceof SessionError)) return error;
   const { details } = (known.data ?? {}) as { readonly details?: unknown };
   const says = typeof details === "string" ? details : known.message;
-  const isWrong = known.code === STANDARD.invalidParams.code;
+  // A prompt over its limit is an invalid request.
+  const isWrong = [STANDARD.invalidParams.code, STANDARD.invalidRequest.code].includes(
+    Number(known.code),
+  );
   const code = known instanceof SessionError ? known.code : isWrong ? "usage" : "unavailable";
   return new TrunklineError(code, says, { cause: error });
 }

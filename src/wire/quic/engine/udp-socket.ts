@@ -1,4 +1,5 @@
-import { isIPv6, SocketAddress } from "node:net";
+import { isIPv6 } from "node:net";
+import { addressBytes } from "../../../base/address.ts";
 import { fixedBuffer, lend, NULL, type Pointer } from "../../../base/process/ffi.ts";
 import { EngineError, native, takeErrors } from "./native.ts";
 
@@ -44,7 +45,7 @@ export function connectSocket(host: string, port: number): UdpSocket {
 export function withAddress<T>(host: string, port: number, use: (address: Pointer) => T): T {
   const address = native.BIO_ADDR_new();
   try {
-    const raw = rawAddress(host);
+    const raw = addressBytes(host);
     const bytes = fixedBuffer(raw.length);
     bytes.set(raw);
     // The port is wanted as it travels: the high byte first.
@@ -88,27 +89,4 @@ function portOf(fd: number): number {
   length.writeUInt32LE(address.length);
   lend(address, (at) => lend(length, (lengthAt) => native.getsockname(fd, at, lengthAt)));
   return address.readUInt16BE(2);
-}
-
-function rawAddress(host: string): number[] {
-  if (!isIPv6(host)) return host.split(".").map(Number);
-  const canonical = new SocketAddress({ address: host, family: "ipv6" }).address;
-  return groups(canonical).flatMap((group) => [group >> 8, group & 255]);
-}
-
-/** The eight numbers of an IPv6 address. */
-function groups(address: string): number[] {
-  const mapped = /^(.*:)(\d+)\.(\d+)\.(\d+)\.(\d+)$/.exec(address);
-  if (mapped !== null) {
-    const [, head = "", ...bytes] = mapped;
-    const [a = 0, b = 0, c = 0, d = 0] = bytes.map(Number);
-    return groups(`${head}${((a << 8) | b).toString(16)}:${((c << 8) | d).toString(16)}`);
-  }
-  const [head = "", tail] = address.split("::");
-  const parse = (text: string): number[] =>
-    text === "" ? [] : text.split(":").map((group) => Number.parseInt(group, 16));
-  const before = parse(head);
-  if (tail === undefined) return before;
-  const after = parse(tail);
-  return [...before, ...Array<number>(8 - before.length - after.length).fill(0), ...after];
 }

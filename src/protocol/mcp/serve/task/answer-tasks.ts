@@ -1,5 +1,4 @@
 import { TRUNKLINE, STANDARD } from "../../../../rpc/codes.ts";
-import { method } from "../../../../rpc/method.ts";
 import { RpcError } from "../../../../rpc/rpc-error.ts";
 import type { JsonObject } from "../../json-object.ts";
 import {
@@ -74,7 +73,7 @@ export async function taskResult(
       asked.add(key);
       const params = { ...question.params, _meta: relatedTo(task.id) };
       call
-        .request(method<JsonObject, unknown>(question.method), params)
+        .request<JsonObject, unknown>({ name: question.method }, params)
         .then((answer) => task.give({ [key]: answer }))
         .catch(() => task.give({ [key]: { action: "cancel" } }));
     }

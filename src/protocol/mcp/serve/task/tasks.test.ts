@@ -33,7 +33,7 @@ class WaitingDoor {
       call: async () => textResult(await this.done.promise),
     });
     const report = (event: string): unknown => this.reports.push(event);
-    this.door = new McpDoor({ offer, tasks: { store, report } });
+    this.door = new McpDoor({ offer, tasks: { store: store && (async () => store), report } });
   }
 
   async begin(client: RawClient, task: object = {}): Promise<string> {
@@ -172,7 +172,7 @@ describe("Tasks", { timeout: 600_000 }, () => {
         return textResult(await done.promise);
       },
     });
-    const door = new McpDoor({ offer, tasks: { store } });
+    const door = new McpDoor({ offer, tasks: { store: async () => store } });
     await assert.rejects(async () => door.tasks.find("ours-1", "somebody else"), /no task has/);
     assert.deepEqual(adopted, []);
     await using client = await RawClient.connect(door, MODERN);

@@ -3,14 +3,7 @@ import { RpcError } from "../../../../rpc/rpc-error.ts";
 import type { RemoteTask, Question } from "../../../../tool/tool.ts";
 import type { JsonObject } from "../../json-object.ts";
 import type { Rounds } from "../rounds.ts";
-import {
-  type KnownTask,
-  type TaskRecord,
-  type TaskStore,
-  isOver,
-  type TaskError,
-  type TaskStatus,
-} from "./task-record.ts";
+import { type KnownTask, type TaskRecord, type TaskStore, isOver } from "./task-record.ts";
 import { Task } from "./task.ts";
 import { setTimeout as delay } from "node:timers/promises";
 
@@ -32,7 +25,7 @@ export interface NewTask extends ResumedWork {
 
 export interface TasksOptions {
   /** Without it, tasks are forgotten when the process ends. */
-  readonly store?: TaskStore | undefined;
+  readonly store?: (() => Promise<TaskStore>) | undefined;
   readonly report?: ((event: string, fields: Record<string, unknown>) => void) | undefined;
 }
 
@@ -72,7 +65,7 @@ export class Tasks {
       status: "working",
       ...(remote instanceof Promise ? {} : { remote }),
     };
-    await this.#options.store?.begin(record);
+    await (await this.#options.store?.())?.begin(record);
     return this.#begin(record, work);
   }
 
@@ -87,17 +80,18 @@ export class Tasks {
   ): Promise<KnownTask> {
     const running = this.#tasks.get(id);
     if (running !== undefined) return theirs(id, owner, running);
-    const find = async () => this.#options.store?.find(id);
+    const store = await this.#options.store?.();
+    const find = async () => store?.find(id);
     const record = await find();
     if (record?.owner !== owner) return theirs(id, owner, undefined);
     if (record.isLost === true && record.remote !== undefined && resume !== undefined) {
-      const isOurs = await this.#options.store?.adopt(id);
+      const isOurs = await store?.adopt(id);
       const work = isOurs === true ? await resume(record.remote) : undefined;
       const task = work === undefined ? undefined : this.#begin(record, work);
       const found = task ?? this.#tasks.get(id);
       if (found !== undefined) return found;
     }
-    return theirs(id, owner, new StoredTask(record, find));
+    return theirs(id, owner, storedTask(record, find));
   }
 
   /** Cancels the tasks of a principal whose access was revoked. */
@@ -125,7 +119,7 @@ export class Tasks {
     if (remote instanceof Promise) {
       const { store, report } = this.#options;
       remote
-        .then((known) => (known === undefined ? undefined : store?.goesOn(id, known)))
+        .then(async (known) => known && (await store?.())?.goesOn(id, known))
         .catch((error: unknown) => report?.("task.not-stored", { task: id, error }));
     }
     if (ttl !== null) {
@@ -144,7 +138,7 @@ export class Tasks {
     const { store, report } = this.#options;
     let kept = KEPT;
     try {
-      await store?.end(ended);
+      await (await store?.())?.end(ended);
       if (store !== undefined) kept = 0;
     } catch (error) {
       report?.("task.not-stored", { task: ended.id, error });
@@ -164,60 +158,24 @@ const LOOK_EVERY = 500;
 const NONE: ReadonlyMap<string, Question> = new Map();
 
 /** A task that another process runs or ran, known from the store. */
-export class StoredTask implements KnownTask {
-  readonly id: string;
-  readonly owner: string;
-  readonly createdAt: string;
-  readonly ttl: number | null;
-  readonly questions = NONE;
-  readonly #find: () => Promise<TaskRecord | undefined>;
-  #record: TaskRecord;
-
-  constructor(record: TaskRecord, find: () => Promise<TaskRecord | undefined>) {
-    this.id = record.id;
-    this.owner = record.owner;
-    this.createdAt = record.createdAt;
-    this.ttl = record.ttl;
-    this.#record = record;
-    this.#find = find;
-  }
-
-  get lastUpdatedAt(): string {
-    return this.#record.lastUpdatedAt;
-  }
-
-  get status(): TaskStatus {
-    return this.#record.status;
-  }
-
-  get result(): JsonObject | undefined {
-    return this.#record.result;
-  }
-
-  get error(): TaskError | undefined {
-    return this.#record.error;
-  }
-
-  get isOver(): boolean {
-    return isOver(this.status);
-  }
-
-  give(): void {
-    this.#mustBeOver("answered");
-  }
-
-  cancel(): void {
-    this.#mustBeOver("cancelled");
-  }
-
-  async next(signal?: AbortSignal): Promise<void> {
-    await delay(LOOK_EVERY, undefined, signal === undefined ? {} : { signal }).catch(() => {});
-    this.#record = (await this.#find()) ?? this.#record;
-  }
-
-  #mustBeOver(what: string): void {
-    if (this.isOver) return;
-    const why = `task '${this.id}' cannot be ${what} here: another process of Trunkline works on it`;
+function storedTask(record: TaskRecord, find: () => Promise<TaskRecord | undefined>): KnownTask {
+  const mustBeOver = (what: string): void => {
+    if (task.isOver) return;
+    const why = `task '${task.id}' cannot be ${what} here: another process of Trunkline works on it`;
     throw RpcError.of(TRUNKLINE.unavailable, why);
-  }
+  };
+  const task: KnownTask = {
+    ...record,
+    questions: NONE,
+    get isOver() {
+      return isOver(task.status);
+    },
+    give: () => mustBeOver("answered"),
+    cancel: () => mustBeOver("cancelled"),
+    next: async (signal) => {
+      await delay(LOOK_EVERY, undefined, signal === undefined ? {} : { signal }).catch(() => {});
+      Object.assign(task, await find());
+    },
+  };
+  return task;
 }

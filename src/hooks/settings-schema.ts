@@ -1,5 +1,4 @@
 import * as s from "../base/capability/settings.ts";
-import type { Capability } from "../base/capability/capability.ts";
 
 /** Open, so that what was written for Claude Code can be pasted: what is not understood is said, and not run. */
 function pasted(name: string, description: string, properties: s.Settings): s.Setting {
@@ -103,4 +102,4 @@ export const hooks = {
       },
     ),
   },
-} satisfies Capability;
+} satisfies s.SettingsSchema;

@@ -1,8 +1,6 @@
 import * as s from "../base/capability/settings.ts";
-import type { Capability } from "../base/capability/capability.ts";
 
-/** The form of the name of a gateway or worker. */
-export const NODE_NAME = "^[A-Za-z0-9_-]{1,64}$";
+import { NODE_NAME } from "./subjects.ts";
 
 /** Sessions across machines. */
 export const fleet = {
@@ -56,4 +54,4 @@ export const fleet = {
       { "x-project": false },
     ),
   },
-} satisfies Capability;
+} satisfies s.SettingsSchema;

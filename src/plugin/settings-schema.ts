@@ -1,5 +1,4 @@
 import * as s from "../base/capability/settings.ts";
-import type { Capability } from "../base/capability/capability.ts";
 
 const ABSOLUTE: s.Setting = { type: "string", pattern: "^/[^*]*$" };
 
@@ -199,4 +198,4 @@ export const plugins = {
       plugins: s.byName(pluginProgram, "Plugins to start, by id.", { default: {} }),
     }),
   },
-} satisfies Capability;
+} satisfies s.SettingsSchema;

@@ -1,5 +1,4 @@
 import * as s from "../base/capability/settings.ts";
-import type { Capability } from "../base/capability/capability.ts";
 
 const BUDGET: s.Settings = {
   tokens: s.integer("Tokens of models, as agents report them.", { minimum: 1 }),
@@ -68,4 +67,4 @@ export const sessions = {
       { "x-project": false },
     ),
   },
-} satisfies Capability;
+} satisfies s.SettingsSchema;

@@ -1,5 +1,4 @@
 import * as s from "../base/capability/settings.ts";
-import type { Capability } from "../base/capability/capability.ts";
 
 const DECISIONS = ["allow", "ask", "deny"];
 
@@ -161,4 +160,4 @@ export const policy = {
       { default: {} },
     ),
   },
-} satisfies Capability;
+} satisfies s.SettingsSchema;

@@ -1,5 +1,4 @@
 import * as s from "../base/capability/settings.ts";
-import type { Capability } from "../base/capability/capability.ts";
 
 /** Remote runs. */
 export const runs = {
@@ -184,4 +183,4 @@ export const runs = {
       },
     ),
   },
-} satisfies Capability;
+} satisfies s.SettingsSchema;

@@ -1,5 +1,4 @@
 import * as s from "../base/capability/settings.ts";
-import type { Capability } from "../base/capability/capability.ts";
 
 /** What every MCP server has, whichever way it is reached. */
 const SERVER: s.Settings = {
@@ -160,4 +159,4 @@ export const servers = {
       default: {},
     }),
   },
-} satisfies Capability;
+} satisfies s.SettingsSchema;

@@ -1,5 +1,4 @@
 import * as s from "../base/capability/settings.ts";
-import type { Capability } from "../base/capability/capability.ts";
 
 /** Coding agents, and the models of the built-in one. */
 export const agents = {
@@ -145,4 +144,4 @@ export const agents = {
       ),
     }),
   },
-} satisfies Capability;
+} satisfies s.SettingsSchema;

@@ -1,7 +1,6 @@
 import { LIMIT_TABLE } from "../base/limit/limit-table.ts";
 import { DEFAULT_LIMITS } from "../base/limit/limits.ts";
 import * as s from "../base/capability/settings.ts";
-import type { Capability } from "../base/capability/capability.ts";
 
 const NUMBERS = Object.entries(DEFAULT_LIMITS).map(([key, fallback]) => {
   const { minimum, maximum, bounds } = LIMIT_TABLE[key as keyof typeof DEFAULT_LIMITS];
@@ -33,7 +32,7 @@ export const limits = {
       ),
     }),
   },
-} satisfies Capability;
+} satisfies s.SettingsSchema;
 
 /** Settings that belong to no capability. */
 export const core = {
@@ -46,4 +45,4 @@ export const core = {
       { "x-project": false },
     ),
   },
-} satisfies Capability;
+} satisfies s.SettingsSchema;
