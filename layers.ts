@@ -25,6 +25,7 @@ const PARTS = {
     ...["base", "wire", "rpc", "tool", "session", "protocol/acp", "git", "store", "hooks"],
     "config/schema/schema.gen.ts",
   ],
+  authorship: ["base", "tool", "session", "git", "store", "review/anchor"],
   upstream: ["base", "wire", "rpc", "tool", "protocol/mcp"],
   plugin: ["base", "wire", "rpc", "tool", "protocol/bus", "store", "config/schema/schema.gen.ts"],
   forge: ["base"],

@@ -1,4 +1,5 @@
 import { agent } from "./agent/agent-command.ts";
+import { blame, stats, why } from "./authorship/authorship-commands.ts";
 import { audit } from "./audit/audit-command.ts";
 import { chat } from "./chat/chat-command.ts";
 import { config } from "./config/config-command.ts";
@@ -74,6 +75,7 @@ export const PROGRAM: Command = {
   },
   commands: [
     ...under("Every day", [setup, chat, run, session, review, identity, tool, open, doctor, demo]),
+    ...under("Lines of code", [why, blame, stats]),
     ...under("Connect", [server, agent, model, plugin, mcp, acp]),
     ...under("Operate", [
       serve,

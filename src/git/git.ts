@@ -416,6 +416,7 @@ const SUBMODULES = "--ignore-submodules=dirty";
  * define.
  */
 const COMMANDS: Readonly<Record<string, GitCommand>> = {
+  blame: { mode: "read", filters: true },
   "cat-file": { mode: "read" },
   "check-attr": { mode: "read" },
   "check-ignore": { mode: "read" },
@@ -428,6 +429,7 @@ const COMMANDS: Readonly<Record<string, GitCommand>> = {
   "ls-files": { mode: "read", filters: true },
   "ls-tree": { mode: "read" },
   "merge-base": { mode: "read" },
+  "notes show": { mode: "read" },
   "rev-list": { mode: "read" },
   "rev-parse": { mode: "read" },
   show: { mode: "read", options: [...PATCH, "--no-show-signature"] },
@@ -439,10 +441,12 @@ const COMMANDS: Readonly<Record<string, GitCommand>> = {
   "worktree list": { mode: "read" },
   "commit-tree": { mode: "files" },
   init: { mode: "files" },
+  "notes add": { mode: "files" },
   "receive-pack": { mode: "files" },
   "reflog delete": { mode: "files" },
   reset: { mode: "files", filters: true },
   "symbolic-ref": { mode: "files" },
+  "update-index": { mode: "files", filters: true },
   "update-ref": { mode: "files" },
   "worktree add": { mode: "files" },
   "worktree prune": { mode: "files" },

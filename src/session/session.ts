@@ -41,7 +41,8 @@ import { Transcript } from "./turn/transcript.ts";
 import { type PromptOptions, type TurnObserver, Turns } from "./turn/turns.ts";
 import { subagentOf } from "./subagent.ts";
 import { visibleUpdate } from "./visible-request.ts";
-import { type Workplace, workplaceOf } from "./workplace.ts";
+import type { TurnRecording, WorkRecorder } from "./turn/turn-recording.ts";
+import { type Workplace, workingFolder, workplaceOf } from "./workplace.ts";
 
 /** What all sessions of a process share. */
 export interface SharedOptions {
@@ -57,6 +58,7 @@ export interface SharedOptions {
   /** Tells people who are away. */
   readonly notices?: NoticeListener | undefined;
   readonly observer?: TurnObserver | undefined;
+  readonly recorder?: WorkRecorder | undefined;
 }
 
 export interface SessionOptions extends SharedOptions {
@@ -118,6 +120,7 @@ export class Session implements TurnHost {
       notes: this.#notes,
       budgets: options.budgets,
       observer: options.observer,
+      recording: (turn) => this.#record(turn),
       host: this,
       agent: () => this.agent,
       ready: () => this.#queue.idle(),
@@ -133,6 +136,16 @@ export class Session implements TurnHost {
     if (chosen?.modelId !== undefined || currentModelId === model) return;
     // Readers of the store, which is all that lists have, would not know it otherwise.
     this.#notes.later({ model: currentModelId });
+  }
+
+  /** A remote run works elsewhere, and has commits of its own. */
+  #record(turn: string): TurnRecording | undefined {
+    const { agent, notes } = this.#options.held.record;
+    if (notes["run"] !== undefined) return undefined;
+    const folder = workingFolder({ cwd: this.cwd, notes });
+    const { currentModelId } = this.settings.models ?? {};
+    const model = currentModelId ?? this.notes.model;
+    return this.#options.recorder?.begin({ session: this.id, turn, agent, model, folder });
   }
 
   /** Id of the principal that owns the session. */

@@ -1,5 +1,6 @@
 import { Journal } from "../../agent/files/journal.ts";
 import { background } from "../../base/background.ts";
+import { TurnRecorder } from "../../authorship/record-turns.ts";
 import { KnownAgents } from "../../agent/known-agents.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { OWNER, scopeRefusal } from "../../base/principal.ts";
@@ -115,6 +116,7 @@ export async function openSessions(
       workplaces: worktrees,
       permissions: settings.permissions,
       observer: app.observers?.turns,
+      recorder: new TurnRecorder(data, app.log),
       notices,
       forget,
       begun: (name, offered) => agents.offered(name, offered),

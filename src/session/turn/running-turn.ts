@@ -13,6 +13,7 @@ import type {
 } from "../agent.ts";
 import type { SessionClient } from "../client/client.ts";
 import type { PermissionOutcome, PermissionRequest } from "../permission/permission.ts";
+import type { TurnRecording } from "./turn-recording.ts";
 
 /** What a turn needs of its session. */
 export interface TurnHost {
@@ -71,6 +72,7 @@ export class RunningTurn implements Turn {
   #isCancelled = false;
   #failure: Error | undefined;
   #meter: TurnMeter | undefined;
+  #recording: TurnRecording | undefined;
   #spent: Spent | undefined;
   /** The commit of the last update. Many updates share one, whose failure is handled once. */
   #stored: Promise<void> | undefined;
@@ -125,6 +127,10 @@ export class RunningTurn implements Turn {
     });
   }
 
+  record(recording: TurnRecording | undefined): void {
+    this.#recording = recording;
+  }
+
   update(update: SessionUpdate): Promise<void> {
     // The agent may continue after its turn was given up.
     if (this.#isOver) return Promise.resolve();
@@ -137,6 +143,7 @@ export class RunningTurn implements Turn {
       stored.catch(this.#notStored);
     }
     this.#meter?.saw(update);
+    this.#recording?.saw(update);
     return stored;
   }
 

@@ -16,6 +16,7 @@ import { type SessionNotes, titleOf, WriteAgain } from "../session-notes.ts";
 import { updatesOf } from "./replay.ts";
 import { RunningTurn, type TurnHost } from "./running-turn.ts";
 import type { Transcript } from "./transcript.ts";
+import type { TurnRecording } from "./turn-recording.ts";
 
 /** A turn whose agent begins to work. */
 interface ObservedTurn {
@@ -47,6 +48,8 @@ interface TurnsOptions {
   readonly notes: SessionNotes;
   readonly budgets: Budgets | undefined;
   readonly observer: TurnObserver | undefined;
+  /** Begins to record what a turn does to files. */
+  readonly recording: (turn: string) => TurnRecording | undefined;
   readonly host: TurnHost;
   /** The agent's side of the session. Throws when the session is closed. */
   readonly agent: () => AgentSession;
@@ -82,6 +85,8 @@ export class Turns {
   readonly #asked = new Map<PromptOptions, Promise<TurnEnd>>();
   #running: RunningTurn | undefined;
   #over: Promise<unknown> = Promise.resolve();
+  /** Settles when it is recorded what the last turn did to files. */
+  #recorded: Promise<unknown> | undefined;
   #stopping: Error | undefined;
   #cancels = 0;
   /** A turn that has ended, but whose end could not be stored yet. */
@@ -166,6 +171,7 @@ export class Turns {
   async end(): Promise<void> {
     this.cancel(STOPPED);
     await this.#over;
+    await this.#recorded;
     this.#endAgain[Symbol.dispose]();
     // If this fails, the next opening of the session records the end (see recover.ts).
     await this.#endLast().catch(() => {});
@@ -277,6 +283,9 @@ export class Turns {
     this.#announce(turn, "running");
     if (isWanted?.() === false) this.cancel(new TrunklineError("cancelled", NO_LONGER_WANTED));
     const observed = this.#observe(turn);
+    const recording = this.#options.recording(turn.id);
+    turn.record(recording);
+    await recording?.ready;
     let end: TurnEnd | undefined;
     let failure: unknown;
     try {
@@ -286,6 +295,7 @@ export class Turns {
     } catch (error) {
       failure = error;
     }
+    this.#recorded = recording?.ended();
     // Withdraw the requests of an agent that has failed or was given up.
     audience.cancelAsking();
     const budget = await meter?.end(end?.usage);

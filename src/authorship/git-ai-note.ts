@@ -1,0 +1,87 @@
+import { isObject } from "../base/check.ts";
+
+/** Git AI's authorship log, "authorship/3.0.0": one for each commit, as a note in `refs/notes/ai`. */
+export const NOTES_REF = "refs/notes/ai";
+
+/** Lines of one file that one edit of a session wrote. */
+export interface Attestation {
+  readonly path: string;
+  readonly session: NotedSession;
+  /** The edit, such as a tool call; absent in the old form. */
+  readonly edit?: string | undefined;
+  /** From 1 on, in ascending order. */
+  readonly lines: readonly number[];
+}
+
+export interface NotedSession {
+  readonly tool: string;
+  readonly id: string;
+  readonly model: string;
+  readonly humanAuthor?: string | undefined;
+}
+
+/** What a note says of agents. What is not in either form is passed over: other people wrote it. */
+export function parseNote(text: string): Attestation[] {
+  const at = text.search(/^---$/m);
+  if (at < 0) return [];
+  const metadata = jsonIn(text.slice(at + 4));
+  const found: Attestation[] = [];
+  let path = "";
+  for (const row of text.slice(0, at).split("\n")) {
+    if (!/^\s/.test(row)) {
+      path = unquoted(row);
+      continue;
+    }
+    const [, key = "", edit, ranges = ""] = /^\s+([\w]+)(?:::(\w+))? ([\d,-]+)\s*$/.exec(row) ?? [];
+    const session = sessionIn(metadata, key);
+    const lines = linesIn(ranges);
+    if (session !== undefined && lines.length > 0) found.push({ path, session, edit, lines });
+  }
+  return found;
+}
+
+/** `s_…` is in `sessions`, 16 digits without a prefix are the old form, in `prompts`; `h_…` is a person. */
+function sessionIn(metadata: Record<string, unknown>, key: string): NotedSession | undefined {
+  const { sessions, prompts } = metadata;
+  const list = key.startsWith("s_") ? sessions : prompts;
+  const entry = isObject(list) ? list[key] : undefined;
+  if (!isObject(entry) || !isObject(entry["agent_id"])) return undefined;
+  const { tool, id, model } = entry["agent_id"];
+  const human = entry["human_author"];
+  return {
+    tool: String(tool),
+    id: String(id),
+    model: String(model),
+    ...(typeof human === "string" ? { humanAuthor: human } : {}),
+  };
+}
+
+function jsonIn(text: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isObject(value) ? value : {};
+  } catch {
+    return {};
+  }
+}
+
+/** No file has more lines that a note could be about; a hostile one must not fill the memory. */
+const MOST_LINES = 1_000_000;
+
+function linesIn(ranges: string): number[] {
+  return ranges.split(",").flatMap((range) => {
+    const [from = Number.NaN, to = from] = range.split("-").map(Number);
+    if (!(to >= from) || to - from > MOST_LINES) return [];
+    return Array.from({ length: to - from + 1 }, (_, at) => from + at);
+  });
+}
+
+/** Paths with spaces are quoted. */
+function unquoted(row: string): string {
+  if (!row.startsWith('"')) return row;
+  try {
+    return String(JSON.parse(row));
+  } catch {
+    return row;
+  }
+}

@@ -1,0 +1,132 @@
+import { relative } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+
+import { background } from "../base/background.ts";
+import type { Log } from "../base/log.ts";
+import { isObject } from "../base/check.ts";
+import { TaskQueue } from "../base/limit/task-queue.ts";
+import type { SessionUpdate } from "../session/agent.ts";
+import type { RecordedTurn, TurnRecording, WorkRecorder } from "../session/turn/turn-recording.ts";
+import { WorkHistory, type WorkStep } from "./work-history.ts";
+
+/** Kinds of tool calls that change no files (ACP, "Tool Calls"). */
+const READING: ReadonlySet<unknown> = new Set(["read", "search", "think", "fetch", "switch_mode"]);
+/** Milliseconds that a turn waits for the first look, in a repository where that takes long. */
+const LONGEST_WAIT = 2_000;
+const WHAT = "Recording who changed files";
+const ENDED: ReadonlySet<unknown> = new Set(["completed", "failed"]);
+
+/** A tool call that runs. */
+interface OpenCall {
+  readonly step: WorkStep;
+  /** The only files that an edit says that it changes; undefined for a command, which says nothing. */
+  paths: ReadonlySet<string> | undefined;
+}
+
+/** The turns that work in one work tree, in order. */
+interface RecordedTree {
+  readonly history: WorkHistory;
+  readonly queue: TaskQueue;
+  readonly calls: Map<string, OpenCall>;
+}
+
+/**
+ * Records who changes the files of a work tree while agents work there: by comparing the files before and
+ * after each tool call, so edits by tools, commands and scripts all count. Between calls it is the person.
+ */
+export class TurnRecorder implements WorkRecorder {
+  readonly #data: string;
+  readonly #log: Log;
+  readonly #trees = new Map<string, RecordedTree>();
+
+  constructor(data: string, log: Log) {
+    this.#data = data;
+    this.#log = log;
+  }
+
+  begin(turn: RecordedTurn): TurnRecording | undefined {
+    const history = WorkHistory.of(this.#data, turn.folder);
+    if (history === undefined) return undefined;
+    const tree = this.#trees.getOrInsertComputed(history.root, () => {
+      return { history, queue: new TaskQueue(), calls: new Map<string, OpenCall>() };
+    });
+    const { session, turn: id, agent, model } = turn;
+    const step = { by: "agent", session, turn: id, agent } as const;
+    const own = new Set<string>();
+    const stored = this.#store(tree, { by: tree.calls.size > 0 ? "unknown" : "person" });
+    const ready = Promise.race([stored, delay(LONGEST_WAIT, undefined, { ref: false })]);
+    return {
+      ready,
+      saw: (update) =>
+        this.#saw(tree, own, model === undefined ? step : { ...step, model }, update),
+      ended: async () => {
+        // What a call that never ended, or a command in the background, has changed.
+        for (const key of own) this.#end(tree, key);
+        await tree.queue.idle();
+      },
+    };
+  }
+
+  #saw(tree: RecordedTree, own: Set<string>, step: WorkStep, update: SessionUpdate): void {
+    const { sessionUpdate, toolCallId, status, kind } = update;
+    if (!sessionUpdate.startsWith("tool_call") || typeof toolCallId !== "string") return;
+    const key = `${step.session} ${toolCallId}`;
+    let call = tree.calls.get(key);
+    if (call === undefined && sessionUpdate === "tool_call" && !READING.has(kind)) {
+      // Of a call that is over when it is first told, nobody has seen what was there before.
+      if (!ENDED.has(status)) {
+        background(this.#store(tree, { by: tree.calls.size > 0 ? "unknown" : "person" }), WHAT);
+      }
+      call = {
+        step: { ...step, call: toolCallId },
+        paths: kind === "edit" ? new Set() : undefined,
+      };
+      tree.calls.set(key, call);
+      own.add(key);
+    }
+    if (call === undefined) return;
+    if (call.paths !== undefined) {
+      call.paths = new Set([...call.paths, ...pathsIn(update, tree.history.root)]);
+    }
+    if (!ENDED.has(status)) return;
+    this.#end(tree, key);
+    own.delete(key);
+  }
+
+  #end(tree: RecordedTree, key: string): void {
+    const call = tree.calls.get(key);
+    if (call === undefined) return;
+    // Of two calls at the same time, nobody can tell which one wrote a line.
+    const others = [...tree.calls.values()].filter((each) => each !== call);
+    const isAlone = others.every(({ step }) => step.session === call.step.session);
+    const { paths, step } = call;
+    if (paths !== undefined && paths.size > 0 && others.length === 0) {
+      background(
+        this.#store(tree, { by: "person" }, (path) => !paths.has(path)),
+        WHAT,
+      );
+    }
+    background(this.#store(tree, isAlone ? step : { by: "unknown" }), WHAT);
+    tree.calls.delete(key);
+  }
+
+  /** Stores what has changed since the last look. A failure costs this record, not the turn. */
+  #store(tree: RecordedTree, step: WorkStep, only?: (path: string) => boolean): Promise<void> {
+    return tree.queue.run(async () => {
+      try {
+        await tree.history.record(step, only);
+      } catch (error) {
+        this.#log.warn("authorship.not-recorded", { folder: tree.history.root, error });
+      }
+    });
+  }
+}
+
+/** The files that a call names, relative to the top of the work tree. */
+function pathsIn({ locations, content }: SessionUpdate, root: string): string[] {
+  const named: unknown[] = [locations, content].flat();
+  return named.flatMap((each) => {
+    if (!isObject(each) || typeof each["path"] !== "string") return [];
+    return [relative(root, each["path"])];
+  });
+}

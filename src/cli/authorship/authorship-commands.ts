@@ -1,0 +1,34 @@
+import { arg, type Command, json, text } from "../shell/command.ts";
+
+const commit = text("COMMIT", "The file as this commit has it, instead of the work tree");
+
+export const why: Command = {
+  name: "why",
+  summary: "Say which session, prompt and permission wrote a line",
+  description:
+    "Every agent that works through Trunkline is recorded, by comparing the files before and after each " +
+    "tool call. The record is in the data folder; nothing is written into the repository. Lines are " +
+    "followed through formatters, renames, rebases and squashes, and what is not certain is said to be so.",
+  args: [arg("FILE:LINE", "The line, such as src/main.ts:42")],
+  options: { commit, json },
+  examples: { "trunkline why src/main.ts:42": "Who wrote this line, and why." },
+  load: async () => ({ run: (await import("./authorship.ts")).why }),
+};
+
+export const blame: Command = {
+  name: "blame",
+  summary: "Print a file like git blame, with agents",
+  args: [arg("FILE", "The file")],
+  options: { commit, json },
+  examples: { "trunkline blame src/main.ts": "Who wrote each line." },
+  load: async () => ({ run: (await import("./authorship.ts")).blame }),
+};
+
+export const stats: Command = {
+  name: "stats",
+  summary: "Count the lines that are left of each agent and person",
+  args: [arg("[FOLDER]", "Only files in it; default: the whole repository")],
+  options: { json },
+  examples: { "trunkline stats": "Surviving lines by agent and model, and those of people." },
+  load: async () => ({ run: (await import("./authorship.ts")).stats }),
+};
