@@ -145,13 +145,18 @@ export interface Author {
 /** Used where git knows no name of the user. */
 export const NOBODY: Author = { name: "Trunkline", email: "trunkline@localhost" };
 
-export function authorVariables({ name, email }: Author = NOBODY): NodeJS.ProcessEnv {
+export function authorVariables(author: Author = NOBODY, committer = author) {
   return {
-    GIT_AUTHOR_NAME: name,
-    GIT_AUTHOR_EMAIL: email,
-    GIT_COMMITTER_NAME: name,
-    GIT_COMMITTER_EMAIL: email,
+    GIT_AUTHOR_NAME: author.name,
+    GIT_AUTHOR_EMAIL: author.email,
+    GIT_COMMITTER_NAME: committer.name,
+    GIT_COMMITTER_EMAIL: committer.email,
   };
+}
+
+/** The line that names a co-author at the end of a message, as forges read it. */
+export function coAuthorLine({ name, email }: Author): string {
+  return `Co-authored-by: ${name} <${email}>`;
 }
 
 /** Bytes of stdout in the message of a failure. */

@@ -1,5 +1,6 @@
 import { TrunklineError } from "../base/errors.ts";
 import { shellQuote } from "../base/text/shell-word.ts";
+import { type Author, authorVariables } from "../git/git.ts";
 import { authorOf, type Identity } from "./identity.ts";
 
 /** A key of git's configuration and all its values. */
@@ -17,6 +18,8 @@ export interface GitSettingsOptions {
   readonly signersFile?: string;
   /** Leaves signing as it is. */
   readonly keepSigning?: boolean;
+  /** The folder of hooks to run instead of the repository's. */
+  readonly hooks?: string;
 }
 
 /** The key that names the identity of a configuration. */
@@ -27,6 +30,8 @@ export const IDENTITY_KEY = "trunkline.identity";
  * those that its identity does not need, and no keys that somebody else has set.
  */
 export const SWITCHED_KEYS = "trunkline.sets";
+
+const HOOKS_KEY = "core.hooksPath";
 
 export const SIGNERS_KEY = "gpg.ssh.allowedSignersFile";
 
@@ -72,10 +77,11 @@ export function gitSettings(identity: Identity, options: GitSettingsOptions = {}
     );
   }
   if (sshKey !== undefined) settings.push({ key: "core.sshCommand", values: [sshCommand(sshKey)] });
-  const { credentialHelper, helperFile, signersFile } = options;
+  const { credentialHelper, helperFile, signersFile, hooks } = options;
   if (mustSet && signing?.format === "ssh" && signersFile !== undefined) {
     settings.push({ key: SIGNERS_KEY, values: [signersFile] });
   }
+  if (hooks !== undefined) settings.push({ key: HOOKS_KEY, values: [hooks] });
   if (credentialHelper !== undefined) settings.push(...helperSettings(credentialHelper));
   else if (helperFile !== undefined) settings.push({ key: INCLUDED_HELPER, values: [helperFile] });
   return settings;
@@ -119,7 +125,13 @@ function keyOption(key: string): string {
   return `-o ${shellQuote(`IdentityFile="${quoted}"`)}`;
 }
 
-interface EnvironmentOptions extends GitSettingsOptions {
+/** Besides an identity's keys: whom commits name, if that is not the identity. */
+export interface ActingOptions extends GitSettingsOptions {
+  readonly author?: Author;
+  readonly committer?: Author;
+}
+
+interface EnvironmentOptions extends ActingOptions {
   /** The environment to extend; settings for git that it already has stay. */
   readonly base?: NodeJS.ProcessEnv;
 }
@@ -139,16 +151,13 @@ export function environmentPlan(
   identity: Identity,
   options: EnvironmentOptions = {},
 ): EnvironmentPlan {
-  const { name, email } = authorOf(identity);
+  const own = authorOf(identity);
   const settings = gitSettings(identity, options);
+  const { base = {}, author = own, committer = own } = options;
   const set: Record<string, string> = {
     TRUNKLINE_IDENTITY: identity.name,
-    GIT_AUTHOR_NAME: name,
-    GIT_AUTHOR_EMAIL: email,
-    GIT_COMMITTER_NAME: name,
-    GIT_COMMITTER_EMAIL: email,
+    ...authorVariables(author, committer),
   };
-  const { base = {} } = options;
   const former = formerSettings(base);
   let count = former?.start ?? countOf(base);
   for (const { key, values } of settings) {
@@ -183,7 +192,8 @@ function formerSettings(base: NodeJS.ProcessEnv): FormerSettings | undefined {
   const keys = Array.from({ length: count }, (_, at) => base[`GIT_CONFIG_KEY_${at}`] ?? "");
   const start = keys.indexOf(IDENTITY_KEY);
   if (start < 0) return undefined;
-  const ours = new Set<string>([IDENTITY_KEY, "user.name", "user.email", ...OPTIONAL_KEYS]);
+  const plain = [IDENTITY_KEY, "user.name", "user.email", HOOKS_KEY];
+  const ours = new Set<string>([...plain, ...OPTIONAL_KEYS]);
   if (!keys.slice(start).every((key) => ours.has(key))) return undefined;
   const ssh = keys.lastIndexOf("core.sshCommand");
   return { start, ssh: ssh < start ? undefined : base[`GIT_CONFIG_VALUE_${ssh}`] };
@@ -193,7 +203,7 @@ function formerSettings(base: NodeJS.ProcessEnv): FormerSettings | undefined {
 export function withIdentity(
   identity: Identity,
   base: NodeJS.ProcessEnv,
-  options: GitSettingsOptions = {},
+  options: ActingOptions = {},
 ): NodeJS.ProcessEnv {
   const { set, unset } = environmentPlan(identity, { ...options, base });
   const env: NodeJS.ProcessEnv = { ...base, ...set };

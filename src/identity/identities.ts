@@ -2,6 +2,7 @@ import { dirname, join, resolve } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { describeProblem, type Problem } from "../base/check.ts";
 import { TrunklineError } from "../base/errors.ts";
+import type { AgentCommitRule } from "./agent-commits.ts";
 import { Git } from "../git/git.ts";
 import {
   type Applied,
@@ -56,10 +57,13 @@ import {
   withBlock,
   withoutBlock,
   gitBlockLines,
+  IN_SUBMODULES,
   includeConditions,
   includedFile,
+  isOfRemote,
   needsSshHost,
   sshBlockLines,
+  submodulesFile,
 } from "./switch/managed-blocks.ts";
 import { mkdtempDisposable, readdir, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -89,6 +93,8 @@ export interface IdentitiesFile {
 export interface IdentitiesOptions {
   /** The identities as they are configured, by name. */
   readonly settings: Readonly<Record<string, IdentitySettings>>;
+  /** Who agents are in git. */
+  readonly agentCommits?: readonly AgentCommitRule[] | undefined;
   /** The rest of RemoteJuggler's configuration, besides identities. An export writes it again. */
   readonly juggler?: JugglerValues | undefined;
   readonly file: IdentitiesFile;
@@ -470,21 +476,24 @@ export async function planSync(
   const ssh = await sshChange(wanted, options, notes);
   const includes = await includesOf(wanted, git, options, notes);
   const now = await readCurrent(globalTarget(options.env).path, 0o666);
-  const config = blockChange(now, gitBlockLines(includes), "end", true);
+  // A path rule counts for submodules too, whose own remotes come after it.
+  const remotes = includes.filter(({ condition }) => isOfRemote(condition));
+  const inner = submodulesFile(options.folder);
+  const isMixed = remotes.length > 0 && remotes.length < includes.length;
+  const again = isMixed ? [{ condition: IN_SUBMODULES, file: inner }] : [];
+  const config = blockChange(now, gitBlockLines([...includes, ...again]), "end", true);
+  const contents = new Map<string, Buffer>(
+    again.map(({ file }) => [file, Buffer.from(`${gitBlockLines(remotes).join("\n")}\n`)]),
+  );
+  for (const { identity, file } of includes) {
+    if (contents.has(file)) continue;
+    contents.set(file, await editConfig(git, Buffer.alloc(0), gitSettings(identity)));
+  }
   const included = await Promise.all(
-    includes.map(async ({ identity, file }) => {
-      const now = await readCurrent(file, 0o600);
-      return changeOf(now, await editConfig(git, Buffer.alloc(0), gitSettings(identity)), true);
-    }),
+    [...contents].map(async ([file, text]) => changeOf(await readCurrent(file, 0o600), text, true)),
   );
-  const left = await leftOver(includes, options.folder);
-  // Several conditions may include the same file; write it once.
-  const files = new Map(
-    [...included, ssh, config, ...left].flatMap((file) =>
-      file === undefined ? [] : [[file.path, file]],
-    ),
-  );
-  const changes = [...files.values()];
+  const left = await leftOver([...contents.keys()], options.folder);
+  const changes = [...included, ssh, config, ...left].filter((file) => file !== undefined);
   return { kind: "sync", subject: {}, settings: changes.map(describe), files: changes, notes };
 }
 
@@ -530,7 +539,10 @@ interface Include {
   readonly file: string;
 }
 
-/** Leaves out conditions that the user's own configuration already has. */
+/**
+ * Leaves out conditions that the user's own configuration already has, and those that fit two identities.
+ * Git uses the last one, so they are in the order of detection.
+ */
 async function includesOf(
   identities: readonly Identity[],
   git: Git,
@@ -540,12 +552,24 @@ async function includesOf(
   const all = identities.flatMap((identity) => {
     const file = includedFile(folder, identity);
     if (identity.email === undefined || identity.displayName === undefined) return [];
-    return includeConditions(identity).map((condition) => ({ identity, condition, file }));
+    return includeConditions(identity).map(({ text, weight }) => {
+      return { identity, condition: text, weight, file };
+    });
   });
   if (all.length === 0) return [];
   const own = await GitConfig.read(git);
   const block = blockLines(await bytesOf(globalTarget(env).path))?.join("\n") ?? "";
-  return all.filter(({ condition, file }) => {
+  const unclear = new Set<string>();
+  const clear = all.filter(({ identity: { name }, condition }) => {
+    const both = all.find((each) => each.condition === condition && each.identity.name !== name);
+    if (both === undefined) return true;
+    const names = [name, both.identity.name].toSorted().map((each) => `'${each}'`);
+    unclear.add(`${names.join(" and ")} are for the same repositories: git cannot choose there.`);
+    return false;
+  });
+  notes.push(...unclear);
+  const sorted = clear.toSorted((one, other) => one.weight - other.weight);
+  return sorted.filter(({ condition, file }) => {
     const entries = own.all(`includeif.${condition}.path`);
     const isOurs = entries.every(({ value }) => value === file);
     if (entries.length === 0 || isOurs || block.includes(condition)) return true;
@@ -556,14 +580,14 @@ async function includesOf(
 
 /** Files for identities that are no longer included. */
 async function leftOver(
-  includes: readonly Include[],
+  used: readonly string[],
   folder: string,
 ): Promise<(FileChange | undefined)[]> {
   const names = await readdir(folder).catch(() => []);
   const paths = names
     .filter((name) => name.endsWith(".gitconfig"))
     .map((name) => join(folder, name));
-  const unused = paths.filter((path) => !includes.some(({ file }) => file === path));
+  const unused = paths.filter((path) => !used.includes(path));
   return await Promise.all(
     unused.map(async (path) => changeOf(await readCurrent(path, 0o600), undefined, true)),
   );

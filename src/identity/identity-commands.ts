@@ -19,7 +19,14 @@ import {
   removeHelperFile,
 } from "./credential/helper-command.ts";
 import { type GuardPass, GuardPasses } from "./guard/guard-pass.ts";
-import { type GuardStatus, installGuard, removeGuard, guardStatus } from "./guard/install-guard.ts";
+import {
+  type GuardStatus,
+  installGuard,
+  removeGuard,
+  guardStatus,
+  writeTrailerHooks,
+} from "./guard/install-guard.ts";
+import { type AgentCommitRule, personaOf, ruleFor } from "./agent-commits.ts";
 import { type GuardQuestion, type GuardVerdict, judge } from "./guard/guard.ts";
 import { writeAllowedSigners } from "./signing/commit-signer.ts";
 import type { Applied, Plan } from "./switch/apply.ts";
@@ -32,7 +39,7 @@ import {
 } from "./git-settings.ts";
 import type { Identity } from "./identity.ts";
 import { SecurityModes } from "./tools/security-mode.ts";
-import { readGitContext, readRepositoryContext } from "./detect/detect.ts";
+import { type Place, placeOf, readGitContext, readRepositoryContext } from "./detect/detect.ts";
 import {
   type SigningReadiness,
   quietRunner,
@@ -166,10 +173,27 @@ export class IdentityCommands implements AsyncDisposable {
    * get another identity's token. Variables override all files, so the person's own list of signers, if
    * there is one for our folder, is not replaced.
    */
-  async environments(name: string): Promise<(base: NodeJS.ProcessEnv) => NodeJS.ProcessEnv> {
-    const identity = this.identities.find(name);
-    const options = await this.#environmentOptions(identity);
-    return (base) => withIdentity(identity, base, options);
+  async environments(
+    name: string,
+    rule?: AgentCommitRule,
+    trailers: readonly string[] = [],
+  ): Promise<(base: NodeJS.ProcessEnv) => NodeJS.ProcessEnv> {
+    const persona = personaOf(this.identities.find(name), rule, this.env);
+    const { identity, author, committer } = persona;
+    const folder = join(this.#options.data, "identity", "hooks");
+    const hooks = trailers.length > 0 ? { hooks: await writeTrailerHooks(folder, trailers) } : {};
+    const keys = await this.#environmentOptions(identity);
+    return (base) => withIdentity(identity, base, { ...keys, ...hooks, author, committer });
+  }
+
+  /** The rule for who an agent is in a folder's repository. */
+  async agentRule(agent: string, folder: string): Promise<AgentCommitRule | undefined> {
+    if ((this.#options.agentCommits ?? []).length === 0) return undefined;
+    return this.agentRuleAt(agent, placeOf(await readGitContext(this.git(folder))));
+  }
+
+  agentRuleAt(agent: string, place: Place): AgentCommitRule | undefined {
+    return ruleFor(this.#options.agentCommits ?? [], agent, place, this.env);
   }
 
   /** The same, as a list of changes. */
@@ -227,7 +251,8 @@ export class IdentityCommands implements AsyncDisposable {
     try {
       const context = await readGitContext(this.git("."));
       const { tokens, env } = this;
-      const options = { identities: this.identities.list, tokens, context, env };
+      const { agentCommits: rules } = this.#options;
+      const options = { identities: this.identities.list, tokens, context, env, rules };
       if (operation === "store" || operation === "erase") {
         const identity = await recordCredentialUse(operation, question, options);
         verdict = { text: "", identity, refused: undefined };
@@ -248,7 +273,12 @@ export class IdentityCommands implements AsyncDisposable {
     const started = performance.now();
     const { env } = this;
     const context = await readRepositoryContext(this.git("."));
-    const verdict = await judge(question, { identities: this.identities.list, context, env });
+    const { agentCommits } = this.#options;
+    const verdict = await judge(question, {
+      ...{ identities: this.identities.list, context, env, rules: agentCommits },
+      // Nothing is advised that is so already.
+      isSwitched: async (name) => (await this.planSwitch(name, ".")).files.length === 0,
+    });
     const { worktree = context.repository.gitDir } = context.repository;
     const isRight = verdict.problems.length === 0;
     const override = isRight ? undefined : await this.#override(worktree);

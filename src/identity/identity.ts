@@ -104,7 +104,7 @@ export function authorOf(identity: Identity): { readonly name: string; readonly 
   throw new TrunklineError("config", `Identity '${name}' has no ${missing}. ${next}`);
 }
 
-function expandHome(path: string, env: NodeJS.ProcessEnv): string {
+export function expandHome(path: string, env: NodeJS.ProcessEnv): string {
   if (path !== "~" && !path.startsWith("~/")) return path;
   return join(homeOf(env), path.slice(1));
 }

@@ -1,5 +1,32 @@
 import * as s from "../base/capability/settings.ts";
 
+const person = (name: string, what: string): s.Setting =>
+  s.shape(
+    name,
+    what,
+    {
+      name: s.text("The name in commits.", { minLength: 1, pattern: String.raw`^[^<>\r\n]+$` }),
+      email: s.text("The address in commits.", { minLength: 1, pattern: String.raw`^[^<>\s]+$` }),
+    },
+    { required: ["name", "email"] },
+  );
+
+const matchRule = s.shape(
+  "MatchRule",
+  "A rule for repositories; all of its conditions must match.",
+  {
+    host: s.text("Host of a remote, with or without its port; `*` stands for any text."),
+    owner: s.text("Owner of the repository, including groups below it; `*` stands for any text."),
+    path: s.text(
+      "Folder that contains the repository, absolute or `~/…`; `*` stands for any text.",
+      {
+        pattern: String.raw`^(?:/|~/|[A-Za-z]:[\\/])`,
+      },
+    ),
+    remote: s.text("Address of a remote; `*` stands for any text."),
+  },
+);
+
 /** Git identities. */
 export const identities = {
   name: "identities",
@@ -73,17 +100,7 @@ export const identities = {
             "Repository owners that the identity is for, such as `acme` or `group/subgroup`.",
           ),
           match: s.list(
-            s.shape("MatchRule", "A rule for repositories; all of its conditions must match.", {
-              host: s.text("Host of a remote, with or without its port; `*` stands for any text."),
-              owner: s.text(
-                "Owner of the repository, including groups below it; `*` stands for any text.",
-              ),
-              path: s.text(
-                "Folder that contains the repository, absolute or `~/…`; `*` stands for any text.",
-                { pattern: String.raw`^(?:/|~/|[A-Za-z]:[\\/])` },
-              ),
-              remote: s.text("Address of a remote; `*` stands for any text."),
-            }),
+            matchRule,
             "Rules for repositories that the identity is for; one of them has to match.",
           ),
           "x-juggler": {
@@ -95,6 +112,33 @@ export const identities = {
       ),
       "Git identities, by name; `trunkline identity add` writes one.",
       { default: {}, "x-project": false },
+    ),
+    agentCommits: s.list(
+      s.shape("AgentCommitRule", "Who an agent is in the commits of a repository.", {
+        agent: s.text("Name of the agent; `*` stands for any text, and is the default."),
+        repositories: s.list(
+          matchRule,
+          "Rules for repositories, one of which has to match; default all.",
+        ),
+        identity: s.text(
+          "Identity that it acts as, with its keys and token; default that of `agents.NAME`, else the " +
+            "one that matches the repository.",
+        ),
+        author: person("CommitPerson", "Author of its commits; default the identity."),
+        committer: person("CommitPerson", "Committer of its commits; default the identity."),
+        coAuthor: person("CommitPerson", "Co-author of its commits, in a `Co-authored-by` line."),
+        trailers: s.list(
+          s.text("A line such as `Assisted-by: {agent}`, where `{agent}` is the agent's name.", {
+            pattern: String.raw`^[A-Za-z0-9-]+: [^\r\n]+$`,
+            "x-form": "a line such as Assisted-by: {agent}",
+          }),
+          "Lines at the end of each commit message.",
+        ),
+        signingKey: s.text("Key that it signs with, instead of the identity's."),
+      }),
+      "Who agents are in git; the first rule that matches agent and repository counts. The guard " +
+        "accepts whom the rules for a repository name.",
+      { default: [], "x-project": false },
     ),
     "x-juggler": {
       type: "object",

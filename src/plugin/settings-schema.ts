@@ -51,8 +51,23 @@ const pluginPermissions = s.shape(
   },
 );
 
+const pluginPin = s.shape(
+  "PluginPin",
+  "What was approved of its code, by `plugin add`. One that has changed is held until `trunkline plugin " +
+    "approve`. Left out, it is not compared.",
+  {
+    version: s.text("The version that its manifest named."),
+    sha256: s.text("Checksum of its file, with those of its package.", {
+      pattern: "^[0-9a-f]{64}$",
+      "x-form": "64 hexadecimal digits",
+    }),
+  },
+  { required: ["sha256"] },
+);
+
 /** What is said of any plugin, however it is started. */
 const PLUGIN: s.Settings = {
+  pin: pluginPin,
   config: s.byName(s.ANY_TEXT, "Sent to it when it boots."),
   enabled: s.flag("Whether it is started; true when left out."),
   dependsOn: s.list(s.ANY_TEXT, "Plugins that have to be ready before it is started."),
@@ -128,6 +143,7 @@ const pluginMcp = s.shape(
     mcp: s.list(s.ANY_TEXT, 'The words that start the server, such as `["npx", "-y", "SERVER"]`.', {
       minItems: 1,
     }),
+    cwd: s.path("Folder that it is started in."),
     env: s.ENV,
     ...PLUGIN,
   },

@@ -12,16 +12,22 @@ import { changesIn, isOfFile, withLinks } from "./content/flat-index.ts";
 import type { Submodule } from "./content/content.ts";
 import { folderBelow, nameIn } from "./open-below.ts";
 
-export interface DeliverOptions {
+/** As whom a run acts at its remote, and in its commits. */
+export interface Acting {
+  readonly credentials: Credentials;
+  readonly author: Author;
+  readonly committer?: Author;
+  /** Lines at the end of each message, such as `Co-authored-by: …`. */
+  readonly trailers?: readonly string[];
+}
+
+export interface DeliverOptions extends Acting {
   readonly git: ServerGit;
   readonly tree: string;
   readonly url: string;
   /** The short name of the branch that is pushed. */
   readonly branch: string;
   readonly session: string;
-  readonly author: Author;
-  readonly coAuthor?: Author | undefined;
-  readonly credentials: Credentials;
   readonly limits: ScanLimits;
   /** The submodules of the workspace. */
   readonly submodules?: readonly Submodule[];
@@ -178,12 +184,9 @@ export class Deliverer {
   }
 
   async #commit(index: string, title: string, body: string): Promise<void> {
-    const { git, session, coAuthor } = this.#options;
+    const { git, session, trailers: more = [] } = this.#options;
     const env = { ...this.#names(), GIT_INDEX_FILE: index };
-    const trailers = [
-      `Trunkline-Session: ${session}`,
-      ...(coAuthor === undefined ? [] : [`Co-authored-by: ${coAuthor.name} <${coAuthor.email}>`]),
-    ];
+    const trailers = [`Trunkline-Session: ${session}`, ...more];
     const message = [maskWhole(title), maskWhole(body), trailers.join("\n")]
       .filter((part) => part !== "")
       .join("\n\n");
@@ -212,7 +215,7 @@ export class Deliverer {
   }
 
   #names(): NodeJS.ProcessEnv {
-    return authorVariables(this.#options.author);
+    return authorVariables(this.#options.author, this.#options.committer);
   }
 }
 

@@ -3,12 +3,17 @@ import { TaskQueue } from "../base/limit/task-queue.ts";
 import { background } from "../base/background.ts";
 import { TrunklineError } from "../base/errors.ts";
 import { Backoff, type BackoffLimits } from "../base/limit/backoff.ts";
-import type { Credentials } from "../git/server/pin-connection.ts";
 import { maskWhole } from "../base/text/mask.ts";
-import type { Author } from "../git/git.ts";
 import type { ServerGit } from "../git/server/server-git.ts";
 import type { Turn, ClientFiles } from "../session/agent.ts";
-import { CHECKPOINT, Deliverer, type Delivery, PUSHED, type Target } from "./deliver.ts";
+import {
+  type Acting,
+  CHECKPOINT,
+  Deliverer,
+  type Delivery,
+  PUSHED,
+  type Target,
+} from "./deliver.ts";
 import { type Content, type Contents, objectFolders, PLAIN } from "./content/content.ts";
 import type { Environments } from "./environment/environments.ts";
 import type { Layer } from "./environment/layers.ts";
@@ -56,12 +61,10 @@ export interface PushMemory {
 }
 
 /** What a run is opened with. */
-interface RunOptions extends RunsOptions {
+interface RunOptions extends RunsOptions, Acting {
   readonly memory?: PushMemory | undefined;
   readonly plan: RunPlan;
   readonly session: string;
-  readonly credentials: Credentials;
-  readonly author: Author;
   readonly repository: ReturnType<RepositoryCache["at"]>;
   readonly workspaces: Workspaces;
   readonly contents: Contents;
@@ -340,18 +343,10 @@ export class Run {
   }
 
   #deliverTo(git: ServerGit, tree: string, { submodules } = PLAIN): Deliverer {
-    const { plan, session, author, coAuthor, credentials, scan } = this.#options;
+    const { plan, scan: limits } = this.#options;
     return new Deliverer({
-      git,
-      tree,
-      url: plan.url,
-      branch: plan.target,
-      session,
-      author,
-      coAuthor,
-      credentials,
-      limits: scan,
-      submodules,
+      ...this.#options,
+      ...{ git, tree, limits, submodules, url: plan.url, branch: plan.target },
       pushing: () => this.#carryOut(),
     });
   }

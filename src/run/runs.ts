@@ -5,8 +5,9 @@ import { TrunklineError } from "../base/errors.ts";
 import type { BackoffLimits } from "../base/limit/backoff.ts";
 import type { Log } from "../base/log.ts";
 import { parseRemoteUrl } from "../base/remote-url.ts";
-import type { Author } from "../git/git.ts";
-import { type Credentials, type ResolveHost, writeAskpass } from "../git/server/pin-connection.ts";
+import { type Author, coAuthorLine } from "../git/git.ts";
+import type { Acting } from "./deliver.ts";
+import { type ResolveHost, writeAskpass } from "../git/server/pin-connection.ts";
 import { Contents } from "./content/content.ts";
 import { writeLfsFilter } from "./content/lfs-filter.ts";
 import { Environments, type RunSetup } from "./environment/environments.ts";
@@ -42,7 +43,7 @@ export interface RunsOptions {
   /** Milliseconds after which a closed workspace hibernates even if it has files that git ignores. */
   readonly hibernateAfter: number;
   /** Credentials for a repository, and the author of commits. */
-  readonly identify: (url: string) => Promise<{ credentials: Credentials; author: Author }>;
+  readonly identify: (url: string) => Promise<Acting>;
   readonly coAuthor?: Author | undefined;
   /** What a run may use. */
   readonly limitsOf?: ((plan: RunPlan) => EffectiveLimits) | undefined;
@@ -154,7 +155,9 @@ export class Runs implements AsyncDisposable {
     }
     const { normal: url } = checkRemoteUrl(stored.url, this.#options.policy);
     const plan = { ...stored, url };
-    const { credentials, author } = await this.#options.identify(plan.url);
+    const { coAuthor, identify } = this.#options;
+    const { trailers = [], ...acting } = await identify(plan.url);
+    const { credentials } = acting;
     const repository = this.#cache.at(plan.url, credentials);
     this.#urls.delete(plan.url);
     this.#urls.add(plan.url);
@@ -164,8 +167,8 @@ export class Runs implements AsyncDisposable {
       plan,
       session,
       memory,
-      credentials,
-      author,
+      ...acting,
+      trailers: coAuthor === undefined ? trailers : [...trailers, coAuthorLine(coAuthor)],
       repository,
       workspaces,
       contents: this.#contents,

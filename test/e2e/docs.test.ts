@@ -105,7 +105,7 @@ const SHOWN_ELSEWHERE = [
   // test/e2e/identity-{validate,signing,tools,guard}.test.ts
   /\bidentity (?:validate|token|gpg|guard check)\b/,
   // test/e2e/identity-credential.test.ts
-  /\bidentity exec\b/,
+  /\bidentity (?:exec|clone)\b/,
   // test/e2e/review.test.ts
   /\breview (?:add|watch)$|\br7k2mq\b/,
   // src/cli/review/pull-request.test.ts

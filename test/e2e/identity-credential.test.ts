@@ -43,6 +43,29 @@ describe("trunkline identity credential", { timeout: 600_000, skip: WITHOUT_SSHD
     assert.equal((await helpers()).out, "");
   });
 
+  it("clones as an identity, over HTTPS and SSH, which the clone keeps", async () => {
+    const name = "team/cloned";
+    rig.makeRepository(name);
+    for (const [who, url] of [
+      ["alice", rig.httpsUrl(name)],
+      ["bob", rig.sshUrl(name)],
+    ] as const) {
+      const folder = join(rig.root, "clones", `of-${who}`);
+      await rig.must(`trunkline identity clone ${who} ${url} ${folder}`);
+      await rig.must(`${COMMIT} && git push -q origin HEAD:refs/heads/${who}`, { cwd: folder });
+      assert.equal(await rig.must("git log -1 --format=%ae", { cwd: folder }), `${who}@rig.test`);
+    }
+    const pushed = rig.pushes().filter(({ repository }) => repository === name);
+    assert.deepEqual(
+      pushed.map(({ account }) => account),
+      ["alice", "bob"],
+    );
+    const fetched = rig.sshAccess().filter((line) => line.includes("upload-pack"));
+    assert.match(fetched.at(-1) ?? "", /^bob .*team\/cloned/);
+    const missing = await rig.run(`trunkline identity clone alice ${rig.httpsUrl("team/none")}`);
+    assert.notEqual(missing.code, 0);
+  });
+
   it("runs one command as an identity, which ends as it is told to", async () => {
     const { cwd, pushers } = clones.make();
     const before = readFileSync(join(cwd, ".git/config"), "utf8");

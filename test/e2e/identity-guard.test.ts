@@ -65,13 +65,39 @@ describe("trunkline identity guard", { timeout: 600_000, skip: WITHOUT_SSHD }, (
       assert.equal(code, 1, line);
       assert.match(err, /trunkline guard refuses this commit/);
       assert.match(err, /alice@rig\.test/);
-      assert.match(err, /To fix it: trunkline identity switch alice/);
+      // Only the last of them is not switched to alice any more.
+      const isSwitched = line !== lines.at(-1);
+      assert.match(
+        err,
+        isSwitched ? /To fix it: leave out --author/ : /To fix it: trunkline identity switch alice/,
+      );
     }
     assert.notEqual(
       (await rig.run("git rev-parse HEAD", { cwd })).code,
       0,
       "nothing was committed",
     );
+  });
+
+  it("allows another identity and an agent's commits where a rule names them, and only there", async () => {
+    const { cwd, pushes } = clones.guarded();
+    const as = "trunkline identity exec bob -- ";
+    const refused = await rig.run(as + COMMIT, { cwd });
+    assert.equal(refused.code, 1);
+    assert.match(refused.err, /To fix it: trunkline identity exec alice -- git …/);
+    const agent = "git commit -q --allow-empty -m x --author='Codex <codex@rig.test>'";
+    assert.equal((await rig.run(agent, { cwd })).code, 1);
+    const repositories = [{ owner: "alice" }];
+    const author = { name: "Codex", email: "codex@rig.test" };
+    const agentCommits = [
+      { repositories, agent: "claude", identity: "bob" },
+      { repositories, author },
+    ];
+    rig.configure({ identities: rig.identities(), agentCommits });
+    await rig.must(`${as}${COMMIT} && ${agent} && ${COMMIT}`, { cwd });
+    await rig.must("git push -q origin main", { cwd });
+    assert.equal(pushes().length, 1);
+    assert.equal((await rig.run(agent, { cwd: clones.guarded("team").cwd })).code, 1);
   });
 
   it("refuses a push of commits that bypassed it, by another identity or a stranger", async () => {

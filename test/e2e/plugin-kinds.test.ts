@@ -236,6 +236,81 @@ describe("plugins that share a process", { timeout: 600_000 }, () => {
   });
 });
 
+/** An MCP server, by hand, that reads files. */
+const READER = `
+import { readFileSync } from "node:fs";
+import { createInterface } from "node:readline";
+const read = ({ path }) => { try { return readFileSync(path, "utf8"); } catch ({ code }) { return code; } };
+const answers = {
+  initialize: ({ protocolVersion }) =>
+    ({ protocolVersion, capabilities: { tools: {} }, serverInfo: { name: "reader", version: "1" } }),
+  "tools/list": () => ({ tools: [{ name: process.env.TOOL, inputSchema: { type: "object" } }] }),
+  "tools/call": ({ arguments: args }) => ({ content: [{ type: "text", text: read(args) }] }),
+};
+for await (const line of createInterface({ input: process.stdin })) {
+  const { id, method, params } = JSON.parse(line);
+  if (id === undefined) continue;
+  const result = answers[method]?.(params ?? {});
+  const error = { code: -32601, message: "no such method" };
+  console.log(JSON.stringify({ jsonrpc: "2.0", id, ...(result ? { result } : { error }) }));
+}
+`;
+
+describe("an MCP server with permissions", { timeout: 600_000 }, () => {
+  it("runs in the sandbox, in its folder, and is held once it has changed", async (t) => {
+    if (!isLimited) return t.skip("No sandbox can be had here");
+    await using home = new BusHome();
+    const folder = join(home.path, "server");
+    mkdirSync(folder);
+    const secret = join(home.path, "secret");
+    writeFileSync(secret, "secret");
+    writeFileSync(join(folder, "package.json"), '{ "name": "reader" }');
+    writeFileSync(join(folder, "server.mjs"), READER);
+    const config = join(home.path, "config.jsonc");
+    const mcp = [process.execPath, "server.mjs"];
+    const provides = { tools: ["*"] };
+    const one = (id: string, permissions: object) => {
+      return {
+        mcp,
+        cwd: folder,
+        env: { TOOL: id },
+        permissions: { namespace: id, provides, ...permissions },
+      };
+    };
+    const plugins = { closed: one("closed", {}), open: one("open", { everything: true }) };
+    writeFileSync(config, JSON.stringify({ bus: { plugins } }));
+    const approve = ["plugin", "approve", "closed", "--approve", "--config", config];
+    assert.equal((await home.runInProcess(...approve)).code, 0);
+    const args = ["--config", config, "--data", home.data, "--listen", "localhost:0"];
+    await using orchestrator = new OrchestratorProgram(
+      home,
+      new Program(["orchestrator", "--json", ...args]),
+    );
+    await orchestrator.logged("plugin.up", 2);
+    const read = async (tool: string, path: string): Promise<string> => {
+      const given = ["--args", JSON.stringify({ path })];
+      return (await home.runInProcess("plugin", "call", tool, ...given)).out.trim();
+    };
+    assert.deepEqual(
+      [await read("closed", secret), await read("open", secret)],
+      ["ENOENT", "secret"],
+    );
+    assert.match(await read("closed", "package.json"), /"reader"/);
+    const { out } = await home.runInProcess("plugin", "list");
+    assert.match(out, /^closed .* yes +none/m);
+    assert.match(out, /^open .* no +any/m);
+    writeFileSync(join(folder, "server.mjs"), `${READER}// changed`);
+    await home.runInProcess("plugin", "restart", "closed");
+    assert.match(
+      (await home.runInProcess("plugin", "list")).out,
+      /^closed +held .*plugin approve closed/m,
+    );
+    assert.equal((await home.runInProcess(...approve)).code, 0);
+    await orchestrator.logged("plugin.up", 3);
+    await orchestrator.kill();
+  });
+});
+
 describe("plugin test", { timeout: 600_000 }, () => {
   const moments = {
     "it waits for the plugin": ["console.error('begun'); setInterval(() => {}, 1_000);", /begun/],

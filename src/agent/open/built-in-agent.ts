@@ -8,6 +8,7 @@ import { installedAgents } from "../installed-agents.ts";
 import { configuredModels } from "../models/model-commands.ts";
 import type { OpenServers } from "../session-tools.ts";
 import { ownPaths, userFolders } from "../../config/locations.ts";
+import { BUILT_IN } from "../../config/config.ts";
 import type { AppContext } from "../../config/app-context.ts";
 import { openToolHooks } from "../../hooks/open/open-tool-hooks.ts";
 import { openHooks } from "../../hooks/open/open-hooks.ts";
@@ -45,7 +46,7 @@ export function openBuiltInAgent(app: AppContext, options: OpenBuiltInOptions): 
     userFolders: userFolders(env),
     memoryFile: userFolders(env).map((folder) => join(folder, "memory.md"))[0],
     own: ownPaths(data, app.reloading?.files, env),
-    actsAs: agentIdentity(app, undefined, env),
+    actsAs: agentIdentity(app, { agent: BUILT_IN }, env),
     sandbox: app.config.agent.sandbox === "off" ? undefined : lazySandbox(app, env),
     hooks: openHooks(app, options.audit, env),
     installed: () => installedAgents(env, Object.keys(app.config.agents)),

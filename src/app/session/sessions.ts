@@ -271,7 +271,7 @@ class Agents implements AsyncDisposable {
     const settings = Object.hasOwn(config.agents, name) ? config.agents[name] : undefined;
     if (settings !== undefined) {
       const { ExternalAgent } = await import("../../agent/external-agent.ts");
-      const actsAs = agentIdentity(this.#app, settings.identity);
+      const actsAs = agentIdentity(this.#app, { agent: name, identity: settings.identity });
       // The agent itself needs its keys and its network. The commands that it lets us run do not.
       const sandbox = config.agent.sandbox === "on" ? lazySandbox(this.#app) : undefined;
       const limits = config.limits.messages;

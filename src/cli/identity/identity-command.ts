@@ -181,11 +181,25 @@ const switches = commandsIn(() => import("./switch.ts"), {
       "trunkline identity switch work": "Switch.",
     },
   },
+  clone: {
+    summary: "Clone a repository as an identity, and use it there",
+    description:
+      "Git logs in with the identity's key and token, and no other's. The clone is then switched to it.",
+    args: [
+      name,
+      arg("URL", "Address of the repository"),
+      arg("[DIR]", "Folder to create, instead of the repository's name"),
+    ],
+    examples: {
+      "trunkline identity clone work git@github.com:acme/app.git": "Clone it into the folder app.",
+    },
+  },
   sync: {
     summary: "Write the identities to ~/.ssh/config and ~/.gitconfig",
     description:
       "Adds a block to ~/.ssh/config with the SSH host aliases of identities, and one to " +
-      "~/.gitconfig with the folders of their match rules. Nothing else in these files changes.",
+      "~/.gitconfig with the folders, hosts and owners of their match rules, their organizations and " +
+      "accounts. Nothing else in these files changes.",
     options: {
       "dry-run": dryRun,
       remove: flag("Remove the blocks"),

@@ -6,6 +6,7 @@ import { describe, it } from "node:test";
 import { resolveIdentity } from "../../identity/identity.ts";
 import { Tokens } from "../../identity/tokens/tokens.ts";
 import type { MissingPart } from "../../identity/validate/validate.ts";
+import { checkIdentities } from "../../setup/doctor/settings-checks.ts";
 import { SampleCommandLine } from "../../../test/samples/sample-command-line.ts";
 
 const IDENTITIES = {
@@ -127,6 +128,27 @@ describe("trunkline identity status", () => {
     assert.match(after.out, /Token +In an encrypted file/);
     assert.match(after.out, /Guard +The guard checks every commit and push/);
     assert.ok(!after.out.includes(TOKEN));
+  });
+});
+
+describe("a token that expires within two weeks", () => {
+  it("is a warning of `status` and `doctor`, and not before", async () => {
+    await using line = await SampleCommandLine.create({ identities: { work: IDENTITIES.work } });
+    line.git("config", "user.email", "ada@acme.test");
+    const identity = resolveIdentity("work", { provider: "github", user: "ada" });
+    const said = async (days: number) => {
+      const expires = new Date(Date.now() + days * 24 * 60 * 60_000).toISOString();
+      await tokensOf(line).save(identity, TOKEN, { expires });
+      const { out } = await line.run("identity", "status");
+      const { config } = await line.home.load({ env: line.env });
+      const place = { cwd: line.home.project, env: line.env, values: {} };
+      const found = await checkIdentities(config, place);
+      const row = /(Soon|Missing) +token: (.*)$/m.exec(out);
+      return [row?.[1], row?.[2]?.includes(expires), found.map(({ state }) => state)];
+    };
+    assert.deepEqual(await said(15), [undefined, undefined, ["ok"]]);
+    assert.deepEqual(await said(13), ["Soon", true, ["warn"]]);
+    assert.deepEqual(await said(-1), ["Missing", false, ["fail"]]);
   });
 });
 

@@ -167,14 +167,15 @@ function statusLines(status: IdentityStatus, has: IdentityParts, width: number):
       ? []
       : [["Signing key", has.signingKey.says] as const]),
     ...(has.guard === undefined ? [] : [["Guard", has.guard.says] as const]),
-    ...has.missing.map((part) => ["Missing", missingText(part)] as const),
+    ...has.missing.map((part) => [part.expires ? "Soon" : "Missing", missingText(part)] as const),
     ...detected.notes.map((note) => ["Note", note] as const),
   ];
   return linesText(columns(rows, width));
 }
 
-function missingText({ what, says, command }: MissingPart): string {
-  const remedy = command === undefined ? says : `run \`${command}\``;
+function missingText({ what, says, command, expires }: MissingPart): string {
+  const end = expires === undefined ? "" : `expires on ${expires}: `;
+  const remedy = command === undefined ? says : `${end}run \`${command}\``;
   return `${PART_NAMES[what]}: ${remedy}`;
 }
 
@@ -212,7 +213,7 @@ export async function validate(invocation: Invocation<Validating>): Promise<numb
     positionals.length > 0 ? positionals : commands.identities.list.map(({ name }) => name);
   const notes = names.length === 0 ? [NO_IDENTITIES] : [];
   const found = await commands.validate(names, {
-    testAuth: values.offline !== true,
+    offline: values.offline === true,
     checkGPG: values.signing === true,
     timeout: Math.ceil(timeout * 1000),
   });

@@ -1,7 +1,9 @@
+import { basename, resolve } from "node:path";
+
 import type { IdentityCommands } from "../../identity/identity-commands.ts";
 import type { Applied, Plan } from "../../identity/switch/apply.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
-import { openCommands, openIdentities } from "./identity.ts";
+import { openCommands, openIdentities, runCommand } from "./identity.ts";
 import { linesText, print } from "../shell/layout.ts";
 
 const NO_CHANGE = "Nothing to change.";
@@ -32,6 +34,22 @@ export async function switchTo(invocation: Invocation<SwitchValues>): Promise<nu
   const plan = await withSigningNotes(applied.plan, commands, name);
   const done = `Switched to identity: ${name}`;
   return tell(invocation, { ...applied, plan }, done, `Already switched to ${name}.`);
+}
+
+/** `trunkline identity clone NAME URL [DIR]` */
+export async function clone(invocation: Invocation): Promise<number> {
+  const { positionals, cwd } = invocation;
+  const [name = "", url = "", given] = positionals;
+  const folder = resolve(
+    cwd,
+    given ?? basename(url.replace(/\/+$/, "").replace(/^.*:/, ""), ".git"),
+  );
+  await using commands = await openCommands(invocation);
+  const env = await commands.processEnvironment(name, invocation.env);
+  const code = await runCommand("git", ["clone", "--", url, folder], { cwd, env });
+  if (code !== 0) return code;
+  const applied = await commands.switch(name, folder);
+  return tell(invocation, applied, `Cloned into ${folder}, as identity: ${name}`, "");
 }
 
 /** Warns at the switch that signing does not work; else the next commit would fail. */

@@ -61,7 +61,7 @@ export async function serve(invocation: Invocation<Consent & OptionValues<"id">>
 }
 
 /** `trunkline plugin wrap -- COMMAND…`: a plugin, as orchestrators start it. */
-export async function wrap(invocation: Invocation<OptionValues<"id">>): Promise<number> {
+export async function wrap(invocation: Invocation<OptionValues<"id" | "cwd">>): Promise<number> {
   const { positionals, values, env, out } = invocation;
   const { own, flags } = splitFlags(positionals);
   const [command, ...args] = own;
@@ -73,7 +73,7 @@ export async function wrap(invocation: Invocation<OptionValues<"id">>): Promise<
   const given = readGiven(flags);
   const { mcpPlugin } = await import("../../plugin/open/mcp-plugin.ts");
   const log = new Log("warn");
-  const parts = await mcpPlugin({ id, command, args, env, log });
+  const parts = await mcpPlugin({ id, command, args, cwd: values.cwd, env, log });
   if (given.isManifest) {
     out(`${JSON.stringify(parts.manifest)}\n`);
     await parts.shutdown?.();

@@ -62,6 +62,7 @@ export const plugin: Command = {
         id,
         env: text("NAME=VALUE...", "Environment variable for the program; may be repeated"),
         mcp: flag("PLUGIN is the command of an MCP server on standard streams"),
+        cwd: text("DIR", "With --mcp: folder that it is started in, instead of the current one"),
         approve,
         "allow-everything": allowEverything,
         "own-process": flag(
@@ -131,6 +132,7 @@ export const plugin: Command = {
       ],
       options: {
         id: text("ID", "Id of the plugin, instead of the command"),
+        cwd: text("DIR", "Folder that the server is started in"),
       },
       examples: {
         "trunkline plugin wrap -- npx SERVER --manifest": "Print what the plugin offers, as JSON.",

@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
 import { chmodSync, existsSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { describe, it } from "node:test";
 
 import { Log } from "../../base/log.ts";
 import { selfCommand } from "../../base/process/self-command.ts";
 import { shellWord } from "../../base/text/shell-word.ts";
 import { busPlan, openBus } from "../../plugin/open/bus.ts";
+import { pinOf } from "../../plugin/plugin/pin.ts";
 import { openCertificates } from "../../protocol/bus/certificates/certificates.ts";
 import { Offer } from "../../tool/offer/offer.ts";
 import { SampleCommandLine } from "../../../test/samples/sample-command-line.ts";
@@ -89,7 +90,10 @@ describe("trunkline plugin list, call, log and restart", () => {
     const options = { offer: new Offer(), log: new Log("error"), data: config.data };
     await using _bus = await openBus({ ...plan, listen: "tls://localhost:0" }, options);
     const { out } = await line.run("plugin", "list");
-    assert.match(out, /^PLUGIN +STATE +TOOLS +CALLS +WAITING +TIMEOUT +RESTARTS +HOSTS +HEALTH\n/);
+    assert.match(
+      out,
+      /^PLUGIN +STATE +TOOLS +CALLS +WAITING +TIMEOUT +RESTARTS +SANDBOX +HOSTS +HEALTH\n/,
+    );
     assert.match(out, /^limited +\w+ +0 +0 of 3 +0 of 5 +2 s +\d/m);
     assert.match(out, /^other +\w+ +0 +0 of 128 +0 of 2048 +600 s +\d/m);
   });
@@ -124,6 +128,16 @@ describe("trunkline plugin list, call, log and restart", () => {
 const OPEN = { bus: { sandbox: "off" } };
 const PROVIDES = { tools: ["*"], prompts: ["*"] };
 
+/** The plugins of the configuration, all of which are pinned, without that. */
+async function pinnedIn({ home }: SampleCommandLine): Promise<object> {
+  const { plugins } = (await home.load()).config.bus;
+  const all = Object.entries(plugins).map(([id, { pin, ...entry }]) => {
+    assert.match(pin?.sha256 ?? "", /^[0-9a-f]{64}$/);
+    return [id, entry];
+  });
+  return Object.fromEntries(all);
+}
+
 describe("trunkline plugin add and remove", () => {
   it("write the program of a plugin under its own id", async () => {
     await using line = await SampleCommandLine.create(OPEN);
@@ -135,12 +149,12 @@ describe("trunkline plugin add and remove", () => {
     assert.equal(added.code, 0, added.err);
     const permissions = { everything: true, namespace: "tools.p", provides: PROVIDES };
     const plugin = { module: file, args: ["--fast"], permissions, env: { A: "1" } };
-    assert.deepEqual((await line.home.load()).config.bus.plugins, { "tools.p": plugin });
+    assert.deepEqual(await pinnedIn(line), { "tools.p": plugin });
     assert.match((await line.run(...add)).err, /--replace replaces it/);
     assert.equal((await line.run(...add, "--replace", "--own-process")).code, 0);
     const { config } = await line.home.load();
     const own = { module: file, process: "own", permissions };
-    assert.deepEqual(config.bus.plugins, { "tools.p": own });
+    assert.deepEqual(await pinnedIn(line), { "tools.p": own });
     const [{ module, binary, args } = {}] = busPlan(config).plugins;
     assert.deepEqual([module, binary, args], [undefined, process.execPath, [file]]);
     assert.equal((await line.run("plugin", "remove", "tools.p")).code, 0);
@@ -157,9 +171,8 @@ describe("trunkline plugin add and remove", () => {
     for (const named of ["@team/plugin", "./node_modules/@team/plugin"]) {
       const added = await line.run("plugin", "add", named, "--replace", "--allow-everything");
       assert.equal(added.code, 0, added.err);
-      const { plugins } = (await line.home.load()).config.bus;
       const permissions = { everything: true, namespace: "tools.team", provides: PROVIDES };
-      assert.deepEqual(plugins, { "tools.team": { module, permissions } });
+      assert.deepEqual(await pinnedIn(line), { "tools.team": { module, permissions } });
     }
     // Also into a file that is not there yet.
     const fresh = join(line.home.project, "fresh.jsonc");
@@ -198,10 +211,37 @@ describe("trunkline plugin add and remove", () => {
     const { config } = await line.home.load();
     const id = "mcp.server-files";
     const permissions = { everything: true, namespace: id };
-    assert.deepEqual(config.bus.plugins, { [id]: { mcp: server, permissions, env: { A: "1" } } });
+    // Its words count from where they were typed, wherever a gateway is started.
+    const cwd = line.home.project;
+    const entry = { mcp: server, cwd, permissions, env: { A: "1" } };
+    assert.deepEqual(config.bus.plugins, { [id]: entry });
     const [plugin] = busPlan(config).plugins;
-    assert.deepEqual(plugin?.args.slice(-9), ["plugin", "wrap", "--id", id, "--", ...server]);
+    const wrap = ["plugin", "wrap", "--id", id, "--cwd", cwd, "--", ...server];
+    assert.deepEqual(plugin?.args.slice(-wrap.length), wrap);
     assert.deepEqual(plugin?.env, { A: "1" });
+  });
+
+  it("start an MCP server in the folder of --cwd, and pin its script there", async () => {
+    await using line = await SampleCommandLine.create();
+    const script = join(line.home.project, "src/server.mjs");
+    await line.home.write(script, "");
+    const words = [
+      "--allow-everything",
+      "--id",
+      "mcp.own",
+      "--cwd",
+      "src",
+      "--",
+      "node",
+      "server.mjs",
+    ];
+    assert.equal((await line.run("plugin", "add", "--mcp", ...words)).code, 0);
+    const permissions = { everything: true, namespace: "mcp.own" };
+    const entry = { mcp: ["node", "server.mjs"], cwd: dirname(script), permissions };
+    assert.deepEqual(await pinnedIn(line), { "mcp.own": entry });
+    const misplaced = await line.run("plugin", "add", "src/server.mjs", "--cwd", "src");
+    assert.equal(misplaced.code, 2);
+    assert.match(misplaced.err, /--cwd is for MCP servers/);
   });
 
   it("add nothing that was not approved, and run nothing of it", async () => {
@@ -264,13 +304,27 @@ describe("trunkline plugin approve", () => {
     assert.match(refused.err, /keep the storage 'x'.*documents that plugins share.*topic 't'/s);
     const approved = await line.run("plugin", "approve", "tools.p", "--allow-everything");
     assert.equal(approved.code, 0, approved.err);
-    assert.deepEqual((await line.home.load()).config.bus.plugins["tools.p"], {
-      ...{ module, env: { A: "1" } },
-      permissions: {
-        ...{ everything: true, namespace: "/", subscribe: ["t"] },
-        provides: { ...PROVIDES, storage: ["x"] },
+    assert.deepEqual(await pinnedIn(line), {
+      "tools.p": {
+        ...{ module, env: { A: "1" } },
+        permissions: {
+          ...{ everything: true, namespace: "/", subscribe: ["t"] },
+          provides: { ...PROVIDES, storage: ["x"] },
+        },
       },
     });
+    const held = async (): Promise<boolean> => {
+      const [plugin] = busPlan((await line.home.load()).config).plugins;
+      assert.ok(plugin?.pin !== undefined);
+      return pinOf(plugin)?.sha256 !== plugin.pin.sha256;
+    };
+    await line.home.write(file, JSON.stringify({ ...manifest, version: "2.0.0" }));
+    await line.home.write(module, "changed");
+    assert.equal(await held(), true);
+    assert.equal((await line.run("plugin", "approve", "tools.p", "--allow-everything")).code, 0);
+    assert.equal(await held(), false);
+    const [{ pin } = {}] = Object.values((await line.home.load()).config.bus.plugins);
+    assert.equal(pin?.version, "2.0.0");
     await line.home.write(file, '{ "id": "tools.other" }');
     const other = await line.run("plugin", "approve", "tools.p", "--allow-everything");
     assert.match(

@@ -14,6 +14,9 @@ import { typedCommand } from "../../base/process/self-command.ts";
 import { scaffoldPlugin } from "../../plugin/scaffold/scaffold.ts";
 import { pluginsInForce } from "../../sandbox/open/local-in-force.ts";
 import { checkPluginId } from "../../plugin/guests.ts";
+import { settingsOf } from "../../plugin/open/bus.ts";
+import { type PluginPin, pinOf } from "../../plugin/plugin/pin.ts";
+import type { DeclaredManifest } from "../../plugin/declared-manifest.ts";
 import { findPlugin, type FoundPlugin } from "../../plugin/installed-plugin.ts";
 import { type PluginPermissions, SHARED } from "../../plugin/plugin/permissions.ts";
 import type { PluginStatus } from "../../plugin/plugin/plugin.ts";
@@ -22,6 +25,8 @@ import {
   type Editing,
   inputOf,
   kindOf,
+  pathFor,
+  programOf as commandOf,
   readPairs,
   removeEntry,
   tellEdited,
@@ -69,7 +74,7 @@ async function listConfigured(invocation: Invocation, why: TrunklineError): Prom
 
 const HEADINGS = [
   ...["PLUGIN", "STATE", "TOOLS", "CALLS", "WAITING", "TIMEOUT", "RESTARTS"],
-  ...["HOSTS", "HEALTH"],
+  ...["SANDBOX", "HOSTS", "HEALTH"],
 ];
 
 /** What is in use now, and how much may be. */
@@ -80,6 +85,7 @@ function rowOf(plugin: PluginStatus): string[] {
     ...[`${calls} of ${limits.calls}`, `${waiting} of ${limits.queue}`],
     `${limits.call / 1000} s`,
     String(restarts),
+    state === "up" ? (plugin.hosts === undefined ? "no" : "yes") : "",
     state === "up" ? hostsOf(plugin) : "",
     (state === "up" ? health : lastError) ?? "",
   ];
@@ -133,7 +139,7 @@ const SHOWN = "`trunkline plugin list` shows its state.";
 
 type PluginValues = Editing &
   Consent &
-  OptionValues<"id", "mcp" | "own-process" | "replace", "env">;
+  OptionValues<"id" | "cwd", "mcp" | "own-process" | "replace", "env">;
 
 type PluginEntry = Config["bus"]["plugins"][string];
 
@@ -141,12 +147,16 @@ type PluginEntry = Config["bus"]["plugins"][string];
 export async function add(invocation: Invocation<PluginValues>): Promise<number> {
   const { values, positionals, cwd } = invocation;
   if (values.mcp === true) return addServer(invocation);
+  if (values.cwd !== undefined) {
+    throw new TrunklineError("usage", "--cwd is for MCP servers: add --mcp, or leave it out.");
+  }
   const [where = "", ...args] = positionals;
   const found = findPlugin(where, cwd);
-  const { id, permissions } = await askAbout(invocation, found, { given: values.id });
+  const { id, permissions, version } = await askAbout(invocation, found, { given: values.id });
   const env = values.env === undefined ? {} : { env: await readPairs("--env", values.env) };
   const settings = { ...programOf(found, args, values), permissions, ...env };
-  return addEntry(invocation, PLUGINS, id, settings, SHOWN);
+  const entry = { ...settings, ...pinFor(id, settings, version) };
+  return addEntry(invocation, PLUGINS, id, entry, SHOWN);
 }
 
 interface AskOptions {
@@ -158,18 +168,24 @@ interface AskOptions {
   readonly hasAll?: boolean | undefined;
 }
 
+interface ApprovedPlugin {
+  readonly id: string;
+  readonly permissions: PluginPermissions;
+  readonly version?: string | undefined;
+}
+
 /** Examines a plugin, and asks the person which permissions it gets. */
 async function askAbout(
   invocation: Invocation<PluginValues>,
   found: FoundPlugin,
   { given, expected, hasAll }: AskOptions,
-): Promise<{ readonly id: string; readonly permissions: PluginPermissions }> {
+): Promise<ApprovedPlugin> {
   const { values, err } = invocation;
   const config = await configBefore(invocation);
   const limits = await pluginsInForce(config);
-  const manifest =
+  const manifest: DeclaredManifest =
     given === undefined ? await lookAtPlugin(found, config.data, limits) : { id: given };
-  const { id } = manifest;
+  const { id, version } = manifest;
   if (expected !== undefined && id !== expected) {
     throw cannotApprove(expected, `its manifest is that of '${visibleLine(id)}'`);
   }
@@ -183,7 +199,13 @@ async function askAbout(
     const next = "It runs in a sandbox, with its own package; --allow-everything lifts that";
     err(`note: '${visibleLine(id)}' declares no permissions of this machine. ${next}.\n`);
   }
-  return { id, permissions };
+  return { id, permissions, version };
+}
+
+/** What is approved of the code of an entry, as it is now. */
+function pinFor(id: string, entry: PluginEntry, version?: string): { readonly pin?: PluginPin } {
+  const pin = pinOf(settingsOf(id, entry), version);
+  return pin === undefined ? {} : { pin };
 }
 
 /** The configuration. A file that is named but does not exist yet is ignored: this command creates it. */
@@ -206,7 +228,7 @@ function programOf(
   { command, args: [module] }: FoundPlugin,
   more: readonly string[],
   values: PluginValues,
-) {
+): PluginEntry {
   const args = more.length === 0 ? {} : { args: [...more] };
   if (module === undefined) return { command, ...args };
   return { module, ...args, ...(values["own-process"] === true ? { process: "own" } : {}) };
@@ -219,8 +241,14 @@ async function addServer(invocation: Invocation<PluginValues>): Promise<number> 
   const id = values.id ?? nameOf(positionals);
   checkPluginId(id);
   const permissions: PluginPermissions = { everything: true, namespace: id };
-  await approve(values, id, { permissions, why: "an MCP server runs outside the sandbox" });
-  return addEntry(invocation, PLUGINS, id, { mcp: positionals, permissions, ...env }, SHOWN);
+  const why = "an MCP server runs outside the sandbox";
+  await approve(values, id, { permissions, why: `${why}, unless its entry has other permissions` });
+  const { command, args = [] } = commandOf(invocation, positionals);
+  const cwd = pathFor(invocation, values.cwd ?? ".");
+  const entry = { mcp: [command, ...args], cwd, permissions, ...env };
+  // A project's file has the folder in its own way.
+  const pin = pinFor(id, { ...entry, cwd: resolve(invocation.cwd, cwd) });
+  return addEntry(invocation, PLUGINS, id, { ...entry, ...pin }, SHOWN);
 }
 
 /** `trunkline plugin approve ID` */
@@ -232,14 +260,16 @@ export async function approveAgain(invocation: Invocation<PluginValues>): Promis
   if (entry === undefined) throw cannotApprove(id, "the configuration has none of that id");
   const file = "module" in entry ? entry.module : "command" in entry ? entry.command : undefined;
   let permissions: PluginPermissions;
+  let version: string | undefined;
   if (entry.permissions === undefined || file === undefined) {
     permissions = entry.permissions ?? permissionsOfBefore(entry);
     await approve(values, id, { permissions, why: "it was added before anybody was asked" });
   } else {
     const { everything: hasAll } = entry.permissions;
     const found = findPlugin(file, cwd);
-    ({ permissions } = await askAbout(invocation, found, { expected: id, hasAll }));
+    ({ permissions, version } = await askAbout(invocation, found, { expected: id, hasAll }));
   }
+  const { pin } = pinFor(id, entry, version);
   const at = [...PLUGINS.path, id];
   const edited = await editConfig(inputOf(invocation), kindOf(invocation), (now) => {
     if (valueAt(now, at) === undefined)
@@ -247,6 +277,7 @@ export async function approveAgain(invocation: Invocation<PluginValues>): Promis
     const old = valueAt(now, [...at, "approvedTools"]);
     return [
       { path: [...at, "permissions"], value: permissions },
+      ...(pin === undefined ? [] : [{ path: [...at, "pin"], value: pin }]),
       ...(old === undefined ? [] : [{ path: [...at, "approvedTools"], value: undefined }]),
     ];
   });

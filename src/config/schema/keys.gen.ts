@@ -115,6 +115,7 @@ export const PROJECT_KEYS: readonly (readonly [path: readonly string[], isOpen: 
   [["toolHooks"],false],
   [["bus","sandbox"],false],
   [["identities"],false],
+  [["agentCommits"],false],
   [["x-juggler"],false],
   [["remote","submodules"],false],
   [["remote","limits"],false],

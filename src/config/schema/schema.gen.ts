@@ -77,6 +77,11 @@ export interface ConfigFile {
   readonly identities?: {
     readonly [key: string]: IdentitySettings;
   };
+  /**
+   * Who agents are in git; the first rule that matches agent and repository counts. The guard
+   * accepts whom the rules for a repository name.
+   */
+  readonly agentCommits?: readonly AgentCommitRule[];
   /** Other parts of RemoteJuggler's configuration, as imported. */
   readonly "x-juggler"?: {
     readonly [key: string]: unknown;
@@ -838,6 +843,7 @@ export interface PluginCommand {
   readonly env?: {
     readonly [key: string]: string;
   };
+  readonly pin?: PluginPin;
   /** Sent to it when it boots. */
   readonly config?: {
     readonly [key: string]: string;
@@ -867,6 +873,17 @@ export interface PluginCommand {
   readonly calls?: number;
   /** Calls of clients that wait until it answers fewer; 2048 when left out. More are refused. */
   readonly queue?: number;
+}
+
+/**
+ * What was approved of its code, by `plugin add`. One that has changed is held until `trunkline
+ * plugin approve`. Left out, it is not compared.
+ */
+export interface PluginPin {
+  /** The version that its manifest named. */
+  readonly version?: string;
+  /** Checksum of its file, with those of its package. */
+  readonly sha256: string;
 }
 
 /**
@@ -930,6 +947,7 @@ export interface PluginModule {
    * working directory; `shared` when left out.
    */
   readonly process?: "shared" | "own";
+  readonly pin?: PluginPin;
   /** Sent to it when it boots. */
   readonly config?: {
     readonly [key: string]: string;
@@ -965,10 +983,13 @@ export interface PluginModule {
 export interface PluginMcp {
   /** The words that start the server, such as `["npx", "-y", "SERVER"]`. */
   readonly mcp: readonly string[];
+  /** Folder that it is started in. A relative path counts from this file's folder. */
+  readonly cwd?: string;
   /** Environment variables it gets in addition to the usual ones. */
   readonly env?: {
     readonly [key: string]: string;
   };
+  readonly pin?: PluginPin;
   /** Sent to it when it boots. */
   readonly config?: {
     readonly [key: string]: string;
@@ -1088,6 +1109,34 @@ export interface MatchRule {
   readonly path?: string;
   /** Address of a remote; `*` stands for any text. */
   readonly remote?: string;
+}
+
+/** Who an agent is in the commits of a repository. */
+export interface AgentCommitRule {
+  /** Name of the agent; `*` stands for any text, and is the default. */
+  readonly agent?: string;
+  /** Rules for repositories, one of which has to match; default all. */
+  readonly repositories?: readonly MatchRule[];
+  /**
+   * Identity that it acts as, with its keys and token; default that of `agents.NAME`, else the one
+   * that matches the repository.
+   */
+  readonly identity?: string;
+  readonly author?: CommitPerson;
+  readonly committer?: CommitPerson;
+  readonly coAuthor?: CommitPerson;
+  /** Lines at the end of each commit message. */
+  readonly trailers?: readonly string[];
+  /** Key that it signs with, instead of the identity's. */
+  readonly signingKey?: string;
+}
+
+/** Co-author of its commits, in a `Co-authored-by` line. */
+export interface CommitPerson {
+  /** The name in commits. */
+  readonly name: string;
+  /** The address in commits. */
+  readonly email: string;
 }
 
 /** Remote runs: agents that work here on a revision of a repository. */
@@ -1421,22 +1470,25 @@ const pattern8 = new RegExp("^https://", "u");
 const pattern9 = new RegExp("^[\\x21\\x23-\\x5B\\x5D-\\x7E]+$", "u");
 const pattern10 = new RegExp("^[A-Za-z0-9_.-]{1,128}$", "u");
 const pattern11 = new RegExp("^(?:(?:quic|tls)://)?(?:\\[[^\\]]+\\]|[^:/[\\]]+):\\d{1,5}$", "u");
-const pattern12 = new RegExp("^/[^*]*$", "u");
-const pattern13 = new RegExp("^(?:/|[A-Za-z0-9][A-Za-z0-9._-]*)$", "u");
-const pattern14 = new RegExp("^[A-Za-z0-9_][A-Za-z0-9_.-]*$", "u");
-const pattern15 = new RegExp("^[^\\u0000-\\u001f\\u007f]+$", "u");
-const pattern16 = new RegExp("^[^\\s<>]+@[^\\s<>]+$", "u");
-const pattern17 = new RegExp("^[^<>\\r\\n]*[^<>\\s.,:;\"'][^<>\\r\\n]*$", "u");
-const pattern18 = new RegExp("^(?:/|~/|[A-Za-z]:[\\\\/])", "u");
-const pattern19 = new RegExp("^[A-Za-z0-9*._:-]+$", "u");
-const pattern20 = new RegExp("^[^!\\n]+$", "u");
-const pattern21 = new RegExp("^[^<>\\n]+$", "u");
-const pattern22 = new RegExp("^[^<>\\s]+$", "u");
-const pattern23 = new RegExp("^(nats|tls)://", "u");
-const pattern24 = new RegExp("^[A-Za-z0-9_-]{1,32}$", "u");
-const pattern25 = new RegExp("^[A-Za-z0-9_-]{1,64}$", "u");
-const pattern26 = new RegExp("^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", "u");
-const pattern27 = new RegExp("^(\\*\\.)?[A-Za-z0-9_.-]+$", "u");
+const pattern12 = new RegExp("^[0-9a-f]{64}$", "u");
+const pattern13 = new RegExp("^/[^*]*$", "u");
+const pattern14 = new RegExp("^(?:/|[A-Za-z0-9][A-Za-z0-9._-]*)$", "u");
+const pattern15 = new RegExp("^[A-Za-z0-9_][A-Za-z0-9_.-]*$", "u");
+const pattern16 = new RegExp("^[^\\u0000-\\u001f\\u007f]+$", "u");
+const pattern17 = new RegExp("^[^\\s<>]+@[^\\s<>]+$", "u");
+const pattern18 = new RegExp("^[^<>\\r\\n]*[^<>\\s.,:;\"'][^<>\\r\\n]*$", "u");
+const pattern19 = new RegExp("^(?:/|~/|[A-Za-z]:[\\\\/])", "u");
+const pattern20 = new RegExp("^[^<>\\r\\n]+$", "u");
+const pattern21 = new RegExp("^[^<>\\s]+$", "u");
+const pattern22 = new RegExp("^[A-Za-z0-9-]+: [^\\r\\n]+$", "u");
+const pattern23 = new RegExp("^[A-Za-z0-9*._:-]+$", "u");
+const pattern24 = new RegExp("^[^!\\n]+$", "u");
+const pattern25 = new RegExp("^[^<>\\n]+$", "u");
+const pattern26 = new RegExp("^(nats|tls)://", "u");
+const pattern27 = new RegExp("^[A-Za-z0-9_-]{1,32}$", "u");
+const pattern28 = new RegExp("^[A-Za-z0-9_-]{1,64}$", "u");
+const pattern29 = new RegExp("^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", "u");
+const pattern30 = new RegExp("^(\\*\\.)?[A-Za-z0-9_.-]+$", "u");
 
 export const checkConfigFile: Check<ConfigFile> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
@@ -1460,6 +1512,7 @@ export const checkConfigFile: Check<ConfigFile> = (value) => {
       case "bus":
       case "review":
       case "identities":
+      case "agentCommits":
       case "x-juggler":
       case "remote":
       case "fleet":
@@ -1467,7 +1520,7 @@ export const checkConfigFile: Check<ConfigFile> = (value) => {
       case "limits":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["$schema", "data", "serve", "log", "telemetry", "audit", "sessions", "agent", "agents", "models", "hooks", "toolHooks", "mcpServers", "policy", "profiles", "bus", "review", "identities", "x-juggler", "remote", "fleet", "notifications", "limits"]) };
+        return { path: [key], says: unknownKey(key, ["$schema", "data", "serve", "log", "telemetry", "audit", "sessions", "agent", "agents", "models", "hooks", "toolHooks", "mcpServers", "policy", "profiles", "bus", "review", "identities", "agentCommits", "x-juggler", "remote", "fleet", "notifications", "limits"]) };
     }
   }
   const Schema: unknown = value.$schema;
@@ -1672,35 +1725,46 @@ export const checkConfigFile: Check<ConfigFile> = (value) => {
       if (problem15 !== undefined) return within(problem15, "identities", key10);
     }
   }
+  const agentCommits: unknown = value.agentCommits;
+  if (agentCommits !== undefined) {
+    if (!Array.isArray(agentCommits)) {
+      return { path: ["agentCommits"], says: "must be a list" };
+    }
+    for (let i4 = 0; i4 < agentCommits.length; i4++) {
+      const item9: unknown = agentCommits[i4];
+      const problem16 = checkAgentCommitRule(item9);
+      if (problem16 !== undefined) return within(problem16, "agentCommits", i4);
+    }
+  }
   const xJuggler: unknown = value["x-juggler"];
   if (xJuggler !== undefined) {
     if (!isObject(xJuggler)) return { path: ["x-juggler"], says: "must be an object" };
   }
   const remote: unknown = value.remote;
   if (remote !== undefined) {
-    const problem16 = checkRemoteSettings(remote);
-    if (problem16 !== undefined) return within(problem16, "remote");
+    const problem17 = checkRemoteSettings(remote);
+    if (problem17 !== undefined) return within(problem17, "remote");
   }
   const fleet: unknown = value.fleet;
   if (fleet !== undefined) {
-    const problem17 = checkFleetSettings(fleet);
-    if (problem17 !== undefined) return within(problem17, "fleet");
+    const problem18 = checkFleetSettings(fleet);
+    if (problem18 !== undefined) return within(problem18, "fleet");
   }
   const notifications: unknown = value.notifications;
   if (notifications !== undefined) {
     if (!Array.isArray(notifications)) {
       return { path: ["notifications"], says: "must be a list" };
     }
-    for (let i4 = 0; i4 < notifications.length; i4++) {
-      const item9: unknown = notifications[i4];
-      const problem18 = checkNotificationSettings(item9);
-      if (problem18 !== undefined) return within(problem18, "notifications", i4);
+    for (let i5 = 0; i5 < notifications.length; i5++) {
+      const item10: unknown = notifications[i5];
+      const problem19 = checkNotificationSettings(item10);
+      if (problem19 !== undefined) return within(problem19, "notifications", i5);
     }
   }
   const limits: unknown = value.limits;
   if (limits !== undefined) {
-    const problem19 = checkLimitSettings(limits);
-    if (problem19 !== undefined) return within(problem19, "limits");
+    const problem20 = checkLimitSettings(limits);
+    if (problem20 !== undefined) return within(problem20, "limits");
   }
   return undefined;
 };
@@ -4098,6 +4162,7 @@ const fitsPluginCommand: (value: unknown) => boolean = (value) => {
       case "command":
       case "args":
       case "env":
+      case "pin":
       case "config":
       case "enabled":
       case "dependsOn":
@@ -4133,6 +4198,10 @@ const fitsPluginCommand: (value: unknown) => boolean = (value) => {
       const item2: unknown = env[key2];
       if (typeof item2 !== "string") return false;
     }
+  }
+  const pin: unknown = value.pin;
+  if (pin !== undefined) {
+    if (!fitsPluginPin(pin)) return false;
   }
   const config: unknown = value.config;
   if (config !== undefined) {
@@ -4211,6 +4280,29 @@ const fitsPluginCommand: (value: unknown) => boolean = (value) => {
   return true;
 };
 
+const fitsPluginPin: (value: unknown) => boolean = (value) => {
+  if (!isObject(value)) return false;
+  for (const key in value) {
+    switch (key) {
+      case "version":
+      case "sha256":
+        continue;
+      default:
+        return false;
+    }
+  }
+  const version: unknown = value.version;
+  if (version !== undefined) {
+    if (typeof version !== "string") return false;
+    if (version === "") return false;
+  }
+  const sha256: unknown = value.sha256;
+  if (sha256 === undefined) return false;
+  if (typeof sha256 !== "string") return false;
+  if (!pattern12.test(sha256)) return false;
+  return true;
+};
+
 const fitsPluginPermissions: (value: unknown) => boolean = (value) => {
   if (!isObject(value)) return false;
   for (const key in value) {
@@ -4248,7 +4340,7 @@ const fitsPluginPermissions: (value: unknown) => boolean = (value) => {
     for (let i2 = 0; i2 < read.length; i2++) {
       const item2: unknown = read[i2];
       if (typeof item2 !== "string") return false;
-      if (!pattern12.test(item2)) return false;
+      if (!pattern13.test(item2)) return false;
     }
   }
   const write: unknown = value.write;
@@ -4257,7 +4349,7 @@ const fitsPluginPermissions: (value: unknown) => boolean = (value) => {
     for (let i3 = 0; i3 < write.length; i3++) {
       const item3: unknown = write[i3];
       if (typeof item3 !== "string") return false;
-      if (!pattern12.test(item3)) return false;
+      if (!pattern13.test(item3)) return false;
     }
   }
   const run: unknown = value.run;
@@ -4276,7 +4368,7 @@ const fitsPluginPermissions: (value: unknown) => boolean = (value) => {
   const namespace: unknown = value.namespace;
   if (namespace !== undefined) {
     if (typeof namespace !== "string") return false;
-    if (!pattern13.test(namespace)) return false;
+    if (!pattern14.test(namespace)) return false;
   }
   const publish: unknown = value.publish;
   if (publish !== undefined) {
@@ -4361,6 +4453,7 @@ const fitsPluginModule: (value: unknown) => boolean = (value) => {
       case "args":
       case "env":
       case "process":
+      case "pin":
       case "config":
       case "enabled":
       case "dependsOn":
@@ -4400,6 +4493,10 @@ const fitsPluginModule: (value: unknown) => boolean = (value) => {
   const process2: unknown = value.process;
   if (process2 !== undefined) {
     if (process2 !== "shared" && process2 !== "own") return false;
+  }
+  const pin: unknown = value.pin;
+  if (pin !== undefined) {
+    if (!fitsPluginPin(pin)) return false;
   }
   const config: unknown = value.config;
   if (config !== undefined) {
@@ -4483,7 +4580,9 @@ const fitsPluginMcp: (value: unknown) => boolean = (value) => {
   for (const key in value) {
     switch (key) {
       case "mcp":
+      case "cwd":
       case "env":
+      case "pin":
       case "config":
       case "enabled":
       case "dependsOn":
@@ -4508,6 +4607,11 @@ const fitsPluginMcp: (value: unknown) => boolean = (value) => {
     const item: unknown = mcp[i];
     if (typeof item !== "string") return false;
   }
+  const cwd: unknown = value.cwd;
+  if (cwd !== undefined) {
+    if (typeof cwd !== "string") return false;
+    if (cwd === "") return false;
+  }
   const env: unknown = value.env;
   if (env !== undefined) {
     if (!isObject(env)) return false;
@@ -4515,6 +4619,10 @@ const fitsPluginMcp: (value: unknown) => boolean = (value) => {
       const item2: unknown = env[key2];
       if (typeof item2 !== "string") return false;
     }
+  }
+  const pin: unknown = value.pin;
+  if (pin !== undefined) {
+    if (!fitsPluginPin(pin)) return false;
   }
   const config: unknown = value.config;
   if (config !== undefined) {
@@ -4600,6 +4708,7 @@ export const checkPluginCommand: Check<PluginCommand> = (value) => {
       case "command":
       case "args":
       case "env":
+      case "pin":
       case "config":
       case "enabled":
       case "dependsOn":
@@ -4613,7 +4722,7 @@ export const checkPluginCommand: Check<PluginCommand> = (value) => {
       case "queue":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["command", "args", "env", "config", "enabled", "dependsOn", "needsTools", "permissions", "approvedTools", "providesStorage", "providesAi", "callTimeout", "calls", "queue"]) };
+        return { path: [key], says: unknownKey(key, ["command", "args", "env", "pin", "config", "enabled", "dependsOn", "needsTools", "permissions", "approvedTools", "providesStorage", "providesAi", "callTimeout", "calls", "queue"]) };
     }
   }
   const command: unknown = value.command;
@@ -4635,6 +4744,11 @@ export const checkPluginCommand: Check<PluginCommand> = (value) => {
       const item2: unknown = env[key2];
       if (typeof item2 !== "string") return { path: ["env", key2], says: "must be a string" };
     }
+  }
+  const pin: unknown = value.pin;
+  if (pin !== undefined) {
+    const problem = checkPluginPin(pin);
+    if (problem !== undefined) return within(problem, "pin");
   }
   const config: unknown = value.config;
   if (config !== undefined) {
@@ -4674,8 +4788,8 @@ export const checkPluginCommand: Check<PluginCommand> = (value) => {
   }
   const permissions: unknown = value.permissions;
   if (permissions !== undefined) {
-    const problem = checkPluginPermissions(permissions);
-    if (problem !== undefined) return within(problem, "permissions");
+    const problem2 = checkPluginPermissions(permissions);
+    if (problem2 !== undefined) return within(problem2, "permissions");
   }
   const approvedTools: unknown = value.approvedTools;
   if (approvedTools !== undefined) {
@@ -4740,6 +4854,31 @@ export const checkPluginCommand: Check<PluginCommand> = (value) => {
   return undefined;
 };
 
+export const checkPluginPin: Check<PluginPin> = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  for (const key in value) {
+    switch (key) {
+      case "version":
+      case "sha256":
+        continue;
+      default:
+        return { path: [key], says: unknownKey(key, ["version", "sha256"]) };
+    }
+  }
+  const version: unknown = value.version;
+  if (version !== undefined) {
+    if (typeof version !== "string") return { path: ["version"], says: "must be a string" };
+    if (version === "") return { path: ["version"], says: "must not be empty" };
+  }
+  const sha256: unknown = value.sha256;
+  if (sha256 === undefined) return { path: ["sha256"], says: "is missing" };
+  if (typeof sha256 !== "string") return { path: ["sha256"], says: "must be a string" };
+  if (!pattern12.test(sha256)) {
+    return { path: ["sha256"], says: "must be 64 hexadecimal digits" };
+  }
+  return undefined;
+};
+
 export const checkPluginPermissions: Check<PluginPermissions> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
   for (const key in value) {
@@ -4779,7 +4918,7 @@ export const checkPluginPermissions: Check<PluginPermissions> = (value) => {
     for (let i2 = 0; i2 < read.length; i2++) {
       const item2: unknown = read[i2];
       if (typeof item2 !== "string") return { path: ["read", i2], says: "must be a string" };
-      if (!pattern12.test(item2)) {
+      if (!pattern13.test(item2)) {
         return { path: ["read", i2], says: "must be an absolute path without *" };
       }
     }
@@ -4790,7 +4929,7 @@ export const checkPluginPermissions: Check<PluginPermissions> = (value) => {
     for (let i3 = 0; i3 < write.length; i3++) {
       const item3: unknown = write[i3];
       if (typeof item3 !== "string") return { path: ["write", i3], says: "must be a string" };
-      if (!pattern12.test(item3)) {
+      if (!pattern13.test(item3)) {
         return { path: ["write", i3], says: "must be an absolute path without *" };
       }
     }
@@ -4813,7 +4952,7 @@ export const checkPluginPermissions: Check<PluginPermissions> = (value) => {
     if (typeof namespace !== "string") {
       return { path: ["namespace"], says: "must be a string" };
     }
-    if (!pattern13.test(namespace)) {
+    if (!pattern14.test(namespace)) {
       return { path: ["namespace"], says: "must be the id of a plugin, or /" };
     }
   }
@@ -4920,6 +5059,7 @@ export const checkPluginModule: Check<PluginModule> = (value) => {
       case "args":
       case "env":
       case "process":
+      case "pin":
       case "config":
       case "enabled":
       case "dependsOn":
@@ -4933,7 +5073,7 @@ export const checkPluginModule: Check<PluginModule> = (value) => {
       case "queue":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["module", "args", "env", "process", "config", "enabled", "dependsOn", "needsTools", "permissions", "approvedTools", "providesStorage", "providesAi", "callTimeout", "calls", "queue"]) };
+        return { path: [key], says: unknownKey(key, ["module", "args", "env", "process", "pin", "config", "enabled", "dependsOn", "needsTools", "permissions", "approvedTools", "providesStorage", "providesAi", "callTimeout", "calls", "queue"]) };
     }
   }
   const module: unknown = value.module;
@@ -4961,6 +5101,11 @@ export const checkPluginModule: Check<PluginModule> = (value) => {
     if (process2 !== "shared" && process2 !== "own") {
       return { path: ["process"], says: "must be one of: shared, own" };
     }
+  }
+  const pin: unknown = value.pin;
+  if (pin !== undefined) {
+    const problem = checkPluginPin(pin);
+    if (problem !== undefined) return within(problem, "pin");
   }
   const config: unknown = value.config;
   if (config !== undefined) {
@@ -5000,8 +5145,8 @@ export const checkPluginModule: Check<PluginModule> = (value) => {
   }
   const permissions: unknown = value.permissions;
   if (permissions !== undefined) {
-    const problem = checkPluginPermissions(permissions);
-    if (problem !== undefined) return within(problem, "permissions");
+    const problem2 = checkPluginPermissions(permissions);
+    if (problem2 !== undefined) return within(problem2, "permissions");
   }
   const approvedTools: unknown = value.approvedTools;
   if (approvedTools !== undefined) {
@@ -5071,7 +5216,9 @@ export const checkPluginMcp: Check<PluginMcp> = (value) => {
   for (const key in value) {
     switch (key) {
       case "mcp":
+      case "cwd":
       case "env":
+      case "pin":
       case "config":
       case "enabled":
       case "dependsOn":
@@ -5085,7 +5232,7 @@ export const checkPluginMcp: Check<PluginMcp> = (value) => {
       case "queue":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["mcp", "env", "config", "enabled", "dependsOn", "needsTools", "permissions", "approvedTools", "providesStorage", "providesAi", "callTimeout", "calls", "queue"]) };
+        return { path: [key], says: unknownKey(key, ["mcp", "cwd", "env", "pin", "config", "enabled", "dependsOn", "needsTools", "permissions", "approvedTools", "providesStorage", "providesAi", "callTimeout", "calls", "queue"]) };
     }
   }
   const mcp: unknown = value.mcp;
@@ -5096,6 +5243,11 @@ export const checkPluginMcp: Check<PluginMcp> = (value) => {
     const item: unknown = mcp[i];
     if (typeof item !== "string") return { path: ["mcp", i], says: "must be a string" };
   }
+  const cwd: unknown = value.cwd;
+  if (cwd !== undefined) {
+    if (typeof cwd !== "string") return { path: ["cwd"], says: "must be a string" };
+    if (cwd === "") return { path: ["cwd"], says: "must not be empty" };
+  }
   const env: unknown = value.env;
   if (env !== undefined) {
     if (!isObject(env)) return { path: ["env"], says: "must be an object" };
@@ -5103,6 +5255,11 @@ export const checkPluginMcp: Check<PluginMcp> = (value) => {
       const item2: unknown = env[key2];
       if (typeof item2 !== "string") return { path: ["env", key2], says: "must be a string" };
     }
+  }
+  const pin: unknown = value.pin;
+  if (pin !== undefined) {
+    const problem = checkPluginPin(pin);
+    if (problem !== undefined) return within(problem, "pin");
   }
   const config: unknown = value.config;
   if (config !== undefined) {
@@ -5142,8 +5299,8 @@ export const checkPluginMcp: Check<PluginMcp> = (value) => {
   }
   const permissions: unknown = value.permissions;
   if (permissions !== undefined) {
-    const problem = checkPluginPermissions(permissions);
-    if (problem !== undefined) return within(problem, "permissions");
+    const problem2 = checkPluginPermissions(permissions);
+    if (problem2 !== undefined) return within(problem2, "permissions");
   }
   const approvedTools: unknown = value.approvedTools;
   if (approvedTools !== undefined) {
@@ -5286,21 +5443,21 @@ export const checkIdentitySettings: Check<IdentitySettings> = (value) => {
   const sshHost: unknown = value.sshHost;
   if (sshHost !== undefined) {
     if (typeof sshHost !== "string") return { path: ["sshHost"], says: "must be a string" };
-    if (!pattern14.test(sshHost)) {
+    if (!pattern15.test(sshHost)) {
       return { path: ["sshHost"], says: "must be a name such as github-work, of letters, digits and any of _ . -" };
     }
   }
   const user: unknown = value.user;
   if (user !== undefined) {
     if (typeof user !== "string") return { path: ["user"], says: "must be a string" };
-    if (!pattern15.test(user)) {
+    if (!pattern16.test(user)) {
       return { path: ["user"], says: "must be a name on one line, such as ada" };
     }
   }
   const email: unknown = value.email;
   if (email !== undefined) {
     if (typeof email !== "string") return { path: ["email"], says: "must be a string" };
-    if (!pattern16.test(email)) {
+    if (!pattern17.test(email)) {
       return { path: ["email"], says: "must be an address such as ada@example.com" };
     }
   }
@@ -5309,14 +5466,14 @@ export const checkIdentitySettings: Check<IdentitySettings> = (value) => {
     if (typeof displayName !== "string") {
       return { path: ["displayName"], says: "must be a string" };
     }
-    if (!pattern17.test(displayName)) {
+    if (!pattern18.test(displayName)) {
       return { path: ["displayName"], says: "must be a name on one line, without < and >, such as Ada Lovelace" };
     }
   }
   const sshKey: unknown = value.sshKey;
   if (sshKey !== undefined) {
     if (typeof sshKey !== "string") return { path: ["sshKey"], says: "must be a string" };
-    if (!pattern18.test(sshKey)) {
+    if (!pattern19.test(sshKey)) {
       return { path: ["sshKey"], says: "must be an absolute path, or begin with ~/" };
     }
   }
@@ -5468,7 +5625,7 @@ export const checkMatchRule: Check<MatchRule> = (value) => {
   const path: unknown = value.path;
   if (path !== undefined) {
     if (typeof path !== "string") return { path: ["path"], says: "must be a string" };
-    if (!pattern18.test(path)) {
+    if (!pattern19.test(path)) {
       return { path: ["path"], says: "must be an absolute path, or begin with ~/" };
     }
   }
@@ -5476,6 +5633,110 @@ export const checkMatchRule: Check<MatchRule> = (value) => {
   if (remote !== undefined) {
     if (typeof remote !== "string") return { path: ["remote"], says: "must be a string" };
     if (remote === "") return { path: ["remote"], says: "must not be empty" };
+  }
+  return undefined;
+};
+
+export const checkAgentCommitRule: Check<AgentCommitRule> = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  for (const key in value) {
+    switch (key) {
+      case "agent":
+      case "repositories":
+      case "identity":
+      case "author":
+      case "committer":
+      case "coAuthor":
+      case "trailers":
+      case "signingKey":
+        continue;
+      default:
+        return { path: [key], says: unknownKey(key, ["agent", "repositories", "identity", "author", "committer", "coAuthor", "trailers", "signingKey"]) };
+    }
+  }
+  const agent: unknown = value.agent;
+  if (agent !== undefined) {
+    if (typeof agent !== "string") return { path: ["agent"], says: "must be a string" };
+    if (agent === "") return { path: ["agent"], says: "must not be empty" };
+  }
+  const repositories: unknown = value.repositories;
+  if (repositories !== undefined) {
+    if (!Array.isArray(repositories)) {
+      return { path: ["repositories"], says: "must be a list" };
+    }
+    for (let i = 0; i < repositories.length; i++) {
+      const item: unknown = repositories[i];
+      const problem = checkMatchRule(item);
+      if (problem !== undefined) return within(problem, "repositories", i);
+    }
+  }
+  const identity: unknown = value.identity;
+  if (identity !== undefined) {
+    if (typeof identity !== "string") return { path: ["identity"], says: "must be a string" };
+    if (identity === "") return { path: ["identity"], says: "must not be empty" };
+  }
+  const author: unknown = value.author;
+  if (author !== undefined) {
+    const problem2 = checkCommitPerson(author);
+    if (problem2 !== undefined) return within(problem2, "author");
+  }
+  const committer: unknown = value.committer;
+  if (committer !== undefined) {
+    const problem3 = checkCommitPerson(committer);
+    if (problem3 !== undefined) return within(problem3, "committer");
+  }
+  const coAuthor: unknown = value.coAuthor;
+  if (coAuthor !== undefined) {
+    const problem4 = checkCommitPerson(coAuthor);
+    if (problem4 !== undefined) return within(problem4, "coAuthor");
+  }
+  const trailers: unknown = value.trailers;
+  if (trailers !== undefined) {
+    if (!Array.isArray(trailers)) return { path: ["trailers"], says: "must be a list" };
+    for (let i2 = 0; i2 < trailers.length; i2++) {
+      const item2: unknown = trailers[i2];
+      if (typeof item2 !== "string") {
+        return { path: ["trailers", i2], says: "must be a string" };
+      }
+      if (!pattern22.test(item2)) {
+        return { path: ["trailers", i2], says: "must be a line such as Assisted-by: {agent}" };
+      }
+    }
+  }
+  const signingKey: unknown = value.signingKey;
+  if (signingKey !== undefined) {
+    if (typeof signingKey !== "string") {
+      return { path: ["signingKey"], says: "must be a string" };
+    }
+    if (signingKey === "") return { path: ["signingKey"], says: "must not be empty" };
+  }
+  return undefined;
+};
+
+export const checkCommitPerson: Check<CommitPerson> = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  for (const key in value) {
+    switch (key) {
+      case "name":
+      case "email":
+        continue;
+      default:
+        return { path: [key], says: unknownKey(key, ["name", "email"]) };
+    }
+  }
+  const name: unknown = value.name;
+  if (name === undefined) return { path: ["name"], says: "is missing" };
+  if (typeof name !== "string") return { path: ["name"], says: "must be a string" };
+  if (name === "") return { path: ["name"], says: "must not be empty" };
+  if (!pattern20.test(name)) {
+    return { path: ["name"], says: "must match the pattern ^[^<>\\r\\n]+$" };
+  }
+  const email: unknown = value.email;
+  if (email === undefined) return { path: ["email"], says: "is missing" };
+  if (typeof email !== "string") return { path: ["email"], says: "must be a string" };
+  if (email === "") return { path: ["email"], says: "must not be empty" };
+  if (!pattern21.test(email)) {
+    return { path: ["email"], says: "must match the pattern ^[^<>\\s]+$" };
   }
   return undefined;
 };
@@ -5514,7 +5775,7 @@ export const checkRemoteSettings: Check<RemoteSettings> = (value) => {
       if (typeof item !== "string") {
         return { path: ["allowHosts", i], says: "must be a string" };
       }
-      if (!pattern19.test(item)) {
+      if (!pattern23.test(item)) {
         return { path: ["allowHosts", i], says: "must match the pattern ^[A-Za-z0-9*._:-]+$" };
       }
     }
@@ -5676,7 +5937,7 @@ export const checkRemoteSettings: Check<RemoteSettings> = (value) => {
       return { path: ["coAuthor", "name"], says: "must be a string" };
     }
     if (name === "") return { path: ["coAuthor", "name"], says: "must not be empty" };
-    if (!pattern21.test(name)) {
+    if (!pattern25.test(name)) {
       return { path: ["coAuthor", "name"], says: "must match the pattern ^[^<>\\n]+$" };
     }
     const email: unknown = coAuthor.email;
@@ -5685,7 +5946,7 @@ export const checkRemoteSettings: Check<RemoteSettings> = (value) => {
       return { path: ["coAuthor", "email"], says: "must be a string" };
     }
     if (email === "") return { path: ["coAuthor", "email"], says: "must not be empty" };
-    if (!pattern22.test(email)) {
+    if (!pattern21.test(email)) {
       return { path: ["coAuthor", "email"], says: "must match the pattern ^[^<>\\s]+$" };
     }
   }
@@ -5986,7 +6247,7 @@ export const checkRepositorySetup: Check<RepositorySetup> = (value) => {
       const item4: unknown = keep[i3];
       if (typeof item4 !== "string") return { path: ["keep", i3], says: "must be a string" };
       if (item4 === "") return { path: ["keep", i3], says: "must not be empty" };
-      if (!pattern20.test(item4)) {
+      if (!pattern24.test(item4)) {
         return { path: ["keep", i3], says: "must match the pattern ^[^!\\n]+$" };
       }
     }
@@ -6048,21 +6309,21 @@ export const checkFleetSettings: Check<FleetSettings> = (value) => {
   if (url !== undefined) {
     if (typeof url !== "string") return { path: ["url"], says: "must be a string" };
     if (url === "") return { path: ["url"], says: "must not be empty" };
-    if (!pattern23.test(url)) {
+    if (!pattern26.test(url)) {
       return { path: ["url"], says: "must begin with nats:// or tls://" };
     }
   }
   const pool: unknown = value.pool;
   if (pool !== undefined) {
     if (typeof pool !== "string") return { path: ["pool"], says: "must be a string" };
-    if (!pattern24.test(pool)) {
+    if (!pattern27.test(pool)) {
       return { path: ["pool"], says: "must match the pattern ^[A-Za-z0-9_-]{1,32}$" };
     }
   }
   const name: unknown = value.name;
   if (name !== undefined) {
     if (typeof name !== "string") return { path: ["name"], says: "must be a string" };
-    if (!pattern25.test(name)) {
+    if (!pattern28.test(name)) {
       return { path: ["name"], says: "must match the pattern ^[A-Za-z0-9_-]{1,64}$" };
     }
   }
@@ -6167,7 +6428,7 @@ export const checkNotificationSettings: Check<NotificationSettings> = (value) =>
   const name: unknown = value.name;
   if (name !== undefined) {
     if (typeof name !== "string") return { path: ["name"], says: "must be a string" };
-    if (!pattern26.test(name)) {
+    if (!pattern29.test(name)) {
       return { path: ["name"], says: "must match the pattern ^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$" };
     }
   }
@@ -6251,7 +6512,7 @@ export const checkNotificationSettings: Check<NotificationSettings> = (value) =>
       if (typeof item4 !== "string") {
         return { path: ["allowHosts", i3], says: "must be a string" };
       }
-      if (!pattern27.test(item4)) {
+      if (!pattern30.test(item4)) {
         return { path: ["allowHosts", i3], says: "must match the pattern ^(\\*\\.)?[A-Za-z0-9_.-]+$" };
       }
     }

@@ -1,6 +1,7 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { parseRemoteUrl } from "../../base/remote-url.ts";
 import type { GitConfig } from "../../git/config/git-config.ts";
+import type { AgentCommitRule } from "../agent-commits.ts";
 import { type GitContext, rightIdentity, withOnlyRemote } from "../detect/detect.ts";
 import { hostFit, type Identity } from "../identity.ts";
 import { isExpired, type Tokens } from "../tokens/tokens.ts";
@@ -10,6 +11,7 @@ interface CredentialContext {
   readonly tokens: Tokens;
   readonly context: GitContext;
   readonly env: NodeJS.ProcessEnv;
+  readonly rules?: readonly AgentCommitRule[] | undefined;
 }
 
 export interface CredentialVerdict {
@@ -29,7 +31,7 @@ export async function answerCredential(
   question: CredentialQuestion,
   options: CredentialContext,
 ): Promise<CredentialVerdict> {
-  const { identities, tokens, context, env } = options;
+  const { identities, tokens, context, env, rules } = options;
   const strange = isSafe(question) ? transportOverride(context.config) : unsafe(question);
   if (strange !== undefined) return refuse(strange);
   const { protocol, host, path, username } = question;
@@ -41,6 +43,7 @@ export async function answerCredential(
     identities,
     withOnlyRemote(context, url),
     env,
+    rules,
   );
   if (acting === undefined) return refuse("no identity is active here. " + switchTo(identity));
   if (identity === undefined) return refuse(`no identity matches ${url}. ${why}`);

@@ -161,6 +161,32 @@ describe("detectIdentity()", { timeout: 120_000 }, () => {
     assert.equal((await sample.detect(lib)).identity, "home");
   });
 
+  it("believes the remote of a submodule before the path rule of the folder around it", async () => {
+    const { organizations: _, ...third } = WORK;
+    const match = [{ path: "~/app" }];
+    const path = {
+      ...third,
+      user: "ada-path",
+      sshHost: "gh-path",
+      email: "ada@path.example",
+      match,
+    };
+    using sample = new SampleIdentities({ work: WORK, home: HOME, path });
+    sample.commit();
+    sample.run("-c", "protocol.file.allow=always", "submodule", "add", "-q", sample.path, "lib");
+    const lib = join(sample.path, "lib");
+    const found = async (url: string) => {
+      sample.runIn(lib, "remote", "set-url", "origin", url);
+      return (await sample.detect(lib)).identity;
+    };
+    assert.equal(await found("https://github.com/acme/lib"), "work");
+    assert.equal(await found("git@gh-home:any/lib"), "home");
+    // The host alone fits all three.
+    assert.equal(await found("https://github.com/stranger/lib"), "path");
+    sample.runIn(sample.path, "remote", "add", "origin", "https://github.com/acme/app");
+    assert.equal((await sample.detect()).identity, "path");
+  });
+
   it("never shows a password", async () => {
     using sample = new SampleIdentities();
     sample.run("remote", "add", "origin", "https://ada:hunter2hunter2@github.com/acme/app");

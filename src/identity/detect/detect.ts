@@ -15,7 +15,8 @@ import type { Git } from "../../git/git.ts";
 import { type Remote, type RemoteAddress, remotesOf } from "../../git/remotes.ts";
 import { discover, openRepository, superproject } from "../../git/repository.ts";
 import { IDENTITY_KEY, identityOfEnvironment } from "../git-settings.ts";
-import { hostFit, type Identity, type MatchRule } from "../identity.ts";
+import type { AgentCommitRule } from "../agent-commits.ts";
+import { expandHome, hostFit, type Identity, type MatchRule } from "../identity.ts";
 import { sshOptions } from "./ssh-options.ts";
 import { glob } from "../../base/text/glob.ts";
 import { realPath } from "../../base/file/path.ts";
@@ -68,17 +69,17 @@ export async function detectIdentity(
   context: GitContext,
 ): Promise<Detection> {
   const { remotes, repository, git } = context;
-  if (remotes.length === 0 && repository?.worktree !== undefined && isNested(repository.gitDir)) {
-    const outer = await superproject(git);
-    if (outer !== undefined) {
-      const detection = await detectIdentity(identities, await readGitContext(git.in(outer)));
-      const note = `This submodule has no remote, so the identity of '${outer}', which contains it, is used.`;
-      return { ...detection, notes: [note, ...detection.notes] };
-    }
+  const isInner = repository?.worktree !== undefined && isNested(repository.gitDir);
+  const outer = isInner ? await superproject(git) : undefined;
+  if (remotes.length === 0 && outer !== undefined) {
+    const detection = await detectIdentity(identities, await readGitContext(git.in(outer)));
+    const note = `This submodule has no remote, so the identity of '${outer}', which contains it, is used.`;
+    return { ...detection, notes: [note, ...detection.notes] };
   }
   const folders = foldersOf(context);
+  const place = { folders, ...(outer === undefined ? {} : { outer }) };
   const found = await Promise.all(
-    remotes.map((remote) => candidatesFor(identities, remote, folders, git.env)),
+    remotes.map((remote) => candidatesFor(identities, remote, place, git.env)),
   );
   const deciding = found.findIndex((candidates) => candidates.length > 0);
   const remote = remotes[Math.max(0, deciding)];
@@ -107,11 +108,11 @@ function foldersOf({ repository, git }: GitContext): string[] {
 async function candidatesFor(
   identities: readonly Identity[],
   remote: Remote,
-  folders: readonly string[],
+  place: Pick<Target, "folders" | "outer">,
   env: NodeJS.ProcessEnv,
 ): Promise<Candidate[]> {
   const address = pushAddress(remote);
-  const target: Target = { folders, remote: remote.name, ...(address && { address }) };
+  const target: Target = { ...place, remote: remote.name, ...(address && { address }) };
   const plain = best(identities, target);
   if (address === undefined || (plain[0] !== undefined && plain[0].confidence !== "low")) {
     return plain;
@@ -216,12 +217,14 @@ export interface RightIdentity {
 
 /**
  * Decides which identity a repository needs. The active one wins a tie, and counts if none matches,
- * since somebody chose it. An identity that matches better than the active one wins.
+ * since somebody chose it, or if a rule names it for agents there. An identity that matches better than
+ * the active one wins.
  */
 export async function rightIdentity(
   identities: readonly Identity[],
   context: GitContext,
   env: NodeJS.ProcessEnv,
+  rules: readonly AgentCommitRule[] = [],
 ): Promise<RightIdentity> {
   const detection = await detectIdentity(identities, context);
   const acting = identityOfEnvironment(env) ?? context.config.get(IDENTITY_KEY);
@@ -232,6 +235,12 @@ export async function rightIdentity(
   const find = (name: string | undefined): Identity | undefined => {
     return identities.find((each) => each.name === name);
   };
+  const place = placeOf(context);
+  const isNamed = rules.some((rule) => rule.identity === acting && isRuleFor(rule, place, env));
+  if (acting !== undefined && isNamed) {
+    const why = `A rule of \`agentCommits\` names '${acting}' for this repository.`;
+    return { identity: find(acting), acting, why, detection };
+  }
   if (chosen !== undefined) {
     return { identity: find(acting), acting, why: `'${acting}' ${chosen.says}.`, detection };
   }
@@ -346,6 +355,8 @@ interface Candidate {
 export interface Target {
   /** Folders that the repository is in. */
   readonly folders: readonly string[];
+  /** The work tree that has it as a submodule. */
+  readonly outer?: string;
   readonly remote?: string;
   readonly address?: RemoteAddress;
   /** What ssh resolves the alias in the URL to. */
@@ -379,11 +390,49 @@ function matchRules(
     const exact = words.length * 100 + Math.min(99, (rule.path?.length ?? 0) / 4);
     const says = `has a rule for ${words.join(" and ")}`;
     const isByPath = words.length === 1 && rule.path !== undefined;
-    const by = isByPath ? { folders: target.folders } : target;
-    const found = candidate(identity, by, "rule", "high", WEIGHT.rule + exact, says);
+    const { outer, folders } = target;
+    // Less than the owner of a submodule's own remote, and more than its host alone.
+    const isAround = isByPath && outer !== undefined && isInside(rule.path, outer);
+    const weight = exact + (isAround ? WEIGHT.host : WEIGHT.rule);
+    const found = candidate(
+      identity,
+      isByPath ? { folders } : target,
+      "rule",
+      "high",
+      weight,
+      says,
+    );
     if (best === undefined || found.weight > best.weight) best = found;
   }
   return best;
+}
+
+/** What a rule of the configuration is matched against. */
+export type Place = Pick<Target, "folders" | "address">;
+
+/** A repository as rules see it: its folders, and the remote that decides. */
+export function placeOf(context: GitContext): Place {
+  const [remote] = context.remotes;
+  const address = remote && pushAddress(remote);
+  return { folders: foldersOf(context), ...(address && { address }) };
+}
+
+/** Whether a rule for agents is for a repository. */
+export function isRuleFor(
+  { repositories }: AgentCommitRule,
+  place: Place,
+  env: NodeJS.ProcessEnv,
+): boolean {
+  return repositories?.some((rule) => ruleFits(rule, place, env)) ?? true;
+}
+
+function ruleFits({ path, ...rule }: MatchRule, place: Place, env: NodeJS.ProcessEnv): boolean {
+  const full = path === undefined ? {} : { path: expandHome(path, env) };
+  return fits(
+    { ...rule, ...full },
+    place,
+    place.address && parseRemoteUrl(place.address.effective),
+  );
 }
 
 function fits(rule: MatchRule, target: Target, url: RemoteUrl | undefined): boolean {

@@ -31,6 +31,21 @@ describe("rightIdentity()", () => {
     assert.deepEqual([found.identity, found.acting], ["work", "home"]);
   });
 
+  it("chooses the active one that a rule for agents names for the repository, and nowhere else", async () => {
+    using sample = new SampleIdentities();
+    const context = async (url: string) =>
+      withOnlyRemote(await readGitContext(sample.git), url, "");
+    const rules = [{ repositories: [{ owner: "acme" }], identity: "home" }];
+    const env = { TRUNKLINE_IDENTITY: "home" };
+    const chosen = async (url: string, acting: NodeJS.ProcessEnv) => {
+      return (await rightIdentity(sample.identities, await context(url), acting, rules)).identity
+        ?.name;
+    };
+    assert.equal(await chosen("https://github.com/acme/app", env), "home");
+    assert.equal(await chosen("https://github.com/acme/app", {}), "work");
+    assert.equal(await chosen("https://github.com/group/sub/app", env), "work");
+  });
+
   it("trusts the environment before the repository", async () => {
     using sample = new SampleIdentities();
     await sample.switch("home");

@@ -3,16 +3,22 @@ import { describe, it } from "node:test";
 
 import { HOME, SampleIdentities, WORK } from "../../../test/samples/sample-identities.ts";
 import { readGitContext, rightIdentity } from "../detect/detect.ts";
+import type { AgentCommitRule } from "../agent-commits.ts";
 import { checkCommit } from "./guard.ts";
 
 /** What is wrong with a commit as somebody, by kind and words. */
-async function problems(sample: SampleIdentities, name: string, env: NodeJS.ProcessEnv = {}) {
+async function problems(
+  sample: SampleIdentities,
+  name: string,
+  env: NodeJS.ProcessEnv = {},
+  rules: readonly AgentCommitRule[] = [],
+) {
   const context = await readGitContext(sample.git);
   const right = await rightIdentity(sample.identities, context, env);
   const { identities } = sample;
   const found = await checkCommit({
     ...right,
-    ...{ identity: sample.find(name), identities, context, env },
+    ...{ identity: sample.find(name), identities, context, env, rules },
   });
   return found.map(({ kind, says }) => `${kind}: ${says}`);
 }
@@ -53,6 +59,25 @@ describe("checkCommit()", () => {
     sample.write("app/.git/CHERRY_PICK_HEAD", "");
     assert.deepEqual(await problems(sample, "work", by("bob@b.example")), []);
     assert.equal((await problems(sample, "work", by("ada@home.example"))).length, 1);
+  });
+
+  it("allows whom a rule for the repository names, as a whole, and in no other repository", async () => {
+    using sample = new SampleIdentities();
+    sample.run("remote", "add", "origin", "https://github.com/acme/app");
+    await sample.switch("work");
+    const bot = { name: "Bot", email: "bot@acme.example" };
+    const by = (author: string, committer: string) => ({
+      ...{ GIT_AUTHOR_NAME: "Bot", GIT_AUTHOR_EMAIL: author },
+      ...{ GIT_COMMITTER_NAME: "Ada Lovelace", GIT_COMMITTER_EMAIL: committer },
+    });
+    const rules = [{ repositories: [{ owner: "acme" }], author: bot }];
+    const found = (author: string, committer: string, owner = "acme") =>
+      problems(sample, "work", by(author, committer), [{ ...rules[0], repositories: [{ owner }] }]);
+    assert.deepEqual(await found(bot.email, "ada@acme.example"), []);
+    assert.equal((await found(bot.email, "ada@acme.example", "other")).length, 1);
+    assert.equal((await found(bot.email, bot.email)).length, 2);
+    assert.equal((await found("eve@acme.example", "ada@acme.example")).length, 1);
+    assert.equal((await problems(sample, "work", by("", ""), rules)).length, 2);
   });
 
   it("recognises a signing key by its fingerprint and by the end of it", async () => {

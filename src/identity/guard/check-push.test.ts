@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { SampleIdentities, WORK } from "../../../test/samples/sample-identities.ts";
+import { HOME, SampleIdentities, WORK } from "../../../test/samples/sample-identities.ts";
 import { readGitContext, rightIdentity } from "../detect/detect.ts";
+import type { AgentCommitRule } from "../agent-commits.ts";
 import { checkPushed } from "./guard.ts";
 
+const OTHER = { provider: "github", user: "else", email: "else@b.example" } as const;
 const NONE = "0".repeat(40);
 
 function commitAs(sample: SampleIdentities, author: string, committer = author): string {
@@ -18,11 +20,15 @@ function commitAs(sample: SampleIdentities, author: string, committer = author):
   return sample.run("rev-parse", "HEAD");
 }
 
-async function problems(sample: SampleIdentities, refs: string) {
+async function problems(
+  sample: SampleIdentities,
+  refs: string,
+  rules: readonly AgentCommitRule[] = [],
+) {
   const context = await readGitContext(sample.git);
   const right = await rightIdentity(sample.identities, context, {});
   const { identities, env } = sample;
-  const known = { ...right, identity: sample.find("work"), identities, context, env };
+  const known = { ...right, identity: sample.find("work"), identities, context, env, rules };
   const found = await checkPushed(known, refs);
   return found.map(({ kind, says }) => `${kind}: ${says}`);
 }
@@ -39,6 +45,21 @@ describe("checkPushed()", () => {
       `author: One commit is made as 'home', but the push is for 'work': ${wrong.slice(0, 10)}.`,
       `committer: One commit is made by <bob@b.example>, which is not one of your identities, and not on any remote: ${foreign.slice(0, 10)}.`,
     ]);
+  });
+
+  it("allows commits of whom a rule names, and of those who sign only signed ones", async () => {
+    const signing = { format: "openpgp", key: "ABCDEF0123456789" } as const;
+    using sample = new SampleIdentities({ work: WORK, home: { ...HOME, signing }, other: OTHER });
+    const author = { name: "Bot", email: "bot@b.example" };
+    commitAs(sample, author.email, "ada@acme.example");
+    const head = commitAs(sample, "else@b.example");
+    const refs = `refs/heads/main ${head} refs/heads/main ${NONE}\n`;
+    assert.equal((await problems(sample, refs, [{ author }])).length, 1);
+    assert.deepEqual(await problems(sample, refs, [{ author }, { identity: "other" }]), []);
+    const made = commitAs(sample, "ada@home.example");
+    const more = `refs/heads/main ${made} refs/heads/main ${NONE}\n`;
+    const found = await problems(sample, more, [{ identity: "home" }, { identity: "other" }]);
+    assert.match(found.join(), /^signer: One commit is not signed, but identity 'home' signs/);
   });
 
   it("ignores commits that the remote has, and deleted branches", async () => {

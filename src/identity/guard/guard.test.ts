@@ -5,9 +5,14 @@ import { HOME, SampleIdentities, WORK } from "../../../test/samples/sample-ident
 import { readGitContext } from "../detect/detect.ts";
 import { type GuardQuestion, judge } from "./guard.ts";
 
-async function verdict(sample: SampleIdentities, question: GuardQuestion) {
+async function verdict(
+  sample: SampleIdentities,
+  question: GuardQuestion,
+  more: Partial<Parameters<typeof judge>[1]> = {},
+) {
   const { identities, env } = sample;
-  return await judge(question, { identities, context: await readGitContext(sample.git), env });
+  const context = await readGitContext(sample.git);
+  return await judge(question, { identities, context, env, ...more });
 }
 
 describe("judge()", () => {
@@ -28,6 +33,22 @@ describe("judge()", () => {
     assert.equal(identity, "work");
     assert.match(problems[0]?.says ?? "", /push is for identity 'work', but 'home' is active/);
     assert.equal(next, "trunkline identity switch work");
+  });
+
+  it("never advises a switch that is made already, but to leave out what overrides it", async () => {
+    using sample = new SampleIdentities();
+    sample.run("remote", "add", "origin", "https://github.com/acme/app");
+    await sample.switch("work");
+    const advice = async (variables: NodeJS.ProcessEnv, isSwitched = true) => {
+      const more = { env: { ...sample.env, ...variables }, isSwitched: async () => isSwitched };
+      return (await verdict(sample, { hook: "pre-commit" }, more)).next;
+    };
+    const other = { GIT_AUTHOR_EMAIL: "eve@b.example", GIT_AUTHOR_NAME: "Eve" };
+    assert.match(await advice(other), /^leave out --author, -c, and variables/);
+    assert.equal(await advice(other, false), "trunkline identity switch work");
+    const exec = { ...other, TRUNKLINE_IDENTITY: "home" };
+    assert.equal(await advice(exec), "trunkline identity exec work -- git …");
+    assert.equal(await advice({}), "");
   });
 
   it("treats a check that fails to run as a problem", async () => {

@@ -8,12 +8,16 @@ import { type ProgramEnd, runProgram } from "../../git/run-program.ts";
 import { parseCredential } from "../credential/credential-helper.ts";
 import {
   type GitContext,
+  isRuleFor,
+  placeOf,
   rightIdentity,
   type RightIdentity,
   withOnlyRemote,
 } from "../detect/detect.ts";
-import { gitSettings, sshCommand } from "../git-settings.ts";
-import { authorOf, type Identity } from "../identity.ts";
+import type { Author } from "../../git/git.ts";
+import { type AgentCommitRule, type Persona, personaOf } from "../agent-commits.ts";
+import { gitSettings, identityOfEnvironment, sshCommand } from "../git-settings.ts";
+import type { Identity } from "../identity.ts";
 import { signerOf, signingKeysOf } from "../signing/commit-signer.ts";
 import { quietRunner } from "../signing/signing-readiness.ts";
 
@@ -51,6 +55,10 @@ interface GuardOptions {
   readonly context: GitContext;
   /** The environment of the hook. */
   readonly env: NodeJS.ProcessEnv;
+  /** Who agents are: whom a rule for the repository names is allowed too. */
+  readonly rules?: readonly AgentCommitRule[] | undefined;
+  /** Whether a switch to an identity would change nothing. */
+  readonly isSwitched?: (name: string) => Promise<boolean>;
 }
 
 /** A commit or a push whose identity is known. */
@@ -60,20 +68,20 @@ interface KnownCase extends GuardOptions, RightIdentity {
 
 /** Decides whether a commit or a push is allowed. A check that fails to run counts as a problem. */
 export async function judge(question: GuardQuestion, options: GuardOptions): Promise<GuardVerdict> {
-  const { identities, env } = options;
+  const { identities, env, rules, isSwitched = async () => false } = options;
   const { hook, remote, refs = "" } = question;
   const context =
     remote === undefined
       ? options.context
       : withOnlyRemote(options.context, remote.url, remote.name);
-  const right = await rightIdentity(identities, context, env);
+  const right = await rightIdentity(identities, context, env, rules);
   const { identity, acting, why } = right;
   if (identity === undefined) {
     const says = `Cannot decide which identity this repository is for. ${why}`;
     const next = "trunkline identity switch NAME";
     return { problems: [{ kind: "identity", says }], identity: undefined, acting, next, notes: [] };
   }
-  const known = { ...right, identity, identities, context, env };
+  const known = { ...options, ...right, identity, context };
   const problems: GuardProblem[] = [];
   try {
     if (hook === "pre-push") {
@@ -85,11 +93,13 @@ export async function judge(question: GuardQuestion, options: GuardOptions): Pro
     if (!(error instanceof TrunklineError)) throw error;
     problems.push({ kind: "identity", says: `The check failed: ${error.message}` });
   }
+  const { name } = identity;
+  const isReady = problems.length > 0 && (await isSwitched(name).catch(() => false));
   return {
     problems,
-    identity: identity.name,
+    identity: name,
     acting,
-    next: nextFor(problems, identity),
+    next: nextFor(problems, known, isReady),
     notes: problems.length === 0 && hook !== "pre-push" ? touchNotes(identity) : [],
   };
 }
@@ -101,13 +111,46 @@ function actingProblem({ identity, acting, why }: KnownCase): GuardProblem[] {
   return [{ kind: "account", says }];
 }
 
-function nextFor(problems: readonly GuardProblem[], { name }: Identity): string {
-  const kinds = new Set(problems.map(({ kind }) => kind));
+/** What to do; never what is so already, as where the repository is switched and something overrides it. */
+function nextFor(
+  problems: readonly GuardProblem[],
+  { identity: { name }, acting, env }: KnownCase,
+  isSwitched: boolean,
+): string {
+  if (problems.length === 0) return "";
   const isMade = problems.some(({ says }) => /commits? (?:is|are)\b/i.test(says));
-  const again = isMade
-    ? ", then rewrite the commits: git rebase --exec 'git commit --amend --no-edit --reset-author' BASE"
-    : "";
-  return kinds.size === 0 ? "" : `trunkline identity switch ${name}${again}`;
+  const isAccount = problems.some(({ kind, says }) => kind === "account" && !says.includes("`"));
+  const isOverridden = problems.some(({ kind }) => kind !== "account") && !isMade;
+  const of = identityOfEnvironment(env);
+  const steps: string[] = [];
+  if (!isSwitched) steps.push(`trunkline identity switch ${name}`);
+  else if (of !== undefined && of !== name && acting === of) {
+    steps.push(`trunkline identity exec ${name} -- git …`);
+  } else {
+    if (isOverridden) steps.push(WITHOUT);
+    if (isAccount) steps.push("unset GIT_SSH_COMMAND and GIT_SSH, and look at the remote's URL");
+  }
+  if (isMade) steps.push(REWRITE);
+  return steps.length > 0 ? steps.join(", then ") : `trunkline identity validate ${name}`;
+}
+
+const WITHOUT =
+  "leave out --author, -c, and variables such as GIT_AUTHOR_EMAIL, which override the identity";
+const REWRITE =
+  "rewrite the commits: git rebase --exec 'git commit --amend --no-edit --reset-author' BASE";
+
+/** Who may commit in the repository: whom it belongs to, and whom rules for agents name there. */
+function personasOf({ identity, detection, identities, context, env, rules = [] }: KnownCase) {
+  const find = (name: string | undefined) => identities.find((each) => each.name === name);
+  const owner = find(detection.identity) ?? identity;
+  const place = placeOf(context);
+  const named = rules
+    .filter((rule) => isRuleFor(rule, place, env))
+    .flatMap((rule) => {
+      const own = rule.identity === undefined ? owner : find(rule.identity);
+      return own === undefined ? [] : [personaOf(own, rule, env)];
+    });
+  return [personaOf(identity), ...(owner === identity ? [] : [personaOf(owner)]), ...named];
 }
 
 /** Shown before git waits for the touch. */
@@ -216,12 +259,7 @@ function account(says: string): GuardProblem {
 /** Files that exist while git applies commits, which others may have written. */
 const OTHERS_WORK = ["CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply"];
 
-interface Person {
-  readonly name: string;
-  readonly email: string;
-}
-
-/** Checks a commit before it is made. */
+/** Checks a commit before it is made: it has to be that of one person who may commit. */
 export async function checkCommit(known: KnownCase): Promise<GuardProblem[]> {
   const { identities, context } = known;
   const [author, committer] = await Promise.all([
@@ -230,17 +268,20 @@ export async function checkCommit(known: KnownCase): Promise<GuardProblem[]> {
   ]);
   const gitDir = context.repository?.gitDir ?? "";
   const isOthersWork = OTHERS_WORK.some((name) => existsSync(join(gitDir, name)));
-  const isOwn = identities.some((each) => isBy(author, each));
-  const mayBeOthers = isOthersWork && !isOwn;
-  return [
-    ...(mayBeOthers ? [] : personProblem("author", author, known)),
-    ...personProblem("committer", committer, known),
-    ...signingProblem(known),
-  ];
+  const personas = personasOf(known);
+  const isNamed = personas.slice(1).some((each) => isBy(author, each.author));
+  const isOwn = identities.some(({ email }) => email !== undefined && isBy(author, { email }));
+  const mayBeOthers = isOthersWork && (isNamed || !isOwn);
+  const found = personas.map((persona) => [
+    ...(mayBeOthers ? [] : personProblem("author", author, persona, known)),
+    ...personProblem("committer", committer, persona, known),
+    ...signingProblem(persona, context),
+  ]);
+  return found.some((problems) => problems.length === 0) ? [] : (found[0] ?? []);
 }
 
 /** Asks git. Hooks get the author in variables (githooks(5)). */
-async function personOf(variable: string, known: KnownCase): Promise<Person | undefined> {
+async function personOf(variable: string, known: KnownCase): Promise<Author | undefined> {
   const { context, env } = known;
   const named = Object.entries(env).filter(([name]) =>
     /^(?:GIT_(?:AUTHOR|COMMITTER)_|EMAIL$)/.test(name),
@@ -254,27 +295,28 @@ async function personOf(variable: string, known: KnownCase): Promise<Person | un
 
 function personProblem(
   kind: "author" | "committer",
-  person: Person | undefined,
-  { identity, why }: KnownCase,
+  person: Author | undefined,
+  persona: Persona,
+  { why }: KnownCase,
 ): GuardProblem[] {
-  const wanted = authorOf(identity);
+  const { identity, [kind]: wanted } = persona;
   const is = person === undefined ? "nobody" : `${person.name} <${person.email}>`;
   const says = `The ${kind} is ${is}, but must be ${wanted.name} <${wanted.email}> (identity '${identity.name}'). ${why}`;
-  const isRight = person !== undefined && isBy(person, identity);
+  const isRight = isBy(person, wanted);
   // The name is only compared if displayName is configured: most people use their account's name.
   const isNamed = identity.settings.displayName === undefined || person?.name === wanted.name;
   return isRight && isNamed ? [] : [{ kind, says }];
 }
 
-function isBy(person: Person | undefined, { email }: Identity): boolean {
-  return email !== undefined && person?.email.toLowerCase() === email.toLowerCase();
+function isBy(person: Author | undefined, { email }: Pick<Author, "email">): boolean {
+  return person?.email.toLowerCase() === email.toLowerCase();
 }
 
 /**
  * Checks that git is configured to sign as the identity does. The push hook checks the signatures
  * themselves.
  */
-function signingProblem({ identity, context: { config } }: KnownCase): GuardProblem[] {
+function signingProblem({ identity }: Persona, { config }: GitContext): GuardProblem[] {
   const { signing } = identity;
   if (signing === undefined || signing.signCommits === false) return [];
   const wanted = new Map(gitSettings(identity).map(({ key, values }) => [key, values.at(-1)]));
@@ -313,16 +355,20 @@ const SHOWN = 3;
 export async function checkPushed(known: KnownCase, refs: string): Promise<GuardProblem[]> {
   const { identity, identities } = known;
   const commits = await pushedCommits(refs, known.context);
-  const own = identity.email?.toLowerCase();
+  const personas = personasOf(known);
+  const own = new Set(
+    personas.flatMap(({ author, committer }) => [author, committer].map(addressOf)),
+  );
   const others = new Map<string, string>();
-  for (const { email, name } of identities) {
-    const address = email?.toLowerCase();
-    if (address !== undefined && address !== own) others.set(address, name);
+  for (const { email = "", name } of identities) {
+    if (!own.has(addressOf({ email }))) others.set(addressOf({ email }), name);
   }
   const byOther = commits.filter(
     ({ author, committer }) => others.has(author) || others.has(committer),
   );
-  const byStranger = commits.filter(({ committer }) => committer !== own && !others.has(committer));
+  const byStranger = commits.filter(
+    ({ committer }) => !own.has(committer) && !others.has(committer),
+  );
   const problems: GuardProblem[] = [];
   if (byOther.length > 0) {
     const says = `${count(byOther)} made as ${namesOf(byOther, others)}, but the push is for '${identity.name}': ${shown(byOther)}.`;
@@ -333,12 +379,16 @@ export async function checkPushed(known: KnownCase, refs: string): Promise<Guard
     const says = `${count(byStranger)} made by ${who.join(", ")}, which is not one of your identities, and not on any remote: ${shown(byStranger)}.`;
     problems.push({ kind: "committer", says });
   }
-  const { signing } = identity;
-  if (signing !== undefined && signing.signCommits !== false) {
-    const made = commits.filter(({ committer }) => committer === own);
-    problems.push(...(await signerProblems(known, made)));
+  for (const [address, those] of Map.groupBy(personas, (each) => addressOf(each.committer))) {
+    const made = commits.filter(({ committer }) => committer === address);
+    const found = await Promise.all(those.map((each) => signerProblems(each, known, made)));
+    if (found.every((each) => each.length > 0)) problems.push(...(found[0] ?? []));
   }
   return problems;
+}
+
+function addressOf({ email }: Pick<Author, "email">): string {
+  return email.toLowerCase();
 }
 
 /** Each line is `<local ref> <local id> <remote ref> <remote id>` (githooks(5)). */
@@ -367,11 +417,12 @@ function isNone(id: string): boolean {
 }
 
 async function signerProblems(
-  { identity, context: { git }, env }: KnownCase,
+  { identity }: Persona,
+  { context: { git }, env }: KnownCase,
   commits: readonly PushedCommit[],
 ): Promise<GuardProblem[]> {
   const { signing } = identity;
-  if (signing === undefined || commits.length === 0) return [];
+  if (signing === undefined || signing.signCommits === false || commits.length === 0) return [];
   const ask = quietRunner({ env });
   const keys = await signingKeysOf(identity, signing, ask);
   const unsigned: PushedCommit[] = [];

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { chmod, mkdir, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -250,6 +251,34 @@ export function filesNeededBy(script: string): string[] {
   const at = words.indexOf("--config");
   const config = at < 0 ? [] : words.slice(at + 1, at + 2);
   return [...words.slice(0, words.indexOf("identity")), ...config];
+}
+
+/**
+ * Hooks for the processes of agents, which add lines to each commit message and then run the hooks of the
+ * repository. Returns their folder.
+ */
+export async function writeTrailerHooks(
+  parent: string,
+  trailers: readonly string[],
+): Promise<string> {
+  const words = trailers.map((line) => `--trailer ${shellQuote(line)}`).join(" ");
+  const script = [
+    "#!/bin/sh",
+    `hook=\${0##*/}`,
+    '[ "$hook" != commit-msg ] ||',
+    `  git interpret-trailers --in-place --if-exists addIfDifferent ${words} "$1" || exit 1`,
+    // The folder that git takes hooks from without the variables that name this one.
+    "next=$(env -u GIT_CONFIG_COUNT git rev-parse --git-path hooks)/$hook || exit 1",
+    `[ -x "$next" ] || exit 0`,
+    `exec "$next" "$@"`,
+    "",
+  ].join("\n");
+  const folder = join(parent, createHash("sha256").update(script).digest("hex"));
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  for (const hook of [...GUARD_HOOKS, ...OTHER_HOOKS]) {
+    if (textOf(join(folder, hook)) !== script) await writeHook(join(folder, hook), script);
+  }
+  return folder;
 }
 
 /** A hook that only runs the one that existed before. */

@@ -12,15 +12,15 @@ const WORK = { provider: "github", user: "ada", email: "ada@acme.test", organiza
 const MAIL = "GIT_AUTHOR_EMAIL";
 
 /** Whom an agent acts as, with these identities, in a repository of acme's. */
-async function actsAs(sample: SampleRepository, identities: object, chosen?: string) {
-  const file = sample.write("config.jsonc", JSON.stringify({ identities }));
+async function actsAs(sample: SampleRepository, identities: object, chosen?: string, more = {}) {
+  const file = sample.write("config.jsonc", JSON.stringify({ identities, ...more }));
   sample.run("config", "remote.origin.url", "git@github.com:acme/app.git");
   const { env, path: cwd } = sample;
   const data = join(sample.home, "data");
   const { config } = await loadConfig({ cwd, env, flags: { config: file, data } });
   const quiet = { ...config, log: { level: "error", verbose: false, requests: false } } as const;
   const app = new AppContext(quiet, { files: [file], load: async () => config });
-  return await agentIdentity(app, chosen, env)(cwd);
+  return await agentIdentity(app, { agent: "codex", identity: chosen }, env)(cwd);
 }
 
 describe("agentIdentity()", { timeout: 60_000 }, () => {
@@ -67,6 +67,40 @@ describe("agentIdentity()", { timeout: 60_000 }, () => {
       encoding: "utf8",
     });
     assert.equal(config.trim(), own);
+  });
+
+  it("is what the first rule for agent and repository says, with its lines in each message", async () => {
+    using sample = new SampleRepository();
+    const bot = { provider: "github", user: "bot", email: "bot@acme.test" };
+    const ada = { name: "Ada", email: "ada@acme.test" };
+    const agentCommits = [
+      { agent: "claude*", author: ada },
+      { repositories: [{ owner: "other" }], author: ada },
+      {
+        ...{ agent: "co*", repositories: [{ host: "github.com", owner: "acme" }], identity: "bot" },
+        ...{ author: { name: "Codex", email: "codex@acme.test" }, coAuthor: ada },
+        trailers: ["Assisted-by: {agent}'s model"],
+      },
+    ];
+    // The repository's own hooks run after ours, and see what git is about to keep.
+    sample.hook("commit-msg", `cat "$1" > seen`);
+    sample.hook("pre-commit", "echo x >> ran");
+    const acts = await actsAs(sample, { work: WORK, bot }, "work", { agentCommits });
+    const env = acts?.environment(sample.env);
+    const git = (...args: string[]): string =>
+      execFileSync("git", args, { cwd: sample.path, env, encoding: "utf8" }).trim();
+    git("commit", "-q", "--allow-empty", "-m", "One", "-m", "Assisted-by: codex's model");
+    git("commit", "-q", "--allow-empty", "-m", "Two");
+    assert.equal(git("log", "-1", "--format=%ae %ce"), "codex@acme.test bot@acme.test");
+    const lines = "Assisted-by: codex's model\nCo-authored-by: Ada <ada@acme.test>";
+    assert.equal(git("log", "-2", "--format=%B"), `Two\n\n${lines}\n\nOne\n\n${lines}`);
+    assert.equal(sample.read("app/seen").toString(), `Two\n\n${lines}\n`);
+    assert.equal(sample.read("app/ran").toString(), "x\nx\n");
+    const plain = await actsAs(sample, { work: WORK }, undefined, {
+      agentCommits: agentCommits.slice(0, 2),
+    });
+    assert.equal(plain?.environment({})[MAIL], "ada@acme.test");
+    assert.doesNotMatch(JSON.stringify(plain?.environment({})), /hooksPath/);
   });
 
   it("is none if none is configured, none matches, or several match equally well", async () => {

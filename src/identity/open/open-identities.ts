@@ -8,6 +8,7 @@ import type { Reloading } from "../../config/follow-config.ts";
 import { loadConfig } from "../../config/load.ts";
 import { userFile } from "../../config/locations.ts";
 import { withSharedIdentities } from "../../fleet/open/shared-identities-file.ts";
+import { trailersOf } from "../agent-commits.ts";
 import type { IdentitiesOptions } from "../identities.ts";
 import type { IdentityCommands } from "../identity-commands.ts";
 import { addForgeVariables, type ForgeVariables } from "../tokens/tokens.ts";
@@ -21,7 +22,7 @@ export interface ConfiguredApp {
 
 /** What the identities of a configuration are opened with. */
 export function identitiesOptions(
-  config: Pick<Config, "identities" | "data" | "x-juggler">,
+  config: Pick<Config, "identities" | "agentCommits" | "data" | "x-juggler">,
   input: ConfigInput,
 ): IdentitiesOptions {
   const { data } = config;
@@ -29,6 +30,7 @@ export function identitiesOptions(
   const { path, namedBy } = userFile(input);
   return {
     settings: withSharedIdentities(data, config.identities),
+    agentCommits: config.agentCommits,
     juggler: config["x-juggler"],
     data,
     env,
@@ -81,13 +83,19 @@ export function currentInput(
   return { cwd: folder, env, flags: { config: configFile, data } };
 }
 
+/** An agent, and the identity that its configuration names. */
+export interface IdentifiedAgent {
+  readonly agent: string;
+  readonly identity?: string | undefined;
+}
+
 /**
- * The identity that an agent has to git in a folder: the one that its configuration names, else the
- * one detected for the folder. Without one, it acts as the user who runs us.
+ * The identity that an agent has to git in a folder: the one that a rule or its configuration names, else
+ * the one detected for the folder. Without one, it acts as the user who runs us.
  */
 export function agentIdentity(
   app: ConfiguredApp,
-  chosen: string | undefined,
+  { agent, identity: chosen }: IdentifiedAgent,
   env: NodeJS.ProcessEnv = process.env,
 ): ActsAs {
   const forge = forgeTokens(app);
@@ -97,8 +105,9 @@ export function agentIdentity(
 
   async function identityIn(cwd: string): Promise<AgentIdentity | undefined> {
     await using commands = await currentIdentities(app, cwd, env);
+    const rule = await commands.agentRule(agent, cwd);
     const actAs = async (name: string): Promise<AgentIdentity> => {
-      const environment = await commands.environments(name);
+      const environment = await commands.environments(name, rule, trailersOf(rule, agent));
       // Throws where the identity is not usable, before an agent is started with another.
       environment({});
       const own = await forge(commands, name);
@@ -108,7 +117,8 @@ export function agentIdentity(
         processEnvironment: (base) => addForgeVariables(environment(base), own),
       };
     };
-    if (chosen !== undefined) return await actAs(chosen);
+    const named = rule?.identity ?? chosen;
+    if (named !== undefined) return await actAs(named);
     if (commands.identities.list.length === 0) return undefined;
     try {
       const name = await commands.identities.right(cwd);
@@ -126,9 +136,10 @@ export async function agentIdentityName(
   agent: string,
   cwd: string,
 ): Promise<string | undefined> {
-  const chosen = app.config.agents[agent]?.identity;
-  if (chosen !== undefined) return chosen;
   await using commands = await currentIdentities(app, cwd, process.env);
+  const chosen =
+    (await commands.agentRule(agent, cwd))?.identity ?? app.config.agents[agent]?.identity;
+  if (chosen !== undefined) return chosen;
   return commands.identities.list.length === 0 ? undefined : await commands.identities.right(cwd);
 }
 

@@ -39,12 +39,34 @@ describe("sshBlockLines()", () => {
 });
 
 describe("includeConditions()", () => {
+  const texts = (more: Partial<IdentitySettings>) =>
+    includeConditions(identity(more)).map(({ text }) =>
+      text.replace("hasconfig:remote.*.url:", ""),
+    );
+
   it("has a condition for each folder and for the SSH host, but not for rules with more conditions", () => {
-    const match = [{ path: "~/clients//" }, { path: "/x", host: "github.com" }, { owner: "acme" }];
-    assert.deepEqual(includeConditions(identity({ match })), [
-      "gitdir:/h/clients/",
-      "hasconfig:remote.*.url:git@gh-work:*/**",
-    ]);
+    const match = [{ path: "~/clients//" }, { path: "/x", host: "github.com" }];
+    assert.deepEqual(texts({ match }), ["git@gh-work:*/**", "gitdir:/h/clients/"]);
+  });
+
+  it("has one for each form of an address of an owner, on the identity's host or that of the rule", () => {
+    const of = (web: string, ssh: string, owner: string) => [
+      ...[`https://${web}/${owner}/**`, `https://*@${web}/${owner}/**`],
+      ...[
+        `git@${ssh}:${owner}/**`,
+        `ssh://git@${ssh}/${owner}/**`,
+        `ssh://git@${ssh}:*/${owner}/**`,
+      ],
+    ];
+    const match = [{ owner: "infra", host: "git.acme.test" }];
+    const found = texts({
+      host: "git.corp:8443",
+      sshHost: "git.corp:8443",
+      organizations: ["a/b"],
+      match,
+    });
+    const rule = of("git.acme.test", "git.acme.test", "infra");
+    assert.deepEqual(found, [...of("git.corp:8443", "git.corp", "a/b"), ...rule]);
   });
 });
 

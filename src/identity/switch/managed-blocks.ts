@@ -128,20 +128,61 @@ function sshQuote(path: string): string {
   return `"${path.replaceAll("%", "%%").replaceAll(/["\\]/g, "\\$&")}"`;
 }
 
-/** The `includeIf` conditions for an identity (git-config(1), "Conditional includes"). */
-export function includeConditions({ match, sshHost, host }: Identity): string[] {
-  const folders = match.flatMap((rule) => {
-    const isFolderOnly = Object.keys(rule).length === 1 && rule.path !== undefined;
-    return isFolderOnly ? [`gitdir:${(rule.path ?? "").replace(/\/+$/, "")}/`] : [];
+/** A condition of `includeIf` (git-config(1), "Conditional includes"). */
+export interface IncludeCondition {
+  readonly text: string;
+  /** The more, the better it fits, as in detection. */
+  readonly weight: number;
+}
+
+/** Included for submodules. */
+export const IN_SUBMODULES = "gitdir:**/.git/**/modules/**";
+
+/** The conditions for an identity: its folders, its SSH host, and the owners on its host. */
+export function includeConditions(identity: Identity): IncludeCondition[] {
+  const { match, sshHost, host, user, organizations } = identity;
+  const rules = match.flatMap((rule): IncludeCondition[] => {
+    const { path, owner, host: at = "*", remote } = rule;
+    const count = Object.keys(rule).length;
+    if (remote !== undefined || (path !== undefined && count > 1)) return [];
+    if (owner !== undefined) return ownedBy(at, owner, 1000 + count * 100);
+    if (path === undefined) return [];
+    const weight = 1100 + Math.min(99, path.length / 4);
+    return [{ text: `gitdir:${path.replace(/\/+$/, "")}/`, weight }];
   });
-  if (sshHost === undefined || sshHost === host) return folders;
+  const owners = [...organizations, ...(user === undefined ? [] : [user])];
+  const own = host === undefined ? [] : owners.flatMap((owner) => ownedBy(host, owner, 0));
+  if (sshHost === undefined || sshHost === host) return [...own, ...rules];
   // `alias:**` would never match: `**` has to follow a slash.
-  return [...folders, `hasconfig:remote.*.url:git@${sshHost}:*/**`];
+  return [...own, { text: `${REMOTE}git@${sshHost}:*/**`, weight: 800 }, ...rules];
+}
+
+const REMOTE = "hasconfig:remote.*.url:";
+
+/** Whether a condition is about a remote. */
+export function isOfRemote(condition: string): boolean {
+  return condition.startsWith(REMOTE);
+}
+
+/** The forms that addresses of an owner's repositories have, over HTTPS and SSH. */
+function ownedBy(host: string, owner: string, weight: number): IncludeCondition[] {
+  const path = `${owner.replace(/\/+$/, "")}/**`;
+  const { name } = splitHost(host);
+  const web = [`https://${host}/`, `https://*@${host}/`];
+  const ssh = [`git@${name}:`, `ssh://git@${name}/`, `ssh://git@${name}:*/`];
+  return [...web, ...ssh].map((place) => {
+    return { text: REMOTE + place + path, weight: weight + Math.min(99, owner.length) };
+  });
 }
 
 /** Where the settings of an identity are kept for git to include. */
 export function includedFile(folder: string, { name }: Identity): string {
   return join(folder, `${encodeURIComponent(name)}.gitconfig`);
+}
+
+/** Where the conditions for submodules are kept: no name of an identity begins with a dot. */
+export function submodulesFile(folder: string): string {
+  return join(folder, ".submodules.gitconfig");
 }
 
 /** The git configuration that includes the settings of identities. */

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { existsSync, mkdirSync, statSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
@@ -46,6 +46,59 @@ describe("planSync()", { timeout: 120_000 }, () => {
     assert.equal(on.config("user.email"), "usual@example.com");
     on.run("remote", "add", "origin", "git@gh-home:ada/app.git");
     assert.equal(on.config("user.email"), "ada@home.example");
+  });
+
+  it("tells git the owners of identities, for HTTPS and SSH, as detection orders them", async () => {
+    const { signing: _, ...home } = HOME;
+    const match = [{ path: "~/clients" }];
+    const wide = { ...home, user: "bob", sshHost: "gh-wide", organizations: ["group"], match };
+    using on = new SampleIdentities({ work: WORK, home, wide });
+    const { plan } = await sync(on);
+    assert.deepEqual(plan.notes, []);
+    let count = 0;
+    const found = (url: string, parent = "repositories") => {
+      const folder = join(on.home, parent, String(++count));
+      mkdirSync(folder, { recursive: true });
+      on.runIn(folder, "init", "-q");
+      on.runIn(folder, "remote", "add", "origin", url);
+      return on.config("trunkline.identity", folder);
+    };
+    for (const [url, name] of [
+      ["https://github.com/acme/app.git", "work"],
+      ["https://ada-acme@github.com/acme/app", "work"],
+      ["git@github.com:acme/app.git", "work"],
+      ["ssh://git@github.com/acme/app", "work"],
+      ["ssh://git@github.com:22/acme/app", "work"],
+      // The longer owner, and the account itself.
+      ["git@github.com:group/sub/app", "work"],
+      ["git@github.com:group/other/app", "wide"],
+      ["https://github.com/ada/app", "home"],
+      ["https://github.com/acmes/app", ""],
+      ["https://github.com.evil.example/acme/app", ""],
+    ] as const) {
+      assert.equal(found(url), name, url);
+    }
+    assert.equal(found("https://github.com/acme/app", "clients"), "wide");
+    const outer = join(on.home, "clients", String(count));
+    const inner = join(outer, "lib");
+    mkdirSync(join(outer, ".git/modules"));
+    on.runIn(outer, "init", "-q", `--separate-git-dir=${outer}/.git/modules/lib`, inner);
+    assert.equal(on.config("trunkline.identity", inner), "wide");
+    on.runIn(inner, "remote", "add", "origin", "git@github.com:acme/lib");
+    assert.equal(on.config("trunkline.identity", inner), "work");
+    await sync(on, true);
+    assert.ok(!existsSync(join(on.home, ".gitconfig")));
+    assert.deepEqual(readdirSync(join(on.home, "included")), []);
+  });
+
+  it("leaves out owners that two identities have", async () => {
+    const { signing: _, ...home } = HOME;
+    using on = new SampleIdentities({ work: WORK, home: { ...home, organizations: ["acme"] } });
+    const { plan } = await sync(on);
+    const says = "'home' and 'work' are for the same repositories: git cannot choose there.";
+    assert.deepEqual(plan.notes, [says]);
+    on.run("remote", "add", "origin", "https://github.com/acme/app");
+    assert.equal(on.config("trunkline.identity"), "");
   });
 
   it("is idempotent, applies changes, and leaves nothing when removed", async () => {

@@ -181,6 +181,13 @@ export function isExpired({ expires }: TokenRecord, now = Date.now()): boolean {
   return expires !== undefined && !(Date.parse(expires) > now);
 }
 
+const TWO_WEEKS = 14 * 24 * 60 * 60_000;
+
+/** Whether a token expires within two weeks, or has: a person is told in time to make another. */
+export function isExpiring(record: TokenRecord, now = Date.now()): boolean {
+  return isExpired(record, now + TWO_WEEKS);
+}
+
 function nameOf({ provider, name, user, tokenSource }: Identity): SecretName {
   return { service: tokenSource.service ?? `trunkline.${provider}.${name}`, account: user ?? name };
 }

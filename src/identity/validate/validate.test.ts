@@ -7,7 +7,12 @@ import { SampleKeychain } from "../../../test/samples/sample-keychain.ts";
 import { SampleRepository } from "../../../test/samples/sample-repository.ts";
 import { type IdentitySettings, resolveIdentity } from "../identity.ts";
 import { Tokens } from "../tokens/tokens.ts";
-import { type Finding, validateIdentity, validationSummary } from "./validate.ts";
+import {
+  type Finding,
+  validateIdentity,
+  type ValidateOptions,
+  validationSummary,
+} from "./validate.ts";
 
 const TOKEN = "ghp_0123456789abcdefghijABCDEFGHIJ456789";
 const DAY = 24 * 60 * 60_000;
@@ -28,7 +33,7 @@ class Rig extends SampleRepository {
     this.env.PATH = `${join(this.home, "bin")}:${this.env.PATH}`;
   }
 
-  async outcomes(settings: Partial<IdentitySettings>, more: { testAuth?: boolean } = {}) {
+  async outcomes(settings: Partial<IdentitySettings>, more: Partial<ValidateOptions> = {}) {
     const base = { provider: "github", user: "ada" } as const;
     const identity = resolveIdentity("work", { ...base, ...settings }, this.env);
     const { env, tokens } = this;
@@ -70,8 +75,16 @@ describe("validateIdentity()", () => {
     using rig = new Rig();
     t.mock.method(globalThis, "fetch", () => assert.fail("the forge was asked"));
     await rig.save();
-    const { found } = await rig.outcomes({}, { testAuth: false });
+    const { found } = await rig.outcomes({}, { offline: true });
     assert.deepEqual(found, ["ssh-key skip", "ssh skip", "token pass", "api skip"]);
+  });
+
+  it("logs in over SSH although the forge is not to be asked about the token", async (t) => {
+    using rig = new Rig();
+    t.mock.method(globalThis, "fetch", () => assert.fail("the forge was asked"));
+    await rig.save();
+    const { found } = await rig.outcomes({}, { testAuth: false });
+    assert.deepEqual(found, ["ssh-key skip", "ssh pass", "token pass", "api skip"]);
   });
 
   it("warns about a token that is missing, or expires within two weeks", async (t) => {

@@ -9,7 +9,7 @@ import type { GuardStatus } from "../guard/install-guard.ts";
 import { type Identity, splitHost } from "../identity.ts";
 import { signingReadiness, type SigningReadiness } from "../signing/signing-readiness.ts";
 import { judgeToken } from "../tokens/token-commands.ts";
-import { isExpired, type Tokens } from "../tokens/tokens.ts";
+import { isExpired, isExpiring, type Tokens } from "../tokens/tokens.ts";
 
 /** The result of one check. */
 export interface Finding {
@@ -18,6 +18,8 @@ export interface Finding {
   readonly says: string;
   /** The command that mends it, as it is typed in a shell. */
   readonly command?: string;
+  /** It is there, until then: less than two weeks. */
+  readonly expires?: string;
 }
 
 export interface Validation {
@@ -29,8 +31,10 @@ export interface Validation {
 export interface ValidateOptions {
   readonly tokens: Tokens;
   readonly env: NodeJS.ProcessEnv;
-  /** Connects to the forge; if false, checks only this machine. */
+  /** Asks the forge about the token. */
   readonly testAuth?: boolean;
+  /** Connects to nobody, neither by ssh nor to the forge. */
+  readonly offline?: boolean;
   readonly checkGPG?: boolean;
   /** Milliseconds for each connection. */
   readonly timeout?: number;
@@ -43,10 +47,10 @@ export async function validateIdentity(
   identity: Identity,
   options: ValidateOptions,
 ): Promise<Validation> {
-  const { testAuth = true, checkGPG = false } = options;
+  const { offline = false, testAuth = !offline, checkGPG = false } = options;
   const found = await Promise.all([
     checkKeyFile(identity),
-    testAuth ? checkSsh(identity, options) : untried("ssh", "The SSH login was not tried."),
+    offline ? untried("ssh", "The SSH login was not tried.") : checkSsh(identity, options),
     checkToken(identity, testAuth, options),
     checkGPG ? checkSigning(identity, options) : untriedSigning(identity),
   ]);
@@ -164,12 +168,9 @@ function setTokenCommand({ name }: Identity): string {
   return `trunkline identity token set ${shellQuote(name)}`;
 }
 
-const SOON = 14 * 24 * 60 * 60_000;
-
 function expiry(expires: string): Finding {
-  const isSoon = Date.parse(expires) - Date.now() < SOON;
   const says = `The token is valid until ${expires}.`;
-  return { what: "token", outcome: isSoon ? "warn" : "pass", says };
+  return { what: "token", outcome: isExpiring({ expires }) ? "warn" : "pass", says };
 }
 
 async function checkSigning(identity: Identity, { env }: ValidateOptions): Promise<Finding[]> {
@@ -189,6 +190,8 @@ export interface MissingPart {
   readonly says: string;
   /** The command that mends it, as it is typed in a shell. */
   readonly command?: string;
+  /** It is there, until then: less than two weeks. */
+  readonly expires?: string;
 }
 
 /** What an identity has on this machine. */
@@ -217,10 +220,9 @@ export async function identityReadiness(
     signingReadiness(identity, { env, tries: false }),
   ]);
   const found = sshKey === undefined ? [token] : [token, sshKey];
-  const missing = found.flatMap(({ what, outcome, says, command }): MissingPart[] => {
+  const missing = found.flatMap(({ what, outcome, ...rest }): MissingPart[] => {
     if (outcome !== "fail" && outcome !== "warn") return [];
-    const part = what === "ssh-key" ? what : "token";
-    return [{ what: part, outcome, says, ...(command === undefined ? {} : { command }) }];
+    return [{ what: what === "ssh-key" ? what : "token", outcome, ...rest }];
   });
   return {
     identity: identity.name,
@@ -244,8 +246,13 @@ async function tokenFinding(identity: Identity, tokens: Tokens): Promise<Finding
         kind === "environment" ? `The variable ${variable} is not set.` : "No token is stored.";
       return { what, outcome: "warn", says, ...command };
     }
-    if (!isExpired(record)) return { what, outcome: "pass", says: `In ${where}.` };
-    return { what, outcome: "fail", says: `The token expired on ${record.expires}.`, ...command };
+    if (!isExpiring(record)) return { what, outcome: "pass", says: `In ${where}.` };
+    const { expires = "" } = record;
+    if (isExpired(record)) {
+      return { what, outcome: "fail", says: `The token expired on ${expires}.`, ...command };
+    }
+    const says = `In ${where}, and expires on ${expires}.`;
+    return { what, outcome: "warn", says, expires, ...command };
   } catch (error) {
     return { what, outcome: "fail", says: (error as Error).message };
   }

@@ -99,7 +99,7 @@ function subject(serve: Serve = exchanges(goodHandlers()), given: Partial<Subjec
     call: { name: "say", args: { text: "hello" } },
     stream: { name: "count", args: {} },
     started: {
-      printed: async () => '{ "id": "tools.good" }',
+      printed: async () => '{ "id": "tools.good", "provides_tools": ["say", "count"] }',
       registered: Promise.resolve(MANIFEST),
       exit: Promise.resolve(0),
     },
@@ -163,6 +163,17 @@ const oneByOne = (): Serve => {
   };
 };
 
+/** Reads so many bytes of a request, and never gives room for more. */
+const takingOnly =
+  (most: number): Serve =>
+  async (stream) => {
+    let size = 0;
+    for await (const bytes of stream.chunks()) {
+      size += bytes.length;
+      if (size > most) await new Promise<never>(() => {});
+    }
+  };
+
 /** Answers so many exchanges, and then no more. */
 const few = (most: number): Serve => {
   let count = 0;
@@ -181,6 +192,7 @@ const written = { success: true, newVersion: 1n };
 const BROKEN: Readonly<Record<string, () => Subject>> = {
   "plugin.manifest": () => started({ printed: async () => "hello" }),
   "plugin.dial-back": () => started({ registered: Promise.resolve(create(PluginManifestSchema)) }),
+  "plugin.same": () => started({ printed: async () => '{ "id": "tools.good" }' }),
   "plugin.register": () =>
     withHandlers(() => ({ register: () => ({ case: "register", value: { accepted: false } }) })),
   "plugin.boot": () =>
@@ -238,6 +250,9 @@ const BROKEN: Readonly<Record<string, () => Subject>> = {
     withHandlers(() => ({ storageDelete: () => ({ case: "storageDelete", value: {} }) })),
   "tls.alpn": () => subject(undefined, { dialAs: subject().dial }),
   "tls.authority": () => subject(undefined, { dialAs: subject().dial }),
+  "tls.certificate": () => subject(undefined, { dialAs: subject().dial }),
+  // It answers what fits into the first window, and takes no more.
+  "stream.room": () => subject(takingOnly(200_000)),
   "frame.layout": () => subject(answering(() => Buffer.from([0, 0, 0, 9, 1]))),
   "frame.malformed": () => subject(answering(() => noId)),
   "frame.truncated": () => subject(answering(() => noId)),
@@ -252,7 +267,14 @@ const BROKEN: Readonly<Record<string, () => Subject>> = {
 /** The rules that are broken by never answering. */
 const LATE: ReadonlySet<string> = new Set([
   ...["events.publish", "tools.concurrent", "tools.cancel", "stream.cancel", "stream.unfinished"],
-  ...["stream.aborted", "stream.many", "stream.concurrent", "frame.limit", "plugin.shutdown"],
+  ...[
+    "stream.room",
+    "stream.aborted",
+    "stream.many",
+    "stream.concurrent",
+    "frame.limit",
+    "plugin.shutdown",
+  ],
 ]);
 
 describe("checkSubject()", () => {
@@ -261,6 +283,21 @@ describe("checkSubject()", () => {
     const others = [...found.values()].filter(({ outcome }) => outcome !== "passed");
     assert.deepEqual(others, []);
     assert.equal(found.size, RULES.filter(({ role }) => role !== "orchestrator").length);
+  });
+
+  it("finds a plugin that registers as another, or lists tools that its manifest lacks", async () => {
+    const why = async (of: Subject, rule: string) => {
+      const rules = RULES.filter(({ id }) => id === rule);
+      return (await outcomes(of, LONG, rules)).get(rule)?.why;
+    };
+    const other = create(PluginManifestSchema, { id: "tools.other" });
+    const stranger = started({ registered: Promise.resolve(other) });
+    assert.match(
+      (await why(stranger, "plugin.same")) ?? "",
+      /as 'tools.other', and prints 'tools.good'/,
+    );
+    const more = tools({ name: "say" }, { name: "count" }, { name: "rm" });
+    assert.equal(await why(more, "plugin.provides"), "these are not in the manifest: rm");
   });
 
   it("checks an orchestrator by its own rules, and says what it could not check", async () => {

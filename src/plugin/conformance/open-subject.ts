@@ -6,13 +6,15 @@ import { promisify } from "node:util";
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { usualVariables } from "../../base/process/environment.ts";
-import { PLUGIN_UNIT } from "../../protocol/bus/certificates/certificates.ts";
+import { PLUGIN_UNIT, problemOfName } from "../../protocol/bus/certificates/certificates.ts";
 import type { PluginManifest } from "../../protocol/bus/plugin.gen.ts";
 import { serveExchange, type BusHandlers } from "../../protocol/bus/serve.ts";
 import type { Connection, Credentials } from "../../wire/quic/connection.ts";
 import { BusCertificates } from "../bus-certificates.ts";
 import type { BusTransport } from "../orchestrator.ts";
-import { startPlugin } from "../plugin/plugin-process.ts";
+import { parseManifest } from "../declared-manifest.ts";
+import { PluginFolder } from "../plugin/plugin-folder.ts";
+import { startInFolder } from "../plugin/plugin-process.ts";
 import { pluginSettings } from "../plugin/settings.ts";
 import type { Role, SafeCall, Stranger, Subject } from "./probe.ts";
 
@@ -24,6 +26,8 @@ export interface OpenSubjectOptions {
   readonly role?: Role | undefined;
   readonly call?: SafeCall | undefined;
   readonly stream?: SafeCall | undefined;
+  /** The name that its certificate has to have. */
+  readonly id?: string;
 }
 
 /** A program that can be checked until it is disposed of. */
@@ -42,6 +46,10 @@ export async function openSubject(options: OpenSubjectOptions): Promise<OpenedSu
   const first = await transport.connect(address, { credentials: await certificates.of(CLIENT) });
   const name = first.peer?.name ?? "";
   await first.close();
+  if (options.id !== undefined && name !== options.id) {
+    const says = `it serves with the certificate of '${name}', not with '${options.id}.crt'`;
+    throw new TrunklineError("unavailable", `Cannot test plugin '${options.id}': ${says}.`);
+  }
   const role = options.role ?? (name === ORCHESTRATOR ? "orchestrator" : "plugin");
   const shown = role === "orchestrator" ? CLIENT : `orchestrator-to-${name || "plugin"}`;
   const dial = async (): Promise<Connection> =>
@@ -60,13 +68,14 @@ export async function openSubject(options: OpenSubjectOptions): Promise<OpenedSu
     ...{ role, name: `The ${role} at ${address}`, dial },
     ...{ call: options.call, stream: options.stream },
     ...(role === "orchestrator" ? { asPlugin: { id: PLUGIN, dial: asPlugin } } : {}),
-    dialAs: async (stranger: Stranger) =>
-      stranger === "another protocol"
-        ? transport.connect(address, {
-            credentials: await certificates.of(shown),
-            alpn: OTHER_PROTOCOL,
-          })
-        : transport.connect(address, { credentials: await foreign() }),
+    dialAs: async (stranger: Stranger) => {
+      const own = await certificates.of(shown);
+      const alpn = stranger === "another protocol" ? { alpn: OTHER_PROTOCOL } : {};
+      const credentials = { ...alpn, credentials: own };
+      if (stranger === "another authority") credentials.credentials = await foreign();
+      if (stranger === "no certificate") credentials.credentials = { ca: own.ca };
+      return transport.connect(address, credentials);
+    },
     [Symbol.asyncDispose]: () => elsewhere.remove(),
   };
 }
@@ -81,16 +90,22 @@ export interface StartSubjectOptions extends Pick<OpenSubjectOptions, "call" | "
   readonly said: (line: string) => void;
 }
 
-/** Milliseconds for its READY line, and for its manifest. */
+/** Milliseconds for its READY line, and for its manifest, which is asked for first. */
 const READY = 10_000;
+const PRINTED = 20_000;
 
-/** Starts a plugin as an orchestrator does, with certificates that are made for it. */
+/** Starts a plugin as the bus does: with its two certificates, and without the authority's key. */
 export async function startSubject(options: StartSubjectOptions): Promise<OpenedSubject> {
   const { command, args, transport, said, signal } = options;
   await using opening = new AsyncDisposableStack();
   const certs = await mkdtempDisposable(join(tmpdir(), "trunkline-conformance-"));
   opening.defer(() => certs.remove());
-  const certificates = new BusCertificates(certs.path, () => {});
+  const authority = join(certs.path, "authority");
+  const certificates = new BusCertificates(authority, () => {});
+  const printing = { env: usualVariables(), timeout: PRINTED, signal };
+  const printed = promisify(execFile)(command, [...args, "--manifest"], printing);
+  const id = idIn((await printed.catch(() => undefined))?.stdout);
+  const folder = opening.use(await PluginFolder.make(join(certs.path, "plugin"), id, certificates));
   const registered = Promise.withResolvers<PluginManifest>();
   const service = { handlers: orchestrator(registered.resolve), report: () => {} };
   const listener = opening.use(
@@ -100,12 +115,11 @@ export async function startSubject(options: StartSubjectOptions): Promise<Opened
         background(serveExchange(stream, connection, service), "Answering a plugin"),
     }),
   );
-  const settings = pluginSettings({ id: "conformance", binary: command, args });
-  const { child, address } = await startPlugin({
+  const settings = pluginSettings({ id, binary: command, args });
+  const { child, address } = await startInFolder(folder, {
     settings,
     orchestratorAddress: listener.address.replace("quic://", ""),
-    // A folder of its own with the authority's key: Orchestra's SDK wants one, and it is worth nothing.
-    certsDir: certs.path,
+    prefersTls: true,
     timeout: READY,
     ...{ signal, said },
   }).catch((error: unknown) => {
@@ -118,21 +132,25 @@ export async function startSubject(options: StartSubjectOptions): Promise<Opened
   });
   opening.defer(() => child.end());
   const subject = opening.use(
-    await openSubject({ ...options, address, certsDir: certs.path, role: "plugin" }),
+    await openSubject({ ...options, id, address, certsDir: authority, role: "plugin" }),
   );
-  const printing = { env: usualVariables(), timeout: READY };
   const open = opening.move();
   return {
     ...subject,
     name: `The plugin '${[command, ...args].join(" ")}'`,
     started: {
-      printed: async () =>
-        (await promisify(execFile)(command, [...args, "--manifest"], printing)).stdout,
+      printed: async () => (await printed).stdout,
       registered: registered.promise,
       exit: child.exit,
     },
     [Symbol.asyncDispose]: () => open.disposeAsync(),
   };
+}
+
+/** The id in a manifest; another one where there is none that can be used. */
+function idIn(text: string | undefined): string {
+  const { id = "" } = (text === undefined ? undefined : parseManifest(text)) ?? {};
+  return problemOfName(id) === undefined ? id : "conformance";
 }
 
 /** As much of an orchestrator as a plugin needs to begin. */

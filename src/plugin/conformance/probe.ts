@@ -3,7 +3,7 @@ import { bodyOf, decodeResponse, encodeRequest } from "../../protocol/bus/codec.
 import type { Asked } from "../../protocol/bus/connect.ts";
 import { readResponses } from "../../protocol/bus/frame-stream.ts";
 import type { PluginManifest, PluginResponse } from "../../protocol/bus/plugin.gen.ts";
-import { MAX_FRAME, PREFIX } from "../../wire/framing/length-prefixed.ts";
+import { encodeFrame, MAX_FRAME, PREFIX } from "../../wire/framing/length-prefixed.ts";
 import { ConnectionError } from "../../wire/quic/connection-error.ts";
 import type { BidiStream, Connection } from "../../wire/quic/connection.ts";
 
@@ -14,7 +14,7 @@ export interface SafeCall {
 }
 
 /** Clients that must be refused. */
-export type Stranger = "another protocol" | "another authority";
+export type Stranger = "another protocol" | "another authority" | "no certificate";
 
 /** The program that is checked. */
 export interface Subject {
@@ -87,6 +87,17 @@ export class Probe implements AsyncDisposable {
     return response;
   }
 
+  /** Asks with bytes of a field that no schema has, and that is passed over. */
+  async askWith(request: Asked, bytes: Uint8Array): Promise<PluginResponse> {
+    const known = bodyOf(encodeRequest({ requestId: this.nextId(), request }));
+    const field = [0xa2, 0x38, ...varint(bytes.length)];
+    const reaction = await this.send(
+      encodeFrame(Buffer.concat([known, Buffer.from(field), bytes])),
+    );
+    if (reaction.kind === "answered") return reaction.response;
+    throw new Error(`it did not answer: ${reaction.why}`);
+  }
+
   /** Asks for what comes in pieces. */
   async *askForMany(request: Asked): AsyncGenerator<PluginResponse, void, void> {
     const stream = await this.open();
@@ -122,6 +133,11 @@ export class Probe implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await (await this.#connection?.catch(() => undefined))?.close();
   }
+}
+
+/** Protobuf: a number, seven bits a byte. */
+function varint(value: number): number[] {
+  return value < 128 ? [value] : [(value & 127) | 128, ...varint(value >> 7)];
 }
 
 /** Whether the other side has reset the stream, as it may. */

@@ -10,6 +10,7 @@ import type { PluginSettings } from "../plugin/settings.ts";
 import type { Offer } from "../../tool/offer/offer.ts";
 import { selfCommand } from "../../base/process/self-command.ts";
 import type { Config } from "../../config/config.ts";
+import { codeFile } from "../plugin/pin.ts";
 import type { PluginProgram } from "../../config/schema/schema.gen.ts";
 import type { ConfinePluginsOptions } from "./confine-plugins.ts";
 
@@ -153,35 +154,51 @@ export async function busTransport(): Promise<BusTransport> {
 function pluginsOf({ plugins }: Config["bus"]): PluginSettings[] {
   return Object.entries(plugins)
     .filter(([, { enabled }]) => enabled !== false)
-    .map(([id, program]) => ({
-      id,
-      ...programOf(id, program),
-      env: program.env ?? {},
-      config: program.config ?? {},
-      providesStorage: program.providesStorage ?? [],
-      providesAi: program.providesAi ?? [],
-      ...(program.needsTools === undefined ? {} : { needsTools: program.needsTools }),
-      ...(program.permissions === undefined ? {} : { permissions: program.permissions }),
-      ...(program.approvedTools === undefined ? {} : { approvedTools: program.approvedTools }),
-      dependsOn: program.dependsOn ?? [],
-      ...limitsOf(program),
-    }));
+    .map(([id, program]) => settingsOf(id, program));
+}
+
+/** The settings of a configured plugin. */
+export function settingsOf(id: string, program: PluginProgram): PluginSettings {
+  const { env = {}, config = {}, providesStorage = [], providesAi = [], dependsOn = [] } = program;
+  const { needsTools, permissions, approvedTools, pin } = program;
+  return {
+    ...{ id, ...programOf(id, program), env, config, providesStorage, providesAi, dependsOn },
+    ...(needsTools && { needsTools }),
+    ...(permissions && { permissions }),
+    ...(approvedTools && { approvedTools }),
+    ...(pin && { pin }),
+    ...limitsOf(program),
+  };
 }
 
 /** An MCP server is wrapped by this program, which is a plugin then. */
 function programOf(
   id: string,
   program: PluginProgram,
-): Pick<PluginSettings, "module" | "binary" | "args"> {
-  if ("command" in program) return { binary: program.command, args: program.args ?? [] };
+): Pick<PluginSettings, "module" | "binary" | "args" | "code" | "wrapper"> {
+  const codeIn = (words: readonly string[], cwd?: string) => {
+    const code = codeFile(words, cwd);
+    return code === undefined ? {} : { code };
+  };
+  if ("command" in program) {
+    const { command: binary, args = [] } = program;
+    return { binary, args, ...codeIn([binary, ...args]) };
+  }
   if ("module" in program) {
     const { module, args = [], process: place = "shared", permissions } = program;
     const binary = process.execPath;
     const isOwn = place === "own" && !isLimited(permissions);
-    return isOwn ? { binary, args: [module, ...args] } : { module, binary, args };
+    return isOwn ? { binary, args: [module, ...args], code: module } : { module, binary, args };
   }
   const [binary, ...own] = selfCommand();
-  return { binary, args: [...own, "plugin", "wrap", "--id", id, "--", ...program.mcp] };
+  const { mcp, cwd } = program;
+  const place = cwd === undefined ? [] : ["--cwd", cwd];
+  return {
+    binary,
+    args: [...own, "plugin", "wrap", "--id", id, ...place, "--", ...mcp],
+    ...(own[0] === undefined ? {} : { wrapper: own[0] }),
+    ...codeIn(mcp, cwd),
+  };
 }
 
 /** Only what is configured: settings are compared to tell which plugins have changed. */

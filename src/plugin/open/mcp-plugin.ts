@@ -15,6 +15,8 @@ export interface McpPluginOptions {
   readonly id: string;
   readonly command: string;
   readonly args: readonly string[];
+  /** The folder that it is started in. */
+  readonly cwd?: string | undefined;
   /** What the server's environment has besides the usual variables. */
   readonly env: NodeJS.ProcessEnv;
   readonly log: Log;
@@ -28,7 +30,7 @@ const SERVER = "server";
  * server is started again when it dies; it ends with the plugin. Throws why it cannot be used.
  */
 export async function mcpPlugin(options: McpPluginOptions): Promise<PluginParts> {
-  const { id, command, args, log } = options;
+  const { id, command, args, cwd, log } = options;
   await using opening = new AsyncDisposableStack();
   const offer = new Offer();
   const upstreams = opening.use(new Upstreams({ offer, log }));
@@ -37,7 +39,7 @@ export async function mcpPlugin(options: McpPluginOptions): Promise<PluginParts>
       value === undefined ? [] : [[name, value]],
     ),
   );
-  await upstreams.configure({ [SERVER]: { command, args, env } });
+  await upstreams.configure({ [SERVER]: { command, args, env, ...(cwd && { cwd }) } });
   await upstreams.started();
   const status = () => upstreams.status().find(({ name }) => name === SERVER);
   const first = status();

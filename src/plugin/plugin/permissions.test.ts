@@ -20,11 +20,11 @@ describe("permittedPaths()", () => {
   it("are a plugin's own package, what the bus gives it, and what was approved", async () => {
     await using rig = await open();
     const [module, certs, notes] = [rig.at("plugin/plugin.mjs"), rig.at("certs"), rig.at("notes")];
-    assert.deepEqual(permittedPaths({}, module, certs), {
+    assert.deepEqual(permittedPaths({}, [module], certs), {
       read: [rig.at("plugin"), certs],
       write: [],
     });
-    assert.deepEqual(permittedPaths({ read: ["/etc/hosts"], write: [notes] }, module, certs), {
+    assert.deepEqual(permittedPaths({ read: ["/etc/hosts"], write: [notes] }, [module], certs), {
       read: [rig.at("plugin"), certs, "/etc/hosts"],
       write: [notes],
     });
@@ -35,14 +35,14 @@ describe("permittedPaths()", () => {
     for (const path of ["*", "/home/*", "notes", "~/notes", ""]) {
       for (const permissions of [{ read: [path] }, { write: [path] }]) {
         const paths = () =>
-          permittedPaths(permissions, rig.at("plugin/plugin.mjs"), rig.at("certs"));
+          permittedPaths(permissions, [rig.at("plugin/plugin.mjs")], rig.at("certs"));
         assert.throws(paths, /give an absolute path without '\*'/, path);
       }
     }
     // Whoever wrote the package, or the plugin itself, may have made it.
     await symlink(rig.at("notes"), rig.at("plugin/data"));
     const linked = { write: [rig.at("plugin/data/deep")] };
-    assert.throws(() => permittedPaths(linked, rig.at("plugin/plugin.mjs"), rig.at("certs")), {
+    assert.throws(() => permittedPaths(linked, [rig.at("plugin/plugin.mjs")], rig.at("certs")), {
       code: "untrusted",
       message: /plugin\/data\/deep': it is a link to '.*\/notes\/deep'\. Approve that instead\.$/,
     });

@@ -45,14 +45,15 @@ export interface PermittedPaths {
   readonly write: readonly string[];
 }
 
-/** The paths that a plugin may use. `file` is its program, `certsDir` what the bus gives it. */
+/** The paths that a plugin may use. `files` are its code, `certsDir` what the bus gives it. */
 export function permittedPaths(
   { read = [], write = [] }: PluginPermissions,
-  file: string,
+  files: readonly string[],
   certsDir: string,
 ): PermittedPaths {
   for (const path of [...read, ...write]) refuseUnclear(path);
-  return { read: [...new Set([...codePaths(file, certsDir), certsDir, ...read])], write };
+  const code = files.flatMap((file) => codePaths(file, certsDir));
+  return { read: [...new Set([...code, certsDir, ...read])], write };
 }
 
 /** The paths of a program's own code: its package, what is installed for it, and our SDK. */

@@ -12,6 +12,7 @@ import { usualVariables } from "../../base/process/environment.ts";
 import type { PluginHost, PluginRun } from "../host/plugin-host.ts";
 import { PREFERRED_TRANSPORT } from "../sdk/flags.ts";
 import { isLimited, type PermittedPaths, permittedPaths, portsOf } from "./permissions.ts";
+import type { PluginFolder } from "./plugin-folder.ts";
 import type { PluginSettings } from "./settings.ts";
 
 export interface PluginProcess {
@@ -113,6 +114,24 @@ export async function startPlugin(start: PluginStart): Promise<PluginProcess> {
   }
 }
 
+/** Starts a plugin with the certificates in its folder. */
+export async function startInFolder(
+  folder: PluginFolder,
+  start: Omit<PluginStart, "certsDir">,
+): Promise<PluginProcess> {
+  const begin = (): Promise<PluginProcess> => startPlugin({ ...start, certsDir: folder.path });
+  const first = begin();
+  await first.catch(() => {});
+  if (!folder.hasOwnAuthority) return first;
+  // It trusts only its own authority now.
+  await first.then(
+    ({ child }) => child.end(),
+    () => {},
+  );
+  await folder.restore();
+  return begin();
+}
+
 type Launched = Omit<PluginProcess, "address">;
 
 /** Starts the program, or the module in the process that it shares with others. */
@@ -135,11 +154,12 @@ async function launchLimited(
   stderr: (line: string) => void,
 ): Promise<Launched> {
   const { settings, certsDir, confine, bus, orchestratorAddress } = start;
-  const { id, module, binary, permissions = {} } = settings;
+  const { id, module, binary, code, wrapper, permissions = {} } = settings;
   const { run = false, hosts = [] } = permissions;
   if (confine === undefined || bus === undefined) throw fault("cannot be limited on this bus");
   const ports = portsOf(hosts);
-  const paths = permittedPaths(permissions, module ?? binary, certsDir);
+  const files = [module ?? binary, code, wrapper].filter((file) => file !== undefined);
+  const paths = permittedPaths(permissions, files, certsDir);
   const confined = await confine({ ...paths, id, run, hosts, ports, bus });
   const own = argumentsOf(start, confined?.busAddress ?? orchestratorAddress);
   // The links that lead to it are not in the sandbox.

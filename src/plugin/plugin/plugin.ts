@@ -14,12 +14,13 @@ import {
   SHORT_ANSWER,
 } from "./known-offer.ts";
 import type { PluginFolder } from "./plugin-folder.ts";
+import { checkPin } from "./pin.ts";
 import { PluginLink } from "./plugin-link.ts";
 import {
   LONGEST_WORDS,
   type PluginPlace,
   type PluginProcess,
-  startPlugin,
+  startInFolder,
 } from "./plugin-process.ts";
 import {
   type CallLimits,
@@ -33,9 +34,9 @@ import { HealthResult_Status as Status } from "../../protocol/bus/plugin.gen.ts"
 
 /**
  * `idle` was not started yet; `waiting` failed and is started again soon; `resting` failed too often
- * and is started again after a longer pause.
+ * and is started again after a longer pause; `held` has changed since it was approved.
  */
-export type PluginState = "idle" | "starting" | "up" | "waiting" | "resting" | "stopped";
+export type PluginState = "idle" | "starting" | "up" | "held" | "waiting" | "resting" | "stopped";
 
 export interface PluginStatus {
   readonly id: string;
@@ -49,7 +50,7 @@ export interface PluginStatus {
   /** Its last answer to a health check. */
   readonly health?: string;
   readonly lastError?: string;
-  /** The hosts that it may reach besides the bus, if a sandbox limits them. */
+  /** The hosts that it may reach besides the bus, if a sandbox limits it. */
   readonly hosts?: readonly string[];
   /** How often it was started after its first time. */
   readonly restarts: number;
@@ -229,11 +230,22 @@ export class Plugin {
       await before;
       this.#stopping.signal.throwIfAborted();
       await Promise.all(this.#options.needs().map((needed) => needed.start()));
+      this.#hold();
       this.#starts++;
       await this.#connect();
     } catch (error) {
       this.#failed(error instanceof Error ? error.message : String(error));
       throw this.#down("could not be started");
+    }
+  }
+
+  /** Throws where its code is not what was approved: it is started again once its settings say so. */
+  #hold(): void {
+    try {
+      checkPin(this.settings);
+    } catch (error) {
+      this.#become("held");
+      throw error;
     }
   }
 
@@ -266,26 +278,14 @@ export class Plugin {
 
   async #startIn(folder: PluginFolder): Promise<PluginProcess> {
     const orchestratorAddress = await this.#options.orchestratorAddress();
-    const start = (): Promise<PluginProcess> =>
-      startPlugin({
-        ...this.#options,
-        settings: this.settings,
-        orchestratorAddress,
-        certsDir: folder.path,
-        timeout: this.#limits.ready,
-        signal: this.#stopping.signal,
-        said: (line) => this.#stderrLog.add(line),
-      });
-    const first = start();
-    await first.catch(() => {});
-    if (!folder.hasOwnAuthority) return first;
-    // It trusts only its own authority now.
-    await first.then(
-      ({ child }) => child.end(),
-      () => {},
-    );
-    await folder.restore();
-    return start();
+    return startInFolder(folder, {
+      ...this.#options,
+      settings: this.settings,
+      orchestratorAddress,
+      timeout: this.#limits.ready,
+      signal: this.#stopping.signal,
+      said: (line) => this.#stderrLog.add(line),
+    });
   }
 
   #isUp(started: Omit<Running, "health">): void {
@@ -345,6 +345,10 @@ export class Plugin {
   #failed(why: string): void {
     this.#lastError = why;
     if (this.#state === "stopped") return;
+    if (this.#state === "held") {
+      this.#log.warn("plugin.held", { why });
+      return;
+    }
     const wait = this.#backoff.failed();
     this.#become(this.#backoff.isOpen ? "resting" : "waiting");
     this.#log.warn("plugin.down", { why, failures: this.#backoff.failures, retryInMs: wait });
@@ -372,6 +376,7 @@ const STATES: Record<PluginState, string> = {
   idle: "is not started yet",
   starting: "is being started",
   up: "is up",
+  held: "is held",
   waiting: "is down and will be started again",
   resting: "failed too often and is started again later",
   stopped: "is stopped",

@@ -1,6 +1,7 @@
 import type { BackoffLimits } from "../../base/limit/backoff.ts";
 
 import type { PluginEntry } from "../../protocol/bus/plugins-file/plugins-file.ts";
+import type { PluginPin } from "../../config/schema/schema.gen.ts";
 import type { PluginPermissions } from "./permissions.ts";
 
 /** One configured plugin. */
@@ -11,6 +12,12 @@ export interface PluginSettings extends Omit<PluginEntry, "enabled"> {
   readonly permissions?: PluginPermissions;
   /** Tools that it may call instead of those that it says itself: somebody was asked about these. */
   readonly approvedTools?: readonly string[];
+  /** The file with its code, besides a module. */
+  readonly code?: string;
+  /** Our own program, where that wraps an MCP server. */
+  readonly wrapper?: string;
+  /** The code that was approved; any where it is left out. */
+  readonly pin?: PluginPin;
   /** Limits of its own, instead of those of the bus. */
   readonly limits?: Partial<CallLimits>;
 }

@@ -1,22 +1,24 @@
-import type { Credentials } from "../../git/server/pin-connection.ts";
+import type { Acting } from "../deliver.ts";
 import { gitSettings } from "../../identity/git-settings.ts";
-import { authorOf, hostFit, type Identity } from "../../identity/identity.ts";
+import { personaOf, trailersOf } from "../../identity/agent-commits.ts";
+import { hostFit, type Identity } from "../../identity/identity.ts";
 import { hostText } from "../../base/address.ts";
 import { webHost } from "../../forge/forge.ts";
 import { parseRemoteUrl } from "../../base/remote-url.ts";
 import { matchIdentity } from "../../identity/detect/detect.ts";
-import { type Author, NOBODY } from "../../git/git.ts";
+import { NOBODY } from "../../git/git.ts";
 import type { AppContext } from "../../config/app-context.ts";
 import { currentIdentities } from "../../identity/open/open-identities.ts";
 
-export interface Identified {
-  readonly credentials: Credentials;
-  readonly author: Author;
+export interface Identified extends Acting {
   /** Undefined if none matches. */
   readonly identity?: Identity;
 }
 
 type Identify = (url: string) => Promise<Identified>;
+
+/** What a rule's `{agent}` is in remote runs. */
+const RUNS = "trunkline";
 
 /**
  * Milliseconds for which an answer is cached, for sessions that begin together. Decrypting a token can
@@ -44,10 +46,18 @@ export function identifyFor(app: AppContext, env: NodeJS.ProcessEnv = process.en
 function identifyAnew(app: AppContext, env: NodeJS.ProcessEnv): Identify {
   return async (url) => {
     await using commands = await currentIdentities(app, app.config.data, env);
-    const identity = bestFor(commands.identities.list, url);
-    if (identity === undefined) return { credentials: { scope: "" }, author: NOBODY };
-    const found = await commands.tokens.find(identity);
-    const token = isTokenHost(identity, url) ? found?.token : undefined;
+    const address = { raw: url, effective: url };
+    // A repository is fetched once for all agents: rules that name an agent are not for runs.
+    const rule = commands.agentRuleAt("", { folders: [], address });
+    const { identity: named } = rule ?? {};
+    const trailers = trailersOf(rule, RUNS);
+    const { list } = commands.identities;
+    const found = named === undefined ? bestFor(list, url) : commands.identities.find(named);
+    if (found === undefined)
+      return { credentials: { scope: "" }, author: rule?.author ?? NOBODY, trailers };
+    const { identity, author, committer } = personaOf(found, rule, env);
+    const kept = await commands.tokens.find(identity);
+    const token = isTokenHost(identity, url) ? kept?.token : undefined;
     const settings = gitSettings(identity);
     const [ssh] = settings.find(({ key }) => key === "core.sshCommand")?.values ?? [];
     return {
@@ -55,10 +65,10 @@ function identifyAnew(app: AppContext, env: NodeJS.ProcessEnv): Identify {
         scope: identity.name,
         user: identity.user,
         token,
-        ...(token === undefined ? { noToken: noTokenFor(identity, url, found) } : {}),
+        ...(token === undefined ? { noToken: noTokenFor(identity, url, kept) } : {}),
         ...(ssh === undefined ? {} : { sshCommand: `${ssh} -o BatchMode=yes` }),
       },
-      author: authorOf(identity),
+      ...{ author, committer, trailers },
       identity,
     };
   };

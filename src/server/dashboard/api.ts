@@ -261,6 +261,8 @@ export interface IdentityRow {
   readonly signing: string;
   /** Whether a token is kept for it; never the token. */
   readonly hasToken: boolean;
+  /** When it expires, if that is within two weeks or over. */
+  readonly tokenExpires?: string;
 }
 export interface ProjectIdentity {
   readonly folder: string;
@@ -408,7 +410,7 @@ export interface ServerTested {
 /** `GET /api/plugins` → `{plugins}`. `POST /api/plugins/ID/restart` needs `admin` → `Done`. */
 export interface PluginRow {
   readonly id: string;
-  readonly state: "idle" | "starting" | "up" | "waiting" | "resting" | "stopped";
+  readonly state: "idle" | "starting" | "up" | "held" | "waiting" | "resting" | "stopped";
   readonly health?: string;
   readonly tools: number;
   readonly restarts: number;

@@ -357,9 +357,9 @@ async function checkIdentity(commands: IdentityCommands, name: string): Promise<
   const what = `Identity '${visibleLine(name)}'`;
   const { missing } = await commands.readiness(name);
   if (missing.length === 0) return [{ state: "ok", what, says: "has all its keys" }];
-  return missing.map(({ outcome, says, command }): CheckResult => {
+  return missing.map(({ outcome, says, command, expires }): CheckResult => {
     // Git works without a token: it asks for a password, or uses SSH.
-    const state = outcome === "fail" ? "fail" : "ok";
+    const state = outcome === "fail" ? "fail" : expires === undefined ? "ok" : "warn";
     return { state, what, says, ...(command === undefined ? {} : byCommand(command)) };
   });
 }

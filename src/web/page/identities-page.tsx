@@ -32,9 +32,13 @@ const IDENTITIES: readonly Column<IdentityRow>[] = [
     sshKey === undefined ? "default" : shortPath(sshKey),
   ),
   column("Signing", "minmax(6rem, 1fr)", ({ signing }) => signing),
-  column("Token", "6rem", ({ hasToken }) =>
-    hasToken ? <Badge tone="good">kept</Badge> : <Badge>none</Badge>,
-  ),
+  column("Token", "6rem", ({ hasToken, tokenExpires: until }) => {
+    if (until === undefined)
+      return hasToken ? <Badge tone="good">kept</Badge> : <Badge>none</Badge>;
+    const isOver = Date.parse(until) < Date.now();
+    const badge = <Badge tone={isOver ? "bad" : "wait"}>{isOver ? "expired" : "expires"}</Badge>;
+    return <TwoLines main={badge} sub={until.slice(0, 10)} />;
+  }),
 ];
 
 const GUARD: Readonly<Record<ProjectIdentity["guard"], Tone>> = {

@@ -23,6 +23,7 @@ const TONES: Readonly<Record<ServerRow["state"] | PluginRow["state"], Tone>> = {
   up: "good",
   starting: "busy",
   // It has failed, and is started again soon, or after a longer time.
+  held: "wait",
   waiting: "bad",
   resting: "bad",
   down: "bad",

@@ -35,16 +35,20 @@ const PACKAGES = [
  * libraries, generated is what the schema says, and all of it stays in .cache for the next time.
  */
 export async function quicPeer(): Promise<string> {
-  const sources = globSync(join(import.meta.dirname, "*.go")).toSorted();
+  return goProgram("quicpeer", globSync(join(import.meta.dirname, "*.go")).toSorted());
+}
+
+/** The same for a program of these sources, which find the schema as `NAME/pluginv1`. */
+export async function goProgram(name: string, sources: readonly string[]): Promise<string> {
   const hash = hashOf([...sources, join(ROOT, "proto", SCHEMA)], [RELEASE, ...PACKAGES]);
-  const program = join(CACHE, `peer-${hash}`, "quic-peer");
+  const program = join(CACHE, `${name}-${hash}`, name);
   if (existsSync(program)) return program;
   const lock = new URL("../../../scripts/lock.mjs", import.meta.url).href;
   const { withLock } = (await import(lock)) as {
     withLock: (folder: string, work: () => Promise<void>) => Promise<void>;
   };
   await withLock(join(ROOT, ".cache/quic-go.lock"), async () => {
-    if (!existsSync(program)) await build(sources, program, await toolchain());
+    if (!existsSync(program)) await build(name, sources, program, await toolchain());
   });
   return program;
 }
@@ -66,7 +70,12 @@ async function toolchain(): Promise<string> {
   return folder;
 }
 
-async function build(sources: readonly string[], program: string, debian: string): Promise<void> {
+async function build(
+  name: string,
+  sources: readonly string[],
+  program: string,
+  debian: string,
+): Promise<void> {
   // Laid out as Go had it before modules, which it would fetch from elsewhere.
   const workspace = join(CACHE, "workspace");
   const go = join(debian, "usr/lib/go-1.24/bin/go");
@@ -83,7 +92,7 @@ async function build(sources: readonly string[], program: string, debian: string
     GOFLAGS: "-trimpath",
   };
   rmSync(workspace, { recursive: true, force: true });
-  const main = join(workspace, "src/quicpeer");
+  const main = join(workspace, "src", name);
   mkdirSync(main, { recursive: true });
   for (const source of sources) copyFileSync(source, join(main, basename(source)));
 
@@ -94,15 +103,15 @@ async function build(sources: readonly string[], program: string, debian: string
   const plugin = {
     local: generator,
     out: join(workspace, "src"),
-    opt: `M${SCHEMA}=quicpeer/pluginv1`,
+    opt: `M${SCHEMA}=${name}/pluginv1`,
   };
   const template = JSON.stringify({ version: "v2", plugins: [plugin] });
   const path = join(ROOT, "proto", SCHEMA);
   await run(BUF, ["generate", join(ROOT, "proto"), "--path", path, "--template", template], env);
 
-  const built = join(workspace, "bin/quic-peer");
-  await timed("Building the quic-go peer", () => run(go, ["build", "-o", built, "quicpeer"], env));
-  for (const old of globSync(join(CACHE, "peer-*"))) rmSync(old, { recursive: true });
+  const built = join(workspace, "bin", name);
+  await timed(`Building ${name}`, () => run(go, ["build", "-o", built, name], env));
+  for (const old of globSync(join(CACHE, `${name}-*`))) rmSync(old, { recursive: true });
   mkdirSync(join(program, ".."));
   renameSync(built, program);
   rmSync(workspace, { recursive: true });

@@ -1,3 +1,4 @@
+import { type DeclaredManifest, parseManifest } from "../../declared-manifest.ts";
 import { answered, Probe, type StartedSubject } from "../probe.ts";
 import { demand, type Rule, skip } from "../probe.ts";
 import { toolsOf } from "./tool-rules.ts";
@@ -12,15 +13,7 @@ export const LIFECYCLE_RULES: readonly Rule[] = [
     role: "plugin",
     says: "--manifest prints JSON with the plugin's id",
     check: async (probe) => {
-      const text = await startedIn(probe).printed();
-      let manifest: { readonly id?: unknown };
-      try {
-        manifest = JSON.parse(text) as { id?: unknown };
-      } catch {
-        throw new Error(`it printed no JSON: ${text.slice(0, 100) || "nothing"}`);
-      }
-      const { id } = manifest;
-      demand(typeof id === "string" && id !== "", "what it printed has no id");
+      demand((await printedBy(probe)).id !== "", "what it printed has no id");
     },
   },
   {
@@ -31,6 +24,19 @@ export const LIFECYCLE_RULES: readonly Rule[] = [
     check: async (probe) => {
       const { id } = await startedIn(probe).registered;
       demand(id !== "", "the manifest that it registered with has no id");
+    },
+  },
+  {
+    id: "plugin.same",
+    section: "Orchestra: schema",
+    role: "plugin",
+    says: "It registers under the id and with the tools that --manifest prints",
+    check: async (probe) => {
+      const { id, provides_tools: tools = [] } = await printedBy(probe);
+      const { id: registered, providesTools } = await startedIn(probe).registered;
+      demand(registered === id, `it registers as '${registered}', and prints '${id}'`);
+      const other = namesIn(new Set(providesTools).symmetricDifference(new Set(tools)));
+      demand(other === "", `these are only in one of both: ${other}`);
     },
   },
   {
@@ -60,13 +66,15 @@ export const LIFECYCLE_RULES: readonly Rule[] = [
     id: "plugin.provides",
     section: "Orchestra: schema",
     role: "plugin",
-    says: "The tools in the manifest are those in the list",
+    says: "The tools in the manifest are those in the list, and no others are",
     check: async (probe) => {
       const { providesTools } = await startedIn(probe).registered;
       if (providesTools.length === 0) skip("its manifest names no tools");
-      const names = new Set((await toolsOf(probe)).map(({ name }) => name));
-      const missing = providesTools.filter((name) => !names.has(name));
-      demand(missing.length === 0, `these are not in the list: ${missing.join(", ")}`);
+      const listed = new Set((await toolsOf(probe)).map(({ name }) => name));
+      const missing = namesIn(new Set(providesTools).difference(listed));
+      demand(missing === "", `these are not in the list: ${missing}`);
+      const more = namesIn(listed.difference(new Set(providesTools)));
+      demand(more === "", `these are not in the manifest: ${more}`);
     },
   },
   {
@@ -99,6 +107,18 @@ export const SHUTDOWN_RULE: Rule = {
     await exit;
   },
 };
+
+/** The manifest that a plugin prints. */
+async function printedBy(probe: Probe): Promise<DeclaredManifest> {
+  const text = await startedIn(probe).printed();
+  const manifest = parseManifest(text);
+  demand(manifest !== undefined, `it printed no manifest: ${text.slice(0, 100) || "nothing"}`);
+  return manifest;
+}
+
+function namesIn(names: ReadonlySet<string>): string {
+  return [...names].join(", ");
+}
 
 function startedIn({ subject }: Probe): StartedSubject {
   return subject.started ?? skip("only a plugin that was started by its command shows it");

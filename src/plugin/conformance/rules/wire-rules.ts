@@ -1,12 +1,14 @@
 import { encodeRequest } from "../../../protocol/bus/codec.ts";
 import { encodeFrame, MAX_FRAME } from "../../../wire/framing/length-prefixed.ts";
-import type { Probe, Stranger } from "../probe.ts";
+import { type Probe, said, type Stranger } from "../probe.ts";
 import { demand, type Rule, skip } from "../probe.ts";
 
 const HEALTH = { case: "listTools", value: {} } as const;
 /** Exchanges of one connection; QUIC stacks allow 100 at once unless they free those that ended. */
 const MANY = 300;
 const AT_ONCE = 32;
+/** Bytes of a request: more than any stream or connection may have in flight. */
+const LARGE = 4 << 20;
 
 /** Rules of connections, streams and frames. */
 export const WIRE_RULES: readonly Rule[] = [
@@ -21,6 +23,22 @@ export const WIRE_RULES: readonly Rule[] = [
     section: "Orchestra: TLS",
     says: "A client whose certificate is of another authority is refused",
     check: (probe) => refuses(probe, "another authority"),
+  },
+  {
+    id: "tls.certificate",
+    section: "Orchestra: TLS",
+    role: "plugin",
+    says: "A client without a certificate is refused",
+    check: (probe) => refuses(probe, "no certificate"),
+  },
+  {
+    id: "stream.room",
+    section: "Orchestra: streams",
+    says: `A request of ${LARGE >> 20} MiB is read: whoever reads gives room for more`,
+    check: async (probe) => {
+      const response = await probe.askWith(HEALTH, Buffer.alloc(LARGE));
+      demand(response.response.case === "listTools", `it was answered with ${said(response)}`);
+    },
   },
   {
     id: "frame.layout",

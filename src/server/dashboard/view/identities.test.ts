@@ -57,6 +57,21 @@ describe("identities from the dashboard", { timeout: 60_000 }, () => {
     assert.equal((await post("/api/identities/switch", there)).isChanged, false);
   });
 
+  it("are shown with when their token expires, from two weeks before", async () => {
+    using sample = new SampleRepository();
+    const { post, read } = await rig(sample);
+    await post("/api/identities", ADA);
+    const shown = async (days: number) => {
+      const expires = new Date(Date.now() + days * 24 * 60 * 60_000).toISOString();
+      sample.write(
+        "data/identity/tokens.json",
+        JSON.stringify({ "trunkline.github.work|ada": { expires } }),
+      );
+      return (await read()).identities[0].tokenExpires === expires;
+    };
+    assert.deepEqual([await shown(15), await shown(13), await shown(-1)], [false, true, true]);
+  });
+
   it("are shown beside a repository in which git waits for a pipe", async () => {
     using sample = new SampleRepository();
     const { read } = await rig(sample, 100);

@@ -3,6 +3,7 @@ import { isAbsolute } from "node:path";
 import { atMost } from "../../../base/abort.ts";
 import type { GuardStatus } from "../../../identity/guard/install-guard.ts";
 import type { IdentityCommands } from "../../../identity/identity-commands.ts";
+import { isExpiring } from "../../../identity/tokens/tokens.ts";
 import { findRepository } from "../../../review/repository.ts";
 import type { SessionReading } from "../../../store/session/session-reader.ts";
 import type { AppContext } from "../../../config/app-context.ts";
@@ -92,12 +93,14 @@ async function readIdentities(
     commands.identities.list.map(async (identity): Promise<IdentityRow> => {
       const { name, provider, host = "", user = "", email = "", sshKey, signing } = identity;
       const hasSource = identity.settings.tokenSource !== undefined;
-      const { storedAt } = await commands.tokens.record(identity);
+      const record = await commands.tokens.record(identity);
+      const { storedAt, expires } = record;
       return {
         ...{ name, provider, host, user, email },
         ...(sshKey === undefined ? {} : { sshKey }),
         signing: signing === undefined ? "none" : signing.format,
         hasToken: hasSource || storedAt !== undefined,
+        ...(expires !== undefined && isExpiring(record) ? { tokenExpires: expires } : {}),
       };
     }),
   );

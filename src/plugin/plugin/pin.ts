@@ -1,0 +1,82 @@
+import { createHash } from "node:crypto";
+import { lstatSync, readdirSync, readlinkSync, statSync } from "node:fs";
+import { basename, join, relative, resolve } from "node:path";
+
+import { TrunklineError } from "../../base/errors.ts";
+import { readRegularFile } from "../../base/file/read-regular-file.ts";
+import { visibleLine } from "../../base/text/visible.ts";
+import type { PluginPin } from "../../config/schema/schema.gen.ts";
+import { approving, codePaths } from "./permissions.ts";
+import type { PluginSettings } from "./settings.ts";
+
+// As the configuration has it: `capability.ts` declares it.
+export type { PluginPin };
+
+/** Programs that run the code in a file. */
+const RUNNERS = /^(?:node|nodejs|bun|deno|python[\d.]*|ruby|perl|php|lua|sh|bash)$/;
+
+/** The file with the code of a command; undefined where it is a program of the system, or fetched. */
+export function codeFile(words: readonly string[], cwd = "/"): string | undefined {
+  const [command = "", ...args] = words;
+  const isRun = RUNNERS.test(basename(command));
+  const word = isRun ? args.find((each) => !each.startsWith("-") && each !== "run") : command;
+  if (word === undefined || (!isRun && !word.includes("/"))) return undefined;
+  const file = resolve(cwd, word);
+  return statSync(file, { throwIfNoEntry: false })?.isFile() === true ? file : undefined;
+}
+
+/** What is approved of a plugin's code; undefined where it has no file that could be compared. */
+export function pinOf(settings: PluginSettings, version?: string): PluginPin | undefined {
+  const file = settings.module ?? settings.code;
+  if (file === undefined) return undefined;
+  const named = version === undefined ? {} : { version };
+  return { ...named, sha256: digestOf(file) };
+}
+
+/** Throws "untrusted" where a plugin is not the one that was approved. */
+export function checkPin(settings: PluginSettings): void {
+  const { id, pin } = settings;
+  if (pin === undefined || pinOf(settings)?.sha256 === pin.sha256) return;
+  const version = pin.version === undefined ? "it" : `version ${visibleLine(pin.version)}`;
+  const says = `Its files have changed since ${version} was approved. Look at them`;
+  throw new TrunklineError("untrusted", `${says}. ${approving(id)}.`);
+}
+
+/** Files and bytes of a package. */
+const MOST_FILES = 20_000;
+const MOST_BYTES = 256 * 1024 * 1024;
+
+/**
+ * The checksum of a file with its package, except for what is installed for it and hidden files. Links are
+ * not followed: where they lead to counts.
+ */
+function digestOf(file: string): string {
+  const [own = file] = codePaths(file);
+  const hash = createHash("sha256");
+  let left = MOST_BYTES;
+  let count = 0;
+  const add = (path: string): void => {
+    const status = lstatSync(path);
+    if (++count > MOST_FILES) throw tooLarge(own);
+    if (status.isDirectory()) {
+      const names = readdirSync(path).filter((name) => !/^(?:\.|node_modules$)/.test(name));
+      for (const name of names.toSorted()) add(join(path, name));
+      return;
+    }
+    const isLink = status.isSymbolicLink();
+    if (!isLink && !status.isFile()) return;
+    const bytes = isLink
+      ? Buffer.from(readlinkSync(path))
+      : (readRegularFile(path, { most: left, followsLinks: false }) ?? Buffer.alloc(0));
+    left -= bytes.length;
+    const head = [relative(own, path), isLink, status.mode & 0o111, bytes.length];
+    hash.update(`${JSON.stringify(head)}\n`).update(bytes);
+  };
+  add(own);
+  return hash.digest("hex");
+}
+
+function tooLarge(path: string): TrunklineError {
+  const says = `Cannot compute the checksum of '${path}': it has more than ${MOST_FILES} files`;
+  return new TrunklineError("unavailable", `${says}. Put the plugin into a folder of its own`);
+}
