@@ -44,7 +44,7 @@ export async function readRecord(folder: string): Promise<WorktreeRecord | undef
   return JSON.parse(await readFile(path, "utf8")) as WorktreeRecord;
 }
 
-async function writeRecord(folder: string, record: WorktreeRecord): Promise<void> {
+export async function writeRecord(folder: string, record: WorktreeRecord): Promise<void> {
   await replaceFile(join(folder, RECORD), JSON.stringify(record, null, 2));
 }
 
@@ -86,7 +86,7 @@ async function carryFiles(from: Git, tree: string, patterns: readonly string[]):
 }
 
 /** Files and folders that match a pattern and that git ignores. */
-async function ignoredFiles(
+export async function ignoredFiles(
   git: Git,
   file: string,
   patterns: readonly string[],

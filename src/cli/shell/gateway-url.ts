@@ -1,5 +1,7 @@
 import { TrunklineError } from "../../base/errors.ts";
+import { ownerTokenFor } from "../../server/http/local-gateway.ts";
 import { isLoopbackAuthority } from "../../server/access/refuse-foreign.ts";
+import type { Invocation } from "./command.ts";
 
 /** The address of a gateway's ACP, as a person gave it. */
 export interface GatewayUrl {
@@ -27,4 +29,18 @@ export function readGatewayUrl(text: string): GatewayUrl {
   if (url.protocol === "wss:" || isLoopbackAuthority(url.host)) return { url: asked };
   const warning = `'${asked}' is not encrypted: the token and all that is said can be read on the way. Use wss://.`;
   return { url: asked, warning };
+}
+
+/** Where a gateway answers HTTP, without a path, and the token for it. A warning is printed. */
+export async function httpGateway(
+  { err, env }: Pick<Invocation, "err" | "env">,
+  data: string,
+  given: string,
+): Promise<{ readonly base: string; readonly token: string | undefined; readonly acp: string }> {
+  const { url: acp, warning } = readGatewayUrl(given);
+  if (warning !== undefined) err(`${warning}\n`);
+  const own = await ownerTokenFor(data, acp);
+  const url = new URL((own?.url ?? acp).replace(/^ws/, "http"));
+  const base = `${url.origin}${url.pathname.replace(/\/acp$/, "")}`;
+  return { base, token: env.TRUNKLINE_TOKEN ?? own?.token, acp };
 }

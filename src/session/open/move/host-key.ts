@@ -1,0 +1,60 @@
+import { createPrivateKey, createPublicKey, generateKeyPairSync, sign, verify } from "node:crypto";
+import { chmod, link, readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+
+/** What a grant is about: the target runs the session only with a grant of the source for exactly this. */
+export interface GrantTerms {
+  readonly session: string;
+  readonly move: string;
+  readonly epoch: number;
+  /** SHA-256 of the bundle. */
+  readonly digest: string;
+  /** The target's public key. */
+  readonly target: string;
+}
+
+/** The key by which other machines know this data folder. */
+export class HostKey {
+  readonly public: string;
+  readonly #pem: string;
+
+  private constructor(pem: string) {
+    this.#pem = pem;
+    this.public = createPublicKey(pem).export({ type: "spki", format: "der" }).toString("base64");
+  }
+
+  /** Reads it, or makes it where there is none. */
+  static async open(data: string): Promise<HostKey> {
+    const path = join(data, "host-key.pem");
+    const known = await readFile(path, "utf8").catch(() => undefined);
+    if (known !== undefined) return new HostKey(known);
+    const { privateKey } = generateKeyPairSync("ed25519");
+    const made = `${path}.${crypto.randomUUID()}`;
+    await writeFile(made, privateKey.export({ type: "pkcs8", format: "pem" }), { mode: 0o600 });
+    await chmod(made, 0o600);
+    // Another process may have made one meanwhile, which stays.
+    await link(made, path).catch(() => {});
+    await rm(made, { force: true });
+    return new HostKey(await readFile(path, "utf8"));
+  }
+
+  grant(terms: GrantTerms): string {
+    return sign(null, textOf(terms), createPrivateKey(this.#pem)).toString("base64");
+  }
+}
+
+/** Whether a host with this key has granted it. */
+export function isGranted(terms: GrantTerms, key: string, grant: string): boolean {
+  try {
+    const encoded = Buffer.from(key, "base64");
+    const host = createPublicKey({ key: encoded, type: "spki", format: "der" });
+    const isIts = host.asymmetricKeyType === "ed25519";
+    return isIts && verify(null, textOf(terms), host, Buffer.from(grant, "base64"));
+  } catch {
+    return false;
+  }
+}
+
+function textOf({ session, move, epoch, digest, target }: GrantTerms): Buffer {
+  return Buffer.from(`trunkline-move ${JSON.stringify([session, move, epoch, digest, target])}`);
+}

@@ -1,0 +1,271 @@
+import type { DatabaseSync } from "node:sqlite";
+
+import { TrunklineError } from "../../base/errors.ts";
+import type { Database, Row } from "../database.ts";
+import type { Holder } from "../holder.ts";
+import { sql } from "../sql.ts";
+import type { SessionFields } from "./session-log.ts";
+import { lastOf, type Page, writePages } from "./session-pages.ts";
+import type { StoredUsage } from "./session-usage.ts";
+
+/**
+ * Sessions on their way between machines. `out` is the move away: "moving" can still be given up, "moved" is
+ * the tombstone and the only decision. `in` is the move to here: "incoming" cannot run, "active" was granted.
+ */
+export const MOVES = `CREATE TABLE session_move (
+     session TEXT NOT NULL,
+     way TEXT NOT NULL CHECK (way IN ('out', 'in')),
+     move TEXT NOT NULL,
+     epoch INTEGER NOT NULL,
+     state TEXT NOT NULL CHECK (state IN ('moving', 'moved', 'incoming', 'active')),
+     holder TEXT,
+     until INTEGER,
+     facts TEXT NOT NULL,
+     PRIMARY KEY (session, way)
+   ) STRICT;
+
+   CREATE TABLE known_host (name TEXT PRIMARY KEY, key TEXT NOT NULL) STRICT;`;
+
+type Facts = Readonly<Record<string, unknown>>;
+
+export interface StoredMove<F = Facts> {
+  readonly session: string;
+  readonly move: string;
+  /** Counts the moves of the session. */
+  readonly epoch: number;
+  readonly state: "moving" | "moved" | "incoming" | "active";
+  /** The process that moves it away. */
+  readonly holder: string | undefined;
+  /** When somebody else who drives the move away has given it up. */
+  readonly until: number | undefined;
+  readonly facts: F;
+}
+
+/** Where a session is now. */
+export interface MovedTo {
+  readonly url: string;
+  readonly session: string;
+  readonly epoch: number;
+}
+
+/** The session is on another machine. */
+export class MovedAway extends TrunklineError {
+  readonly movedTo: MovedTo;
+
+  constructor(movedTo: MovedTo) {
+    const { session, url } = movedTo;
+    const next = /^wss?:/.test(url)
+      ? `Continue it there: trunkline session attach ${session} --url ${url}. ` +
+        `Bring it back: trunkline session move ${session} --here`
+      : "Continue it there";
+    super("closed", `Session '${session}' has moved to ${url}. ${next}.`);
+    this.movedTo = movedTo;
+  }
+}
+
+export function moveOf(
+  database: DatabaseSync,
+  session: string,
+  way: "out" | "in",
+): StoredMove | undefined {
+  const row = sql(database).get`SELECT * FROM session_move
+    WHERE session = ${session} AND way = ${way}`;
+  return row && readMove(row);
+}
+
+function readMove(row: Row): StoredMove {
+  return {
+    session: String(row.session),
+    move: String(row.move),
+    epoch: Number(row.epoch),
+    state: row.state as StoredMove["state"],
+    holder: (row.holder as string | null) ?? undefined,
+    until: (row.until as number | null) ?? undefined,
+    facts: JSON.parse(String(row.facts)) as Facts,
+  };
+}
+
+/** Throws if the session has moved away, or is being moved. A move whose process has died is no more. */
+export function refuseMoved(
+  database: DatabaseSync,
+  session: string,
+  isAlive: (holder: string) => boolean,
+): void {
+  const out = moveOf(database, session, "out");
+  if (out === undefined) return;
+  const url = String(out.facts.to);
+  if (out.state === "moved") throw new MovedAway({ url, session, epoch: out.epoch });
+  if (isStale(out, isAlive)) return;
+  const next = "Wait until it is there, or end that command and try again";
+  throw new TrunklineError(
+    "conflict",
+    `Session '${session}' is being moved to ${url}. ${next} in some minutes.`,
+  );
+}
+
+/** No grant can exist before the tombstone, so whoever is asked next may give such a move up. */
+function isStale({ holder, until }: StoredMove, isAlive: (holder: string) => boolean): boolean {
+  return holder === undefined || !isAlive(holder) || (until ?? Infinity) < Date.now();
+}
+
+/** Gives up a move away that `refuseMoved` has found stale. */
+export function endStaleMove(database: DatabaseSync, session: string): void {
+  sql(database).run`DELETE FROM session_move
+    WHERE session = ${session} AND way = 'out' AND state = 'moving'`;
+}
+
+/** What becomes a session here. */
+export interface ArrivedSession extends Omit<SessionFields, "parent"> {
+  readonly parent?: string | undefined;
+  /** All of its events; those that are here already are the same. */
+  readonly pages: readonly Omit<Page, "session">[];
+  readonly usage: readonly Omit<StoredUsage, "session" | "principal">[];
+}
+
+/** The states of moves. */
+export class SessionMoves {
+  readonly #database: Database;
+  readonly #holder: Holder;
+
+  constructor(database: Database, holder: Holder) {
+    this.#database = database;
+    this.#holder = holder;
+  }
+
+  find(session: string, way: "out" | "in"): Promise<StoredMove | undefined> {
+    return this.#database.read((database) => moveOf(database, session, way));
+  }
+
+  /** Where sessions are that have moved away, by their ids. */
+  async away(): Promise<ReadonlyMap<string, string>> {
+    const rows = await this.#database.all`SELECT * FROM session_move WHERE state = 'moved'`;
+    return new Map(rows.map(readMove).map(({ session, facts }) => [session, String(facts.to)]));
+  }
+
+  /**
+   * Keeps everybody from opening a session, which is to move away. Throws if a process has it open. `until`
+   * is given where somebody else drives the move: then another attempt may replace this one.
+   */
+  async begin(session: string, move: string, facts: Facts, until?: number): Promise<number> {
+    const isAlive = (holder: string): boolean => this.#holder.isAlive(holder);
+    return await this.#database.change((database) => {
+      const row = sql(database).get`SELECT * FROM session
+        WHERE uuid = ${session} AND deleted IS NULL`;
+      if (row === undefined) {
+        throw new TrunklineError("not-found", `Cannot find session '${session.slice(0, 64)}'.`);
+      }
+      const out = moveOf(database, session, "out");
+      const isReplaced = out?.state === "moving" && until !== undefined && out.until !== undefined;
+      if (!isReplaced) refuseMoved(database, session, isAlive);
+      const holder = row.holder as string | null;
+      if (holder !== null && isAlive(holder)) {
+        const next = "Close it there first";
+        throw new TrunklineError("conflict", `Session '${session}' is open elsewhere. ${next}.`);
+      }
+      const epoch = (moveOf(database, session, "in")?.epoch ?? 0) + 1;
+      // Whoever had it open last writes nothing any more.
+      sql(database)
+        .run`UPDATE session SET holder = NULL, epoch = epoch + 1 WHERE uuid = ${session}`;
+      sql(database).run`INSERT OR REPLACE INTO session_move
+        (session, way, move, epoch, state, holder, until, facts) VALUES (${session}, 'out', ${move},
+        ${epoch}, 'moving', ${this.#holder.id}, ${until ?? null}, ${JSON.stringify(facts)})`;
+      return epoch;
+    });
+  }
+
+  /** Adds facts of a move, and gives it more time. False if it was given up. */
+  note(session: string, move: string, facts: Facts, until?: number): Promise<boolean> {
+    return this.#database.run`UPDATE session_move SET until = coalesce(${until ?? null}, until),
+      facts = json_patch(facts, ${JSON.stringify(facts)})
+      WHERE session = ${session} AND move = ${move}`;
+  }
+
+  /** Writes the tombstone: from then on the session is at the other side. False if it was given up. */
+  depart(session: string, move: string, facts: Facts): Promise<boolean> {
+    return this.#database.run`UPDATE session_move SET state = 'moved', until = NULL,
+      facts = json_patch(facts, ${JSON.stringify(facts)})
+      WHERE session = ${session} AND way = 'out' AND move = ${move} AND state = 'moving'`;
+  }
+
+  /** Gives a move up that is not decided. */
+  abort(session: string, move: string): Promise<boolean> {
+    return this.#database.run`DELETE FROM session_move WHERE session = ${session}
+      AND move = ${move} AND state IN ('moving', 'incoming')`;
+  }
+
+  /** Notes a session that is to come here. Throws if it is here already, or the move is an old one. */
+  async accept(session: string, move: string, epoch: number, facts: Facts): Promise<void> {
+    await this.#database.change((database) => {
+      const known = moveOf(database, session, "in");
+      if (known?.move === move && known.state === "active") return;
+      const row = sql(database).get`SELECT id FROM session
+        WHERE uuid = ${session} AND deleted IS NULL`;
+      const out = moveOf(database, session, "out");
+      if (row !== undefined && out?.state !== "moved") {
+        throw new TrunklineError("conflict", `Session '${session}' is here already.`);
+      }
+      if (epoch <= Math.max(out?.epoch ?? 0, known?.state === "active" ? known.epoch : 0)) {
+        const why = "what is to be moved is older than what was here last";
+        throw new TrunklineError("conflict", `Cannot take session '${session}': ${why}.`);
+      }
+      sql(database)
+        .run`INSERT OR REPLACE INTO session_move (session, way, move, epoch, state, facts)
+        VALUES (${session}, 'in', ${move}, ${epoch}, 'incoming', ${JSON.stringify(facts)})`;
+    });
+  }
+
+  /** Makes an incoming session one that can be opened here. Does nothing where it is one already. */
+  async arrive(move: string | undefined, arrived: ArrivedSession): Promise<void> {
+    const { id, cwd, agent, title, created, updated, parent, notes, pages, usage } = arrived;
+    const owner = typeof notes.owner === "string" ? notes.owner : "";
+    await this.#database.change((database) => {
+      if (move !== undefined) {
+        const known = moveOf(database, id, "in");
+        if (known?.move === move && known.state === "active") return;
+        if (known?.move !== move) {
+          throw new TrunklineError("conflict", `The move of session '${id}' was given up.`);
+        }
+      }
+      const row = sql(database).get`INSERT INTO session (uuid, cwd, agent, title, created, updated,
+        parent, notes) VALUES (${id}, ${cwd}, ${agent}, ${title ?? null}, ${created}, ${updated},
+        ${parent ?? null}, ${JSON.stringify(notes)})
+        ON CONFLICT (uuid) DO UPDATE SET cwd = excluded.cwd, agent = excluded.agent,
+        title = excluded.title, updated = excluded.updated, notes = excluded.notes, holder = NULL,
+        epoch = session.epoch + 1, deleted = NULL RETURNING id`;
+      const key = Number(row?.id);
+      const last = lastOf(database, key);
+      const added = pages.filter(({ first }) => first > last);
+      if ((added[0]?.first ?? last + 1) !== last + 1) {
+        throw new TrunklineError("conflict", `The events of session '${id}' have a gap.`);
+      }
+      writePages(
+        database,
+        added.map((page) => ({ ...page, session: key })),
+      );
+      for (const { turn, day, tokens, cost, steps, time, reportedCost = null } of usage) {
+        sql(database).run`INSERT INTO turn_usage
+          (turn, session, principal, day, tokens, cost, steps, time, reported_cost) VALUES (${turn},
+          ${id}, ${owner}, ${day}, ${tokens}, ${cost}, ${steps}, ${time}, ${reportedCost})
+          ON CONFLICT (turn) DO NOTHING`;
+      }
+      sql(database).run`DELETE FROM session_move WHERE session = ${id} AND way = 'out'`;
+      sql(database).run`UPDATE session_move SET state = 'active'
+        WHERE session = ${id} AND way = 'in'`;
+    });
+  }
+
+  /** The key of a host, which is pinned when it is first seen. Throws if it has another one now. */
+  async pin(name: string, key: string, next: string): Promise<void> {
+    const pinned = await this.#database.change((database) => {
+      sql(database).run`INSERT OR IGNORE INTO known_host (name, key) VALUES (${name}, ${key})`;
+      return sql(database).get`SELECT key FROM known_host WHERE name = ${name}`?.key;
+    });
+    if (pinned === key) return;
+    const why = "it has another host key than when a session was first moved";
+    throw new TrunklineError("untrusted", `Cannot move a session with ${name}: ${why}. ${next}.`);
+  }
+
+  async forgetHost(name: string): Promise<void> {
+    await this.#database.run`DELETE FROM known_host WHERE name = ${name}`;
+  }
+}
