@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { rm } from "node:fs/promises";
+import { execFileSync } from "node:child_process";
+import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
@@ -47,5 +48,107 @@ describe("a session that moves to a gateway", () => {
     assert.equal((await prompts(rig.laptop.home.data)).at(-1), "There");
     await assert.rejects(say(data, "no"), /has moved to the machine of/);
     await say(rig.laptop.home.data, "Here");
+  });
+});
+
+describe("work that comes back to where something else has changed", () => {
+  const away = async (): Promise<MovingRig> => {
+    const rig = await MovingRig.create();
+    const { code, err } = await rig.moveTo();
+    assert.equal(code, 0, err);
+    return rig;
+  };
+
+  it("is merged with it by git, and nothing is overwritten", async () => {
+    await using rig = await away();
+    await writeFile(join(rig.there, "a.txt"), "two\nthere\n");
+    await writeFile(join(rig.there, "new there.txt"), "new\n");
+    execFileSync("git", ["rm", "-q", "--cached", "both.txt"], { cwd: rig.there });
+    await rig.write("run.sh", "#!/bin/sh\n# here\n");
+    await rig.write("new here.txt", "new\n");
+    const { code, err, out } = await rig.moveHere();
+    assert.equal(code, 0, err);
+    assert.match(out, /What changed here meanwhile was merged/);
+    const { files, status } = snapshot(rig.top) as Files & { status: string };
+    const text = (name: string) => Buffer.from(files[name] ?? "", "base64").toString();
+    assert.equal(text("a.txt"), "two\nthere\n");
+    assert.equal(text("new there.txt"), "new\n");
+    assert.equal(text("new here.txt"), "new\n");
+    assert.match(files["run.sh"] ?? "", new RegExp(btoa("#!/bin/sh\n# here\n")));
+    assert.match(status, /^D {2}both\.txt/m, "the index is that of the session");
+    assert.match(status, /^\?\? "new here\.txt"/m);
+  });
+
+  for (const [what, change] of [
+    ["both sides have changed a.txt", (rig: MovingRig) => rig.write("a.txt", "here\n")],
+    ["there are other commits", (rig: MovingRig) => rig.laptop.git("commit", "-qam", "Here")],
+    ["another branch is checked out", (rig: MovingRig) => rig.laptop.git("switch", "-qc", "x")],
+    ["other files are staged", (rig: MovingRig) => rig.laptop.git("add", "mixed.txt")],
+  ] as const) {
+    it(`gets a work tree beside where ${what}`, async () => {
+      await using rig = await away();
+      await writeFile(join(rig.there, "a.txt"), "there\n");
+      const there = snapshot(rig.there) as Files & { branch: string; status: string };
+      await change(rig);
+      const here = snapshot(rig.top);
+      const { code, err, out } = await rig.moveHere();
+      assert.equal(code, 0, err);
+      assert.match(out, new RegExp(`could not be put back: ${what}. Nothing was changed`));
+      assert.deepEqual(snapshot(rig.top), here);
+      const tree = /The session goes on in '([^']+)'/.exec(out)?.[1] ?? "";
+      const beside = { ...there, branch: "trunkline/returned-11111111" };
+      assert.deepEqual(snapshot(tree), beside);
+      // It moves from there as from any other place.
+      const again = await rig.moveTo();
+      assert.equal(again.code, 0, again.err);
+      assert.deepEqual(snapshot(rig.there), beside);
+    });
+  }
+});
+
+describe("a move that cannot be done", () => {
+  it("leaves the session here where the gateway is gone, and is repeated when it is back", async () => {
+    await using rig = await MovingRig.create();
+    await rig.stop();
+    const { code, err } = await rig.moveTo();
+    assert.equal(code, 1);
+    assert.match(err, /Cannot move the session with http:\/\/127\.0\.0\.1/);
+    await say(rig.laptop.home.data, "Still here");
+    await rig.serve();
+    assert.equal((await rig.moveTo()).code, 0);
+    assert.equal((await prompts(rig.server.home.data)).at(-1), "Still here");
+  });
+
+  it("refuses a gateway with another key than before, unless a person says that it is right", async () => {
+    await using rig = await MovingRig.create();
+    assert.equal((await rig.moveTo()).code, 0);
+    assert.equal((await rig.moveHere()).code, 0);
+    await rig.stop();
+    await rm(join(rig.server.home.data, "host-key.pem"));
+    await rig.serve();
+    const { code, err } = await rig.moveTo();
+    assert.equal(code, 1);
+    assert.match(err, /another host key than when a session was first moved.*--new-key/);
+    await say(rig.laptop.home.data, "Still here");
+    assert.equal((await rig.moveTo("--new-key")).code, 0);
+  });
+
+  it("refuses another machine that has got hold of the token", async () => {
+    await using rig = await MovingRig.create();
+    assert.equal((await rig.moveTo()).code, 0);
+    await rm(join(rig.laptop.home.data, "host-key.pem"));
+    const { code, err } = await rig.moveHere();
+    assert.equal(code, 1);
+    assert.match(err, /another host key.*Each machine needs a token of its own/);
+  });
+
+  it("says why work that git has not finished, and a folder without git, do not move", async () => {
+    await using rig = await MovingRig.create();
+    await writeFile(join(rig.top, ".git/MERGE_HEAD"), "");
+    assert.match((await rig.moveTo()).err, /a merge is in progress/);
+    await say(rig.laptop.home.data, "Still here");
+    await rm(join(rig.top, ".git"), { recursive: true });
+    assert.match((await rig.moveTo()).err, /is in no git repository.*git init/);
+    await say(rig.laptop.home.data, "Still here");
   });
 });
