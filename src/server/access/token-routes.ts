@@ -10,7 +10,8 @@ import {
   SCOPES,
 } from "../../base/principal.ts";
 import { untilShared } from "../../fleet/replication/until-shared.ts";
-import { type AccessToken, isExpired } from "../../store/access/access-token.ts";
+import { isExpired } from "../../store/access/access-token.ts";
+import type { AccessToken } from "../../store/schema.gen.ts";
 import type { AccessTokens } from "../../store/access/access-tokens.ts";
 import type { TokenRow } from "../dashboard/api.ts";
 import { type ApiCall, type ApiRoute, route, textIn } from "../../base/capability/api-route.ts";

@@ -3,7 +3,7 @@ import { TrunklineError } from "../../../base/errors.ts";
 import { mayControl, mayUseAll, OWNER, type Principal } from "../../../base/principal.ts";
 import { maskText } from "../../../base/text/mask.ts";
 import { unifiedDiff } from "../../../base/text/unified-diff.ts";
-import type { Described, Seen } from "../../../store/approval/approvals-file.ts";
+import type { Described, Seen } from "../../../store/schema.gen.ts";
 import { INSTRUCTIONS_NAME } from "../../../tool/offer/server-instructions.ts";
 import { type Decision, Policy, type PolicyRule } from "../../../tool/policy.ts";
 import type { Tool } from "../../../tool/tool.ts";
