@@ -482,13 +482,3 @@ export interface TokenRow {
   readonly used?: number;
   readonly isExpired: boolean;
 }
-export interface NewToken {
-  readonly name: string;
-  readonly scopes: readonly string[];
-  /** Days until it ends; without it, it does not. */
-  readonly days?: number;
-  readonly agents?: readonly string[];
-  readonly tools?: readonly string[];
-  readonly folders?: readonly string[];
-  readonly repositories?: readonly string[];
-}

@@ -92,7 +92,7 @@ describe("servers from the dashboard", { timeout: 60_000 }, () => {
     const url = "https://example.com/mcp";
     const wrong: readonly (readonly [object, RegExp])[] = [
       [{ words: [url] }, /'name' is missing/],
-      [{ name: "x", words: "npx" }, /'words' has to be/],
+      [{ name: "x", words: "npx" }, /'words' must be/],
       [{ name: "x", words: [url, "more"] }, /'more' after a URL/],
       [{ name: "x", words: [url], env: { A: "b" } }, /no program is started/],
       [{ name: "x", words: [url], headers: { "a b": "c" } }, /'a b' is not/],

@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 
-import { type ApiCall, type ApiRoute, route, textIn } from "../../../base/capability/api-route.ts";
+import { type ApiCall, type ApiRoute, bodyAs, route } from "../../../base/capability/api-route.ts";
 import { TrunklineError } from "../../../base/errors.ts";
 import { type Principal, scopeRefusal } from "../../../base/principal.ts";
 import { maskText } from "../../../base/text/mask.ts";
@@ -12,6 +12,7 @@ import {
 import { isUrl, serverEntry } from "../../../config/edit/server-entry.ts";
 import { loadConfig } from "../../../config/load.ts";
 import type { ServerTested } from "../api.ts";
+import { checkNewServer, type NewServer } from "../schema.gen.ts";
 import type { DashboardSources } from "../sources.ts";
 
 const MOST_TOOLS = 200;
@@ -34,19 +35,25 @@ export class ServerActions {
 
   async #add({ principal, body }: ApiCall): Promise<{ file: string; notes: readonly string[] }> {
     const { input } = this.#sources;
-    const name = textIn(body, "name").trim();
-    const words = wordsIn(body);
-    refuseWithoutPrograms(principal, words, body);
-    const [env, headers] = [pairsIn(body, "env"), pairsIn(body, "headers")];
+    const wanted = bodyAs(body, checkNewServer);
+    const { words, env, headers } = wanted;
+    for (const pairs of [env, headers]) refuseNames(pairs);
+    refuseWithoutPrograms(principal, wanted);
     const server = {
       words,
-      env: env && (async () => env),
-      headers: headers && (async () => headers),
+      env: env && (async () => ({ ...env })),
+      headers: headers && (async () => ({ ...headers })),
     };
     const entry = await serverEntry(server, (path) => resolve(input.cwd, path));
     const place = { input, kind: "user" } as const;
     const replace = "Remove it first, or choose another name";
-    const { file, notes } = await addConfigEntry(place, SERVER_ENTRIES, name, entry, replace);
+    const { file, notes } = await addConfigEntry(
+      place,
+      SERVER_ENTRIES,
+      wanted.name.trim(),
+      entry,
+      replace,
+    );
     return { file, notes };
   }
 
@@ -76,31 +83,17 @@ export class ServerActions {
 /** A program does whatever its user can, and `${…}` of the settings reads secrets: both need more than `admin`. */
 function refuseWithoutPrograms(
   principal: Principal,
-  words: readonly string[],
-  body: ApiCall["body"],
+  { words, env = {}, headers = {} }: NewServer,
 ): void {
   const isProgram = !isUrl(words[0] ?? "");
-  const refers = JSON.stringify([words, body.env ?? {}, body.headers ?? {}]).includes("${");
+  const refers = JSON.stringify([words, env, headers]).includes("${");
   if (!isProgram && !refers) return;
   const what = isProgram ? "To name a program" : "To refer to secrets by ${…}";
   const refusal = scopeRefusal(principal, "programs", what);
   if (refusal !== undefined) throw new TrunklineError("untrusted", refusal);
 }
 
-function wordsIn({ words }: ApiCall["body"]): readonly string[] {
-  const isList = Array.isArray(words) && words.every((word) => typeof word === "string");
-  if (isList && words.length > 0 && words[0] !== "") return words;
-  throw new TrunklineError("usage", "'words' has to be a command line as a list, or one URL.");
-}
-
-function pairsIn(body: ApiCall["body"], member: string): Record<string, string> | undefined {
-  const pairs = body[member];
-  if (pairs === undefined) return undefined;
-  const isObject = typeof pairs === "object" && pairs !== null && !Array.isArray(pairs);
-  const entries = isObject ? Object.entries(pairs) : [["", undefined]];
-  for (const [name = "", value] of entries) {
-    if (/^[\w.-]+$/.test(name) && typeof value === "string") continue;
-    throw new TrunklineError("usage", `'${member}' has to be names with texts: '${name}' is not.`);
-  }
-  return pairs as Record<string, string>;
+function refuseNames(pairs: NewServer["env"]): void {
+  const odd = Object.keys(pairs ?? {}).find((name) => !/^[\w.-]+$/.test(name));
+  if (odd !== undefined) throw new TrunklineError("usage", `'${odd}' is not the name of a pair.`);
 }
