@@ -119,15 +119,11 @@ export interface Me {
 export interface Overview {
   readonly steps: readonly OverviewStep[];
   readonly counts: {
-    readonly sessions: number;
-    readonly waiting: number;
-    readonly running: number;
     readonly threads: number;
     readonly approvals: number;
     /** Servers that should run and do not. */
     readonly down: number;
   };
-  readonly uptimeSeconds: number;
   /** The addresses for other programs. */
   readonly urls: { readonly mcp: string; readonly acp: string };
 }
