@@ -1,5 +1,5 @@
 import { agent } from "./agent/agent-command.ts";
-import { blame, stats, why } from "./authorship/authorship-commands.ts";
+import { blame, stats, why } from "./authorship/authorship-command.ts";
 import { audit } from "./audit/audit-command.ts";
 import { chat } from "./chat/chat-command.ts";
 import { config } from "./config/config-command.ts";
