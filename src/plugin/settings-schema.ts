@@ -120,17 +120,11 @@ const pluginCommand = s.shape(
 
 const pluginModule = s.shape(
   "PluginModule",
-  "A plugin that is a module for Node. It shares a process with others, in a worker of " +
-    "its own.",
+  "A plugin that is a module for Node.",
   {
     module: s.text("The module, as an absolute path."),
     args: s.ARGS,
     env: s.ENV,
-    process: s.choice(
-      ["shared", "own"],
-      "`own` gives it a process of its own, for a module that changes the whole process, " +
-        "such as its working directory; `shared` when left out.",
-    ),
     ...PLUGIN,
   },
   { required: ["module"] },

@@ -151,12 +151,11 @@ describe("trunkline plugin add and remove", () => {
     const plugin = { module: file, args: ["--fast"], permissions, env: { A: "1" } };
     assert.deepEqual(await pinnedIn(line), { "tools.p": plugin });
     assert.match((await line.run(...add)).err, /--replace replaces it/);
-    assert.equal((await line.run(...add, "--replace", "--own-process")).code, 0);
+    assert.equal((await line.run(...add, "--replace")).code, 0);
     const { config } = await line.home.load();
-    const own = { module: file, process: "own", permissions };
-    assert.deepEqual(await pinnedIn(line), { "tools.p": own });
+    assert.deepEqual(await pinnedIn(line), { "tools.p": { module: file, permissions } });
     const [{ module, binary, args } = {}] = busPlan(config).plugins;
-    assert.deepEqual([module, binary, args], [undefined, process.execPath, [file]]);
+    assert.deepEqual([module, binary, args], [file, process.execPath, []]);
     assert.equal((await line.run("plugin", "remove", "tools.p")).code, 0);
     assert.deepEqual((await line.home.load()).config.bus.plugins, {});
   });

@@ -137,9 +137,7 @@ const PLUGINS: EntrySection = { what: "plugin", path: ["bus", "plugins"] };
 
 const SHOWN = "`trunkline plugin list` shows its state.";
 
-type PluginValues = Editing &
-  Consent &
-  OptionValues<"id" | "cwd", "mcp" | "own-process" | "replace", "env">;
+type PluginValues = Editing & Consent & OptionValues<"id" | "cwd", "mcp" | "replace", "env">;
 
 type PluginEntry = Config["bus"]["plugins"][string];
 
@@ -154,7 +152,7 @@ export async function add(invocation: Invocation<PluginValues>): Promise<number>
   const found = findPlugin(where, cwd);
   const { id, permissions, version } = await askAbout(invocation, found, { given: values.id });
   const env = values.env === undefined ? {} : { env: await readPairs("--env", values.env) };
-  const settings = { ...programOf(found, args, values), permissions, ...env };
+  const settings = { ...programOf(found, args), permissions, ...env };
   const entry = { ...settings, ...pinFor(id, settings, version) };
   return addEntry(invocation, PLUGINS, id, entry, SHOWN);
 }
@@ -223,15 +221,10 @@ function entryOf({ bus: { plugins } }: Config, id: string): PluginEntry | undefi
   return Object.hasOwn(plugins, id) ? plugins[id] : undefined;
 }
 
-/** A script for Node is a module, which can share a process with others. */
-function programOf(
-  { command, args: [module] }: FoundPlugin,
-  more: readonly string[],
-  values: PluginValues,
-): PluginEntry {
+/** A script for Node is a module. */
+function programOf({ command, args: [module] }: FoundPlugin, more: readonly string[]): PluginEntry {
   const args = more.length === 0 ? {} : { args: [...more] };
-  if (module === undefined) return { command, ...args };
-  return { module, ...args, ...(values["own-process"] === true ? { process: "own" } : {}) };
+  return module === undefined ? { command, ...args } : { module, ...args };
 }
 
 /** `trunkline plugin add --mcp -- COMMAND…` */

@@ -932,7 +932,7 @@ export interface PluginPermissions {
   };
 }
 
-/** A plugin that is a module for Node. It shares a process with others, in a worker of its own. */
+/** A plugin that is a module for Node. */
 export interface PluginModule {
   /** The module, as an absolute path. */
   readonly module: string;
@@ -942,11 +942,6 @@ export interface PluginModule {
   readonly env?: {
     readonly [key: string]: string;
   };
-  /**
-   * `own` gives it a process of its own, for a module that changes the whole process, such as its
-   * working directory; `shared` when left out.
-   */
-  readonly process?: "shared" | "own";
   readonly pin?: PluginPin;
   /** Sent to it when it boots. */
   readonly config?: {
@@ -4452,7 +4447,6 @@ const fitsPluginModule: (value: unknown) => boolean = (value) => {
       case "module":
       case "args":
       case "env":
-      case "process":
       case "pin":
       case "config":
       case "enabled":
@@ -4489,10 +4483,6 @@ const fitsPluginModule: (value: unknown) => boolean = (value) => {
       const item2: unknown = env[key2];
       if (typeof item2 !== "string") return false;
     }
-  }
-  const process2: unknown = value.process;
-  if (process2 !== undefined) {
-    if (process2 !== "shared" && process2 !== "own") return false;
   }
   const pin: unknown = value.pin;
   if (pin !== undefined) {
@@ -5058,7 +5048,6 @@ export const checkPluginModule: Check<PluginModule> = (value) => {
       case "module":
       case "args":
       case "env":
-      case "process":
       case "pin":
       case "config":
       case "enabled":
@@ -5073,7 +5062,7 @@ export const checkPluginModule: Check<PluginModule> = (value) => {
       case "queue":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["module", "args", "env", "process", "pin", "config", "enabled", "dependsOn", "needsTools", "permissions", "approvedTools", "providesStorage", "providesAi", "callTimeout", "calls", "queue"]) };
+        return { path: [key], says: unknownKey(key, ["module", "args", "env", "pin", "config", "enabled", "dependsOn", "needsTools", "permissions", "approvedTools", "providesStorage", "providesAi", "callTimeout", "calls", "queue"]) };
     }
   }
   const module: unknown = value.module;
@@ -5094,12 +5083,6 @@ export const checkPluginModule: Check<PluginModule> = (value) => {
     for (const key2 in env) {
       const item2: unknown = env[key2];
       if (typeof item2 !== "string") return { path: ["env", key2], says: "must be a string" };
-    }
-  }
-  const process2: unknown = value.process;
-  if (process2 !== undefined) {
-    if (process2 !== "shared" && process2 !== "own") {
-      return { path: ["process"], says: "must be one of: shared, own" };
     }
   }
   const pin: unknown = value.pin;

@@ -5,7 +5,7 @@ import { Lazy } from "../../base/lazy.ts";
 import type { Log } from "../../base/log.ts";
 import type { BusTransport, Orchestrator } from "../orchestrator.ts";
 import type { ConfinePlugin } from "../plugin/plugin-process.ts";
-import { approving, isLimited } from "../plugin/permissions.ts";
+import { approving } from "../plugin/permissions.ts";
 import type { PluginSettings } from "../plugin/settings.ts";
 import type { Offer } from "../../tool/offer/offer.ts";
 import { selfCommand } from "../../base/process/self-command.ts";
@@ -185,10 +185,8 @@ function programOf(
     return { binary, args, ...codeIn([binary, ...args]) };
   }
   if ("module" in program) {
-    const { module, args = [], process: place = "shared", permissions } = program;
-    const binary = process.execPath;
-    const isOwn = place === "own" && !isLimited(permissions);
-    return isOwn ? { binary, args: [module, ...args], code: module } : { module, binary, args };
+    const { module, args = [] } = program;
+    return { module, binary: process.execPath, args };
   }
   const [binary, ...own] = selfCommand();
   const { mcp, cwd } = program;
