@@ -69,8 +69,6 @@ export class Guests {
   readonly #options: GuestsOptions;
   /** Plugins redial: what they said counts for each of their connections. */
   readonly #manifests = new Map<string, PluginManifest>();
-  /** The guests of connections, until the manifests or the configuration change. */
-  #found = new WeakMap<Connection, Guest>();
 
   constructor(options: GuestsOptions) {
     this.#options = options;
@@ -88,19 +86,12 @@ export class Guests {
     const more = unapproved(manifest, this.#options.rightsOf(name));
     if (more !== undefined) return `it provides ${more}, which nobody approved. ${approving(name)}`;
     this.#manifests.set(name, manifest);
-    this.changed();
     return undefined;
-  }
-
-  /** Other plugins are configured, or may call other tools. */
-  changed(): void {
-    this.#found = new WeakMap();
   }
 
   /** A plugin has ended: its manifest does not count for the next one with that id. */
   forget(id: string): void {
     this.#manifests.delete(id);
-    this.changed();
   }
 
   /** Whether a certificate is that of a plugin. */
@@ -110,19 +101,11 @@ export class Guests {
     return isKnown || peer.unit === PLUGIN_UNIT;
   }
 
-  of(connection: Connection): Guest {
-    const known = this.#found.get(connection);
-    if (known !== undefined) return known;
-    const guest = this.#guest(connection);
-    this.#found.set(connection, guest);
-    return guest;
-  }
-
   manifestOf(id: string): PluginManifest | undefined {
     return this.#manifests.get(id);
   }
 
-  #guest({ peer }: Connection): Guest {
+  of({ peer }: Connection): Guest {
     const name = nameOf({ peer });
     if (peer !== undefined && this.isPlugin(peer)) return this.#plugin(name);
     if (peer === undefined || TRANSPORT.test(name) || name === CONTROL_NAME) {
@@ -136,9 +119,9 @@ export class Guests {
     const said = this.#manifests.get(name)?.needsTools ?? [];
     const approved = permissions === undefined ? approvedTools : (permissions.tools ?? []);
     // What a person has approved counts, not what the manifest says.
-    const needed = new Set([...needsTools, ...(approved ?? said)]);
+    const needed = approved ?? said;
     const mayCall = (tool: string, owner: string | undefined): boolean =>
-      owner === name || needed.has(tool) || needed.has("*");
+      owner === name || covers(needsTools, tool) || covers(needed, tool);
     const guest = { name, isPlugin: true, isApproved: approved !== undefined, mayCall };
     if (permissions === undefined) return { ...UNLIMITED, ...guest };
     const { namespace, publish = [], subscribe = [] } = permissions;

@@ -287,7 +287,6 @@ export class Orchestrator implements AsyncDisposable {
     });
     const kept = new Set(plugins);
     this.#plugins = plugins;
-    this.#guests.changed();
     this.#publish();
     const gone = [...before.values()].filter((plugin) => !kept.has(plugin));
     const ends = gone.map((plugin) => this.#end(plugin));

@@ -8,7 +8,7 @@ import { selfCommand } from "../../base/process/self-command.ts";
 import { shellWord } from "../../base/text/shell-word.ts";
 import { busPlan, openBus } from "../../plugin/open/bus.ts";
 import { pinOf } from "../../plugin/plugin/pin.ts";
-import { openCertificates } from "../../protocol/bus/certificates/certificates.ts";
+import { Certificates } from "../../protocol/bus/certificates/certificates.ts";
 import { Offer } from "../../tool/offer/offer.ts";
 import { SampleCommandLine } from "../../../test/samples/sample-command-line.ts";
 
@@ -45,7 +45,7 @@ describe("trunkline plugin list, call, log and restart", () => {
       await using line = await SampleCommandLine.create();
       const { config } = await line.home.load();
       // One that ran before.
-      await openCertificates(busPlan(config).certsDir).trusted();
+      await new Certificates(busPlan(config).certsDir).trusted();
       const { code, out, err } = await line.run("plugin", ...args, ...NOBODY);
       assert.deepEqual([code, out], [1, ""]);
       assert.match(err, /127\.0\.0\.1:1.*Run `trunkline orchestrator`/);

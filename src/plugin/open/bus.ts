@@ -144,11 +144,7 @@ export async function reconfigure(
 
 /** QUIC, or TLS for addresses with `tls://`. */
 export async function busTransport(): Promise<BusTransport> {
-  const [{ listen }, { connect }] = await Promise.all([
-    import("../../wire/quic/transport.ts"),
-    import("../../wire/quic/transport.ts"),
-  ]);
-  return { listen, connect };
+  return await import("../../wire/quic/transport.ts");
 }
 
 function pluginsOf({ plugins }: Config["bus"]): PluginSettings[] {
