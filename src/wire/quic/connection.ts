@@ -62,12 +62,6 @@ export interface Connection extends AsyncDisposable {
   readonly isClosed: boolean;
   /** How many exchanges it has carried. Each makes later ones slower; one that was reset counts many times. */
   readonly wear?: number;
-  /** Whether the other side acknowledges nothing at the moment, though an answer is awaited. */
-  readonly isQuiet?: boolean;
-  /** Calls back at intervals while it is quiet. */
-  watchQuiet?(quiet: () => void): void;
-  /** Ends it as one whose other side is out of reach; exchanges that run break. */
-  giveUp?(): void;
   /** Resolves with the reason when the connection is over. */
   readonly closed: Promise<ConnectionError>;
   /** Opens an exchange. It waits, if the other side has as many as it allows. */
