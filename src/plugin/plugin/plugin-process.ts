@@ -6,6 +6,7 @@ import { atMost } from "../../base/abort.ts";
 import { background } from "../../base/background.ts";
 import { type ChildOptions, type Confine, OwnedChild } from "../../base/process/child-process.ts";
 import { TrunklineError } from "../../base/errors.ts";
+import { readLines } from "../../base/process/lines.ts";
 import { LastWords } from "../../base/process/stderr-log.ts";
 import { maskText } from "../../base/text/mask.ts";
 import { usualVariables } from "../../base/process/environment.ts";
@@ -138,7 +139,7 @@ async function launch(start: PluginStart, stderr: (line: string) => void): Promi
   if (isLimited(permissions)) return launchLimited(start, stderr);
   const own = argumentsOf(start, orchestratorAddress);
   const args = module === undefined ? own : [module, ...own];
-  return { child: await begin({ command: binary, args, env: variablesOf(start), stderr }) };
+  return { child: await begin(start, { command: binary, args, env: variablesOf(start), stderr }) };
 }
 
 /** Starts a program in a sandbox, in which it can do only what was approved. */
@@ -160,10 +161,10 @@ async function launchLimited(
   const [command, args] =
     module === undefined ? [program, own] : [binary, [realpathSync(module), ...own]];
   const given = { env: variablesOf(start), stderr };
-  if (confined === undefined) return { child: await begin({ command, args, ...given }) };
+  if (confined === undefined) return { child: await begin(start, { command, args, ...given }) };
   let child: OwnedChild;
   try {
-    child = await begin(confined.confine({ command, args, ...given }));
+    child = await begin(start, confined.confine({ command, args, ...given }));
   } catch (error) {
     await confined[Symbol.asyncDispose]();
     throw error;
@@ -200,10 +201,9 @@ function argumentsOf({ settings, certsDir }: PluginStart, orchestratorAddress: s
   ];
 }
 
-async function begin(options: ChildOptions): Promise<OwnedChild> {
+async function begin({ said }: PluginStart, options: ChildOptions): Promise<OwnedChild> {
   const child = await OwnedChild.start(options);
-  // Nobody reads its standard output, and a full pipe would block it.
-  child.stdout.resume();
+  readLines(child.stdout, said);
   return child;
 }
 
