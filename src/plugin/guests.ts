@@ -46,7 +46,7 @@ export interface Guest {
 }
 
 /** What the configuration says of a plugin's rights on the bus. */
-export type PluginRights = Pick<PluginSettings, "needsTools" | "approvedTools" | "permissions"> &
+export type PluginRights = Pick<PluginSettings, "needsTools" | "permissions"> &
   Partial<Pick<PluginSettings, "providesStorage" | "providesAi">>;
 
 /** What everybody else than plugins with permissions may do with documents and events. */
@@ -115,14 +115,13 @@ export class Guests {
   }
 
   #plugin(name: string): Guest {
-    const { needsTools = [], approvedTools, permissions } = this.#options.rightsOf(name) ?? {};
+    const { needsTools = [], permissions } = this.#options.rightsOf(name) ?? {};
     const said = this.#manifests.get(name)?.needsTools ?? [];
-    const approved = permissions === undefined ? approvedTools : (permissions.tools ?? []);
     // What a person has approved counts, not what the manifest says.
-    const needed = approved ?? said;
+    const needed = permissions === undefined ? said : (permissions.tools ?? []);
     const mayCall = (tool: string, owner: string | undefined): boolean =>
       owner === name || covers(needsTools, tool) || covers(needed, tool);
-    const guest = { name, isPlugin: true, isApproved: approved !== undefined, mayCall };
+    const guest = { name, isPlugin: true, isApproved: permissions !== undefined, mayCall };
     if (permissions === undefined) return { ...UNLIMITED, ...guest };
     const { namespace, publish = [], subscribe = [] } = permissions;
     const mayUse = (topics: readonly string[]) => (topic: string) =>

@@ -76,12 +76,6 @@ const PLUGIN: s.Settings = {
     "Tools that it may call, in addition to its own and those in its manifest; `*` for all.",
   ),
   permissions: pluginPermissions,
-  approvedTools: s.list(
-    s.ANY_TEXT,
-    "Tools of others that it may call, as approved by earlier versions: those in its " +
-      "manifest count no more then. `*` for all. `trunkline plugin approve` writes " +
-      "`permissions` instead.",
-  ),
   providesStorage: s.list(
     s.ANY_TEXT,
     "Kinds of storage that it provides, in addition to those in its manifest.",

@@ -263,7 +263,7 @@ describe("trunkline plugin add and remove", () => {
 
 describe("trunkline plugin approve", () => {
   it("asks once about a plugin that was added before anybody was asked", async () => {
-    const before = { command: "/opt/orchestra/tools-notes", approvedTools: ["clock"] };
+    const before = { command: "/opt/orchestra/tools-notes" };
     const config = { bus: { plugins: { "tools.notes": before } } };
     await using line = await SampleCommandLine.create(config);
     const refused = await line.run("plugin", "approve", "tools.notes");
@@ -278,7 +278,7 @@ describe("trunkline plugin approve", () => {
     assert.deepEqual((await line.home.load()).config.bus.plugins["tools.notes"], {
       command: before.command,
       permissions: {
-        ...{ everything: true, tools: ["clock"], namespace: "/", publish: all, subscribe: all },
+        ...{ everything: true, tools: all, namespace: "/", publish: all, subscribe: all },
         provides: { tools: all, prompts: all, storage: all, ai: all },
       },
     });

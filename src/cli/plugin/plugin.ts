@@ -255,7 +255,7 @@ export async function approveAgain(invocation: Invocation<PluginValues>): Promis
   let permissions: PluginPermissions;
   let version: string | undefined;
   if (entry.permissions === undefined || file === undefined) {
-    permissions = entry.permissions ?? permissionsOfBefore(entry);
+    permissions = entry.permissions ?? ALL_RIGHTS;
     await approve(values, id, { permissions, why: "it was added before anybody was asked" });
   } else {
     const { everything: hasAll } = entry.permissions;
@@ -267,11 +267,9 @@ export async function approveAgain(invocation: Invocation<PluginValues>): Promis
   const edited = await editConfig(inputOf(invocation), kindOf(invocation), (now) => {
     if (valueAt(now, at) === undefined)
       throw cannotApprove(id, "it is in another file; see --project");
-    const old = valueAt(now, [...at, "approvedTools"]);
     return [
       { path: [...at, "permissions"], value: permissions },
       ...(pin === undefined ? [] : [{ path: [...at, "pin"], value: pin }]),
-      ...(old === undefined ? [] : [{ path: [...at, "approvedTools"], value: undefined }]),
     ];
   });
   return tellEdited(invocation, edited, `Approved plugin '${id}' in`, SHOWN);
@@ -281,13 +279,11 @@ function cannotApprove(id: string, why: string): TrunklineError {
   return new TrunklineError("not-found", `Cannot approve plugin '${visibleLine(id)}': ${why}.`);
 }
 
-/** The permissions of a plugin from before plugins had permissions: it runs with all rights. */
-function permissionsOfBefore({ approvedTools = ["*"] }: PluginEntry): PluginPermissions {
-  const all = ["*"];
-  const provides = { tools: all, prompts: all, storage: all, ai: all };
-  const topics = { publish: all, subscribe: all };
-  return { everything: true, tools: approvedTools, namespace: SHARED, ...topics, provides };
-}
+/** The permissions of a plugin that was configured without any: it runs with all rights. */
+const ALL_RIGHTS: PluginPermissions = {
+  ...{ everything: true, namespace: SHARED, tools: ["*"], publish: ["*"], subscribe: ["*"] },
+  provides: { tools: ["*"], prompts: ["*"], storage: ["*"], ai: ["*"] },
+};
 
 /** `trunkline plugin remove ID` */
 export async function remove(invocation: Invocation<Editing>): Promise<number> {

@@ -156,12 +156,11 @@ function pluginsOf({ plugins }: Config["bus"]): PluginSettings[] {
 /** The settings of a configured plugin. */
 export function settingsOf(id: string, program: PluginProgram): PluginSettings {
   const { env = {}, config = {}, providesStorage = [], providesAi = [], dependsOn = [] } = program;
-  const { needsTools, permissions, approvedTools, pin } = program;
+  const { needsTools, permissions, pin } = program;
   return {
     ...{ id, ...programOf(id, program), env, config, providesStorage, providesAi, dependsOn },
     ...(needsTools && { needsTools }),
     ...(permissions && { permissions }),
-    ...(approvedTools && { approvedTools }),
     ...(pin && { pin }),
     ...limitsOf(program),
   };

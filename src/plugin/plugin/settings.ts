@@ -10,8 +10,6 @@ export interface PluginSettings extends Omit<PluginEntry, "enabled"> {
   readonly module?: string;
   /** What it may do, as approved. Without them nobody was asked, and it may do everything. */
   readonly permissions?: PluginPermissions;
-  /** Tools that it may call instead of those that it says itself: somebody was asked about these. */
-  readonly approvedTools?: readonly string[];
   /** The file with its code, besides a module. */
   readonly code?: string;
   /** Our own program, where that wraps an MCP server. */

@@ -1,4 +1,3 @@
-import type { X509Certificate } from "node:crypto";
 import type { Socket } from "node:net";
 import type { ConnectionError } from "./connection-error.ts";
 import type { HeldBytes } from "./stream/multiplexed-stream.ts";
@@ -16,11 +15,8 @@ export interface PeerCertificate {
   readonly name: string;
   /** The organizational unit of its subject, if it has one. */
   readonly unit: string | undefined;
-  /** The DNS names and IP addresses it was made for. */
-  readonly names: readonly string[];
   /** SHA-256 of the certificate, in hex. */
   readonly fingerprint: string;
-  readonly certificate: X509Certificate;
 }
 
 /** Checks the first bytes of a stream, and may refuse the rest. */
