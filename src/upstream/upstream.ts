@@ -248,14 +248,20 @@ export class Upstream {
   /**
    * Sends a request, and retries where that is safe. An error that the server answers with becomes a
    * `ToolFault`. A request that never reached the server is sent again. One whose answer was lost is
-   * repeated once, only if it is harmless, since it may have been carried out.
+   * repeated once, only if it is harmless, since it may have been carried out. The catalogue may be from
+   * an earlier run: a tool that has changed since is not called before it is listed again.
    */
-  async use<T>(work: (client: McpClient) => Promise<T>, isHarmless = false): Promise<T> {
+  async use<T>(
+    work: (client: McpClient) => Promise<T>,
+    isHarmless: boolean,
+    tool?: string,
+  ): Promise<T> {
     const life = this.#life;
     for (let attempt = 1; ; attempt++) {
       try {
         const client =
           attempt === 1 ? (life.client ?? (await life.ready())) : await life.restarted();
+        if (tool !== undefined && this.#refresh.listing !== undefined) await this.#listed(tool);
         const result = await work(client);
         life.backoff.succeeded();
         return result;
@@ -317,7 +323,7 @@ export class Upstream {
     const instance = instances.for(context);
     let said: ToolResult["content"] = [];
     try {
-      const result = await instance.#callTool(name, call, isHarmless);
+      const result = await instance.use(call, isHarmless, name);
       const isAsked = instance === this && before !== instances.refusals;
       if (!isAsked || result.isError !== true) return result;
       said = result.content;
@@ -325,7 +331,7 @@ export class Upstream {
       if (instance !== this || before === instances.refusals) throw error;
     }
     return isHarmless
-      ? instances.for(context).#callTool(name, call, isHarmless)
+      ? instances.for(context).use(call, isHarmless, name)
       : instances.unasked(said);
   }
 
@@ -340,22 +346,7 @@ export class Upstream {
     if (this.#watched.size > 0) this.#life.ready().catch(() => {});
   }
 
-  /**
-   * The same for a tool call. The catalogue may be from an earlier run: a tool that has changed since is
-   * not called before it is listed again.
-   */
-  #callTool(
-    name: string,
-    call: (client: McpClient) => Promise<ToolResult>,
-    isHarmless: boolean,
-  ): Promise<ToolResult> {
-    const isListed = this.#life.client !== undefined && this.#refresh.listing === undefined;
-    if (isListed) return this.use(call, isHarmless);
-    return this.#listed(name).then(() => this.use(call, isHarmless));
-  }
-
   async #listed(name: string): Promise<void> {
-    await this.#life.ready();
     await this.#refresh.listing;
     if (this.#options.isOffered(name)) return;
     const why = `MCP server '${this.name}' describes it otherwise now, or has it no more`;
