@@ -13,12 +13,7 @@ import { ClientInstances, type InstanceMode } from "./client-instances.ts";
 import { type Catalogue, CatalogueFile, type CatalogueKind, isKnown } from "./catalogue.ts";
 import { CatalogueRefresh } from "./catalogue-refresh.ts";
 import type { OpenLink } from "./link.ts";
-import {
-  DEFAULT_UPSTREAM_LIMITS,
-  isOfProject,
-  type UpstreamLimits,
-  type UpstreamSettings,
-} from "./settings.ts";
+import { DEFAULT_UPSTREAM_LIMITS, type UpstreamLimits, type UpstreamSettings } from "./settings.ts";
 import { Throttle } from "../base/limit/rate-limiter.ts";
 
 export interface UpstreamStatus {
@@ -58,15 +53,17 @@ export interface UpstreamOptions {
   readonly isOffered: (name: string) => boolean;
   /** It has something to say to people that belongs to no call. */
   readonly logged?: (notice: Notice) => void;
-  readonly open?: OpenLink;
-  readonly limits?: Partial<UpstreamLimits>;
-  readonly channelLimits?: Partial<ChannelLimits>;
+  readonly open?: OpenLink | undefined;
+  readonly limits?: Partial<UpstreamLimits> | undefined;
+  readonly channelLimits?: Partial<ChannelLimits> | undefined;
   /** Of a further instance of a server: whose it is. */
   readonly owner?: () => ToolContext | undefined;
   /** Who alone uses it. */
-  readonly person?: string;
+  readonly person?: string | undefined;
   /** Called for all that is done for a caller, who may have to log in first. */
-  readonly gate?: <T>(server: string, context: ToolContext, work: () => Promise<T>) => Promise<T>;
+  readonly gate?:
+    | (<T>(server: string, context: ToolContext, work: () => Promise<T>) => Promise<T>)
+    | undefined;
 }
 
 /** How often a request is sent that does not reach the server. */
@@ -117,8 +114,6 @@ export class Upstream {
     });
     this.#instances = new ClientInstances({
       main: this,
-      mode: settings.instance ?? "shared",
-      isOfProject: isOfProject(settings),
       log: this.#log,
       limits: this.#limits,
       make: (owner, folder) => this.#makeFurther(owner, folder),
@@ -139,8 +134,8 @@ export class Upstream {
           this.#log.warn(event, fields);
         },
       },
-      ...(open === undefined ? {} : { open }),
-      ...(channelLimits === undefined ? {} : { channelLimits }),
+      open,
+      channelLimits,
       up: (client) => {
         this.#refresh.connected(client);
         for (const uri of this.#watched) client.watch(uri).catch(() => {});
