@@ -28,6 +28,13 @@ const thread = {
   },
 } as const;
 
+const name = { type: "string", minLength: 1, maxLength: 300 } as const;
+const commit = { type: "string", pattern: "^[0-9a-f]{40}([0-9a-f]{24})?$" } as const;
+const orNone = { type: "string", pattern: "^([0-9a-f]{40}([0-9a-f]{24})?)?$" } as const;
+const used = { type: "number", minimum: 0, maximum: Number.MAX_VALUE } as const;
+const count = { type: "integer", minimum: 0, maximum: Number.MAX_SAFE_INTEGER } as const;
+const record = { type: "object", properties: {} } as const;
+
 /** Records in files that several processes or machines share. Unknown members are accepted. */
 export const schemas = {
   AccessToken: {
@@ -249,6 +256,120 @@ export const schemas = {
         type: "boolean",
         description: "Of a thread of a forge: whether it was resolved there.",
       },
+    },
+  },
+
+  MovedSession: {
+    type: "object",
+    description: "The first line of a bundle: what a session is beside its files.",
+    required: [
+      ...["format", "version", "id", "agent", "created", "updated", "notes", "moved", "usage"],
+      ...["folder", "name", "inside", "files"],
+    ],
+    properties: {
+      format: { type: "string", enum: ["trunkline-session"] },
+      version: { type: "integer", minimum: 1, maximum: 1 },
+      id: { type: "string", pattern: "^(agent[.])?[A-Za-z0-9_-]{1,200}$" },
+      agent: name,
+      title: text,
+      created: time,
+      updated: time,
+      notes: { $ref: "#MovedNotes" },
+      moved: { $ref: "#MovedFrom" },
+      usage: { type: "array", items: { $ref: "#MovedUsage" } },
+      folder: { ...text, description: "The top of its work tree, or its folder." },
+      name: { type: "string", pattern: "^[A-Za-z0-9_-]{0,60}$" },
+      inside: { type: "string", description: "Its folder in the work tree." },
+      work: { $ref: "#MovedWork" },
+      reviews: { ...text, description: "The threads of the repository, as an export has them." },
+      files: { type: "array", items: { $ref: "#BundledFile" } },
+    },
+  },
+
+  BundledFile: {
+    type: "object",
+    required: ["name", "size", "sha256"],
+    properties: {
+      name: {
+        type: "string",
+        pattern:
+          "^(events|work[.]pack|agent/[A-Za-z0-9][A-Za-z0-9._-]{0,200}|undo/(undone/)?[0-9]{1,12}/(turn[.]jsonl|[0-9]{1,9}[.]before))$",
+        description: "No other file is taken.",
+      },
+      size: count,
+      sha256: text,
+    },
+  },
+
+  MovedNotes: {
+    type: "object",
+    description: "Notes that go along. Open questions and permissions do not.",
+    required: [],
+    properties: {
+      model: text,
+      isTitled: { type: "boolean" },
+      summaryAfter: count,
+      chosen: {
+        type: "object",
+        properties: { modeId: text, modelId: text, configOptions: record },
+      },
+      memory: {
+        type: "object",
+        properties: { sessionId: text, modeId: text, modelId: text },
+      },
+    },
+  },
+
+  MovedFrom: {
+    type: "object",
+    description: "What the notes of a session say of its moves.",
+    required: ["folders", "carried"],
+    properties: {
+      folders: { ...texts, description: "In which it has worked; its events name them." },
+      carried: { ...texts, description: "Ignored files that go along." },
+    },
+  },
+
+  MovedUsage: {
+    type: "object",
+    required: ["turn", "day", "tokens", "cost", "steps", "time"],
+    properties: {
+      ...{ turn: text, day: text, tokens: used, cost: used, steps: used, time: used },
+      reportedCost: used,
+    },
+  },
+
+  MovedWork: {
+    type: "object",
+    description: "The state of a work tree, as commits of git.",
+    required: ["head", "branch", "index", "tree", "shallow"],
+    properties: {
+      head: { ...orNone, description: "What is checked out; empty before the first commit." },
+      branch: { ...text, description: "Empty for a detached HEAD." },
+      index: { ...commit, description: "A commit with the index." },
+      tree: { ...commit, description: "A commit with all files, byte for byte." },
+      shallow: { type: "array", items: orNone, description: "Commits without their parents." },
+    },
+  },
+
+  MovedEvent: {
+    type: "object",
+    description: "An event of a session, as far as everybody relies on it.",
+    required: ["kind"],
+    properties: {
+      kind: {
+        type: "string",
+        enum: ["prompt", "update", "permission", "answer", "setting", "end"],
+      },
+      ...{ turnId: text, by: text, requestId: text, setting: text, id: text, stopReason: text },
+      prompt: { type: "array", items: record },
+      update: { type: "object", required: ["sessionUpdate"], properties: { sessionUpdate: text } },
+      request: {
+        type: "object",
+        required: ["options"],
+        properties: { options: { type: "array", items: record } },
+      },
+      outcome: record,
     },
   },
 } as const;

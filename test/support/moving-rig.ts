@@ -10,6 +10,7 @@ import { Journal } from "../../src/agent/files/journal.ts";
 import { SessionLog } from "../../src/store/session/session-log.ts";
 import { SessionUsage } from "../../src/store/session/session-usage.ts";
 import { SampleCommandLine } from "../samples/sample-command-line.ts";
+import { gatewaySources } from "./gateway-sources.ts";
 import type { Ran } from "./run-in-process.ts";
 
 export const SESSION = "11111111-2222-4333-8444-555555555555";
@@ -116,7 +117,9 @@ export class MovingRig implements AsyncDisposable {
     const { config } = await this.server.home.load();
     const quiet = { ...config, log: { ...config.log, level: "error" as const } };
     const serve = { ...quiet.serve, port: this.#port };
-    this.#http = await HttpServer.open(new AppContext({ ...quiet, serve }));
+    this.#http = await HttpServer.open(new AppContext({ ...quiet, serve }), {
+      sources: gatewaySources(),
+    });
     this.#port = Number(new URL(this.#http.origin).port);
     this.laptop.env.TRUNKLINE_TOKEN = readFileSync(this.#http.tokenFile, "utf8").trim();
   }

@@ -22,9 +22,9 @@ import type { DashboardSources } from "../../server/dashboard/sources.ts";
 import { TrafficRing } from "../../server/dashboard/traffic/traffic-ring.ts";
 import { AppContext } from "../../config/app-context.ts";
 import { loadConfig } from "../../config/load.ts";
-import { fail, refuseUpgrade, send, sendJson } from "../../server/http/http-answers.ts";
+import { fail, failWith, refuseUpgrade, send, sendJson } from "../../server/http/http-answers.ts";
 import { createListener, listen } from "../../server/http/listener.ts";
-import { MoveRoutes, MOVES_PATH } from "../../server/http/move-routes.ts";
+import { type Moving, MOVES_PATH, moveStep } from "../../server/http/move-routes.ts";
 import { Metrics } from "../../server/http/metrics.ts";
 import { Readiness } from "../../server/http/readiness.ts";
 import { NotifyRoutes } from "../../server/notify/notify-routes.ts";
@@ -88,7 +88,7 @@ export class HttpServer {
   readonly #sessions: LazySessions;
   readonly #notify: NotifyRoutes;
   readonly #serverLogins: ServerLoginRoutes;
-  readonly #moves: MoveRoutes;
+  readonly #isFleet: boolean;
   readonly #mover: Lazy<Mover>;
   readonly #acp: AcpDoor;
   readonly #acpOptions: PeerOptions<AcpConnection>;
@@ -153,15 +153,7 @@ export class HttpServer {
       const { Mover } = await import("../../session/open/move/mover.ts");
       return await Mover.open(app.config, process.env);
     });
-    this.#moves = new MoveRoutes(async () => {
-      if (options.sharing !== undefined) throw new TrunklineError("usage", NOT_OF_FLEET);
-      const [mover, sessions] = [await this.#mover.get(), await this.#sessions.open()];
-      const letGo = async (id: string, interrupts: boolean): Promise<void> => {
-        if (!interrupts) await betweenCalls(mover.log, id);
-        if (sessions.get(id) !== undefined) await sessions.close(id);
-      };
-      return { mover, letGo };
-    }, app.log);
+    this.#isFleet = options.sharing !== undefined;
     this.#acp = new AcpDoor({
       sessions: this.#sessions.open,
       limits: limits.messages,
@@ -342,7 +334,13 @@ export class HttpServer {
     principal: Principal,
   ): void {
     if (path === "/acp") return this.#acpHttp.handle(request, response, principal);
-    if (path.startsWith(MOVES_PATH)) return this.#moves.handle(path, request, response, principal);
+    if (path.startsWith(MOVES_PATH)) {
+      const done = this.#moving().then((moving) =>
+        moveStep(moving, path, principal, { request, response }),
+      );
+      const failed = (error: unknown) => failWith(response, error, path, this.#app.log);
+      return background(done.catch(failed), "Moving a session");
+    }
     if (this.#dashboard.has(path)) {
       return this.#dashboard.handle(path, request, response, principal);
     }
@@ -356,6 +354,16 @@ export class HttpServer {
       default:
         return this.#unknown(path, response);
     }
+  }
+
+  async #moving(): Promise<Moving> {
+    if (this.#isFleet) throw new TrunklineError("usage", NOT_OF_FLEET);
+    const [mover, sessions] = [await this.#mover.get(), await this.#sessions.open()];
+    const letGo = async (id: string, interrupts: boolean): Promise<void> => {
+      if (!interrupts) await betweenCalls(mover.log, id);
+      if (sessions.get(id) !== undefined) await sessions.close(id);
+    };
+    return { mover, letGo };
   }
 
   async #sendMetrics(response: ServerResponse): Promise<void> {

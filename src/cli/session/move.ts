@@ -40,10 +40,10 @@ export async function move(invocation: Invocation<MoveValues>): Promise<number> 
   }
   const record = await find(app, given);
   const gateway = await httpGateway(invocation, app.config.data, values.to ?? "");
-  const stays = await mover.staysBehind(record, wish.withSecrets);
+  const stays = await mover.parcels.staysHere(record, wish.withSecrets);
   err(linesText(["These stay here:", ...stays.map((each) => `  ${visibleLine(each)}`)]));
   const letGo = (): Promise<void> => closeElsewhere(app, mover, record.id, wish.interrupts);
-  return said(invocation, record.id, await moveTo(mover, record, gateway, { ...wish, letGo }));
+  return said(invocation, record.id, await moveTo(mover, record.id, gateway, { ...wish, letGo }));
 }
 
 function said(
@@ -102,7 +102,7 @@ export async function exportBundle(
   const session = await find(app, positionals[0] ?? "");
   await using mover = await Mover.open(app.config, env);
   const path = resolve(cwd, values.bundle ?? "");
-  await mover.export(session, path, values.share === true);
+  await mover.parcels.pack(session, { path, isShare: values.share === true });
   const next = `Continue it elsewhere: trunkline session import ${path}`;
   return print(invocation, { session: session.id, bundle: path }, `Wrote ${path}.\n${next}\n`);
 }

@@ -1,14 +1,8 @@
-import { existsSync } from "node:fs";
-import { join } from "node:path";
-
 import type { Log } from "../../base/log.ts";
 import type { Config } from "../../config/config.ts";
 import type { SessionRecord } from "../../store/session/session-log.ts";
-import { folderOf, Worktrees } from "../../worktree/worktrees.ts";
+import { Worktrees } from "../../worktree/worktrees.ts";
 import { workplaceOf } from "../workplace.ts";
-
-/** A file beside a work tree that has come from another machine, and whose session is not here yet. */
-export const INCOMING = "incoming";
 
 /** The sessions that are stored. */
 interface StoredSessions {
@@ -18,11 +12,8 @@ interface StoredSessions {
 
 /** The work trees of sessions, as configured. */
 export class SessionWorktrees extends Worktrees {
-  readonly #data: string;
-
   constructor({ data, sessions }: Config, env: NodeJS.ProcessEnv = process.env) {
     super({ data, env, carry: sessions.worktree.carry });
-    this.#data = data;
   }
 
   /** Ids of sessions whose work trees nobody will use again: killed processes have left them. */
@@ -30,8 +21,7 @@ export class SessionWorktrees extends Worktrees {
     const found: string[] = [];
     for (const session of await this.idle()) {
       const record = await stored.find(session);
-      const isComing = existsSync(join(folderOf(this.#data, session), INCOMING));
-      const isGone = !isComing && (record === undefined || record.isDeleted);
+      const isGone = record === undefined || record.isDeleted;
       // Its creation was interrupted, so that no client has got to know the session.
       const isHalf = record?.isHeld === false && workplaceOf(record.notes) === undefined;
       if (isGone || isHalf) found.push(session);

@@ -16,7 +16,7 @@ import {
   readPages,
   TEXT_LINES,
 } from "./session-pages.ts";
-import { endStaleMove, MOVES, refuseMoved, SessionMoves } from "./session-moves.ts";
+import { endMove, MOVES, refuseMoved, SessionMoves } from "./session-moves.ts";
 import { REPLICAS } from "./session-replicas.ts";
 import { RULES, RULES_OF_PRINCIPALS, RULES_OF_SUBJECTS } from "./session-rules.ts";
 import { USAGE } from "./session-usage.ts";
@@ -125,7 +125,7 @@ export class SessionLog implements AsyncDisposable {
     await this.database.read((database) => this.#freeRowOf(database, id));
     const held = await this.database.change((database) => {
       const { key, record } = this.#freeRowOf(database, id);
-      endStaleMove(database, id);
+      endMove(database, id);
       const row = sql(database).get`UPDATE session SET holder = ${this.#holder.id},
         epoch = epoch + 1 WHERE id = ${key} RETURNING epoch`;
       return { key, record, last: lastOf(database, key), epoch: Number(row?.epoch) };

@@ -4,9 +4,9 @@ import { TrunklineError } from "../../base/errors.ts";
 import type { Database, Row } from "../database.ts";
 import type { Holder } from "../holder.ts";
 import { sql } from "../sql.ts";
+import type { MovedUsage } from "../schema.gen.ts";
 import type { SessionFields } from "./session-log.ts";
 import { lastOf, type Page, writePages } from "./session-pages.ts";
-import type { StoredUsage } from "./session-usage.ts";
 
 /**
  * Sessions on their way between machines. `out` is the move away: "moving" can still be given up, "moved" is
@@ -19,7 +19,6 @@ export const MOVES = `CREATE TABLE session_move (
      epoch INTEGER NOT NULL,
      state TEXT NOT NULL CHECK (state IN ('moving', 'moved', 'incoming', 'active')),
      holder TEXT,
-     until INTEGER,
      facts TEXT NOT NULL,
      PRIMARY KEY (session, way)
    ) STRICT;
@@ -28,17 +27,15 @@ export const MOVES = `CREATE TABLE session_move (
 
 type Facts = Readonly<Record<string, unknown>>;
 
-export interface StoredMove<F = Facts> {
+interface StoredMove {
   readonly session: string;
   readonly move: string;
   /** Counts the moves of the session. */
   readonly epoch: number;
   readonly state: "moving" | "moved" | "incoming" | "active";
-  /** The process that moves it away. */
+  /** The process that moves it away; undefined where the other side drives that. */
   readonly holder: string | undefined;
-  /** When somebody else who drives the move away has given it up. */
-  readonly until: number | undefined;
-  readonly facts: F;
+  readonly facts: Facts;
 }
 
 /** Where a session is now. */
@@ -63,7 +60,7 @@ export class MovedAway extends TrunklineError {
   }
 }
 
-export function moveOf(
+function moveOf(
   database: DatabaseSync,
   session: string,
   way: "out" | "in",
@@ -73,43 +70,29 @@ export function moveOf(
   return row && readMove(row);
 }
 
-function readMove(row: Row): StoredMove {
-  return {
-    session: String(row.session),
-    move: String(row.move),
-    epoch: Number(row.epoch),
-    state: row.state as StoredMove["state"],
-    holder: (row.holder as string | null) ?? undefined,
-    until: (row.until as number | null) ?? undefined,
-    facts: JSON.parse(String(row.facts)) as Facts,
-  };
+function readMove({ facts, ...row }: Row): StoredMove {
+  return { ...row, facts: JSON.parse(String(facts)) as Facts } as unknown as StoredMove;
 }
 
-/** Throws if the session has moved away, or is being moved. A move whose process has died is no more. */
+/**
+ * Throws if the session has moved away, or a living process moves it. No grant can exist before the
+ * tombstone, so whoever opens the session gives every other move up.
+ */
 export function refuseMoved(
   database: DatabaseSync,
   session: string,
   isAlive: (holder: string) => boolean,
 ): void {
-  const out = moveOf(database, session, "out");
-  if (out === undefined) return;
-  const url = String(out.facts.to);
-  if (out.state === "moved") throw new MovedAway({ url, session, epoch: out.epoch });
-  if (isStale(out, isAlive)) return;
-  const next = "Wait until it is there, or end that command and try again";
-  throw new TrunklineError(
-    "conflict",
-    `Session '${session}' is being moved to ${url}. ${next} in some minutes.`,
-  );
+  const { state, epoch, holder, facts } = moveOf(database, session, "out") ?? {};
+  const url = String(facts?.to);
+  if (state === "moved") throw new MovedAway({ url, session, epoch: epoch ?? 0 });
+  if (typeof holder !== "string" || !isAlive(holder)) return;
+  const next = "Wait until it is there, or end that command";
+  throw new TrunklineError("conflict", `Session '${session}' is being moved to ${url}. ${next}.`);
 }
 
-/** No grant can exist before the tombstone, so whoever is asked next may give such a move up. */
-function isStale({ holder, until }: StoredMove, isAlive: (holder: string) => boolean): boolean {
-  return holder === undefined || !isAlive(holder) || (until ?? Infinity) < Date.now();
-}
-
-/** Gives up a move away that `refuseMoved` has found stale. */
-export function endStaleMove(database: DatabaseSync, session: string): void {
+/** Gives up a move away that `refuseMoved` lets go. */
+export function endMove(database: DatabaseSync, session: string): void {
   sql(database).run`DELETE FROM session_move
     WHERE session = ${session} AND way = 'out' AND state = 'moving'`;
 }
@@ -119,7 +102,7 @@ export interface ArrivedSession extends Omit<SessionFields, "parent"> {
   readonly parent?: string | undefined;
   /** All of its events; those that are here already are the same. */
   readonly pages: readonly Omit<Page, "session">[];
-  readonly usage: readonly Omit<StoredUsage, "session" | "principal">[];
+  readonly usage: readonly MovedUsage[];
 }
 
 /** The states of moves. */
@@ -143,10 +126,10 @@ export class SessionMoves {
   }
 
   /**
-   * Keeps everybody from opening a session, which is to move away. Throws if a process has it open. `until`
-   * is given where somebody else drives the move: then another attempt may replace this one.
+   * Begins to move a session away. Throws if a process has it open. Nobody opens it from then on, unless the
+   * other side drives the move: that may never be heard of again, so whoever opens the session ends the move.
    */
-  async begin(session: string, move: string, facts: Facts, until?: number): Promise<number> {
+  async begin(session: string, move: string, facts: Facts, isDriven: boolean): Promise<number> {
     const isAlive = (holder: string): boolean => this.#holder.isAlive(holder);
     return await this.#database.change((database) => {
       const row = sql(database).get`SELECT * FROM session
@@ -154,9 +137,7 @@ export class SessionMoves {
       if (row === undefined) {
         throw new TrunklineError("not-found", `Cannot find session '${session.slice(0, 64)}'.`);
       }
-      const out = moveOf(database, session, "out");
-      const isReplaced = out?.state === "moving" && until !== undefined && out.until !== undefined;
-      if (!isReplaced) refuseMoved(database, session, isAlive);
+      refuseMoved(database, session, isAlive);
       const holder = row.holder as string | null;
       if (holder !== null && isAlive(holder)) {
         const next = "Close it there first";
@@ -167,24 +148,23 @@ export class SessionMoves {
       sql(database)
         .run`UPDATE session SET holder = NULL, epoch = epoch + 1 WHERE uuid = ${session}`;
       sql(database).run`INSERT OR REPLACE INTO session_move
-        (session, way, move, epoch, state, holder, until, facts) VALUES (${session}, 'out', ${move},
-        ${epoch}, 'moving', ${this.#holder.id}, ${until ?? null}, ${JSON.stringify(facts)})`;
+        (session, way, move, epoch, state, holder, facts) VALUES (${session}, 'out', ${move},
+        ${epoch}, 'moving', ${isDriven ? null : this.#holder.id}, ${JSON.stringify(facts)})`;
       return epoch;
     });
   }
 
-  /** Adds facts of a move, and gives it more time. False if it was given up. */
-  note(session: string, move: string, facts: Facts, until?: number): Promise<boolean> {
-    return this.#database.run`UPDATE session_move SET until = coalesce(${until ?? null}, until),
-      facts = json_patch(facts, ${JSON.stringify(facts)})
+  /** Adds facts of a move. False if it was given up. */
+  note(session: string, move: string, facts: Facts): Promise<boolean> {
+    return this.#database.run`UPDATE session_move
+      SET facts = json_patch(facts, ${JSON.stringify(facts)})
       WHERE session = ${session} AND move = ${move}`;
   }
 
   /** Writes the tombstone: from then on the session is at the other side. False if it was given up. */
-  depart(session: string, move: string, facts: Facts): Promise<boolean> {
-    return this.#database.run`UPDATE session_move SET state = 'moved', until = NULL,
-      facts = json_patch(facts, ${JSON.stringify(facts)})
-      WHERE session = ${session} AND way = 'out' AND move = ${move} AND state = 'moving'`;
+  depart(session: string, move: string): Promise<boolean> {
+    return this.#database.run`UPDATE session_move SET state = 'moved'
+      WHERE session = ${session} AND way = 'out' AND move = ${move}`;
   }
 
   /** Gives a move up that is not decided. */

@@ -1,5 +1,5 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, sign, verify } from "node:crypto";
-import { chmod, link, readFile, rm, writeFile } from "node:fs/promises";
+import { link, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
 /** What a grant is about: the target runs the session only with a grant of the source for exactly this. */
@@ -20,7 +20,8 @@ export class HostKey {
 
   private constructor(pem: string) {
     this.#pem = pem;
-    this.public = createPublicKey(pem).export({ type: "spki", format: "der" }).toString("base64");
+    const key = createPublicKey(pem).export({ type: "spki", format: "der" });
+    this.public = key.toString("base64");
   }
 
   /** Reads it, or makes it where there is none. */
@@ -28,10 +29,9 @@ export class HostKey {
     const path = join(data, "host-key.pem");
     const known = await readFile(path, "utf8").catch(() => undefined);
     if (known !== undefined) return new HostKey(known);
-    const { privateKey } = generateKeyPairSync("ed25519");
     const made = `${path}.${crypto.randomUUID()}`;
+    const { privateKey } = generateKeyPairSync("ed25519");
     await writeFile(made, privateKey.export({ type: "pkcs8", format: "pem" }), { mode: 0o600 });
-    await chmod(made, 0o600);
     // Another process may have made one meanwhile, which stays.
     await link(made, path).catch(() => {});
     await rm(made, { force: true });
@@ -43,13 +43,11 @@ export class HostKey {
   }
 }
 
-/** Whether a host with this key has granted it. */
+/** Whether the host with a key has granted it. */
 export function isGranted(terms: GrantTerms, key: string, grant: string): boolean {
   try {
-    const encoded = Buffer.from(key, "base64");
-    const host = createPublicKey({ key: encoded, type: "spki", format: "der" });
-    const isIts = host.asymmetricKeyType === "ed25519";
-    return isIts && verify(null, textOf(terms), host, Buffer.from(grant, "base64"));
+    const encoded = { key: Buffer.from(key, "base64"), type: "spki", format: "der" } as const;
+    return verify(null, textOf(terms), createPublicKey(encoded), Buffer.from(grant, "base64"));
   } catch {
     return false;
   }
