@@ -56,9 +56,26 @@ export function agentOptions(
 function pastOf(
   store: SessionStore,
   { id, last }: Session,
-  { summaryAfter }: Notes,
+  { summaryAfter, moved }: Notes,
 ): AsyncIterable<readonly HistoryEntry[]> {
-  return { [Symbol.asyncIterator]: () => historyOf(store.read(id, summaryAfter), last) };
+  const past = () => historyOf(store.read(id, summaryAfter), last);
+  return { [Symbol.asyncIterator]: () => (moved === undefined ? past() : inFolder(past(), moved)) };
+}
+
+/** Of a session that was moved, entries name the folders in which it worked before. */
+async function* inFolder(
+  past: AsyncIterable<readonly HistoryEntry[]>,
+  { folders, top }: NonNullable<Notes["moved"]>,
+): AsyncGenerator<readonly HistoryEntry[]> {
+  const inJson = (path: string): string => JSON.stringify(path).slice(1, -1);
+  const before = folders
+    .filter((path) => path.length > 1)
+    .map((path) => RegExp.escape(inJson(path)));
+  const pattern = new RegExp(`(?:${before.join("|")})(?![\\w.-])`, "g");
+  for await (const entries of past) {
+    const text = JSON.stringify(entries).replaceAll(pattern, () => inJson(top));
+    yield before.length === 0 ? entries : (JSON.parse(text) as HistoryEntry[]);
+  }
 }
 
 /** What the agent loads when a session that it began itself is opened for the first time. */

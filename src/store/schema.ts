@@ -28,11 +28,9 @@ const thread = {
   },
 } as const;
 
-const name = { type: "string", minLength: 1, maxLength: 300 } as const;
-const commit = { type: "string", pattern: "^[0-9a-f]{40}([0-9a-f]{24})?$" } as const;
-const orNone = { type: "string", pattern: "^([0-9a-f]{40}([0-9a-f]{24})?)?$" } as const;
-const used = { type: "number", minimum: 0, maximum: Number.MAX_VALUE } as const;
-const count = { type: "integer", minimum: 0, maximum: Number.MAX_SAFE_INTEGER } as const;
+const commit = { type: "string", pattern: "^[0-9a-f]{40}$" } as const;
+const commitOrNone = { type: "string", pattern: "^([0-9a-f]{40})?$" } as const;
+const amountOrNone = { ...amount, minimum: 0 } as const;
 const record = { type: "object", properties: {} } as const;
 
 /** Records in files that several processes or machines share. Unknown members are accepted. */
@@ -262,26 +260,14 @@ export const schemas = {
   MovedSession: {
     type: "object",
     description: "The first line of a bundle: what a session is beside its files.",
-    required: [
-      ...["format", "version", "id", "agent", "created", "updated", "notes", "moved", "usage"],
-      ...["folder", "name", "inside", "files"],
-    ],
+    required: ["format", "id", "agent", "created", "updated", "notes", "usage", "folders", "files"],
     properties: {
-      format: { type: "string", enum: ["trunkline-session"] },
-      version: { type: "integer", minimum: 1, maximum: 1 },
+      format: { type: "string", enum: ["trunkline-session-1"] },
       id: { type: "string", pattern: "^(agent[.])?[A-Za-z0-9_-]{1,200}$" },
-      agent: name,
-      title: text,
-      created: time,
-      updated: time,
-      notes: { $ref: "#MovedNotes" },
-      moved: { $ref: "#MovedFrom" },
+      ...{ agent: text, title: text, created: time, updated: time, notes: record },
       usage: { type: "array", items: { $ref: "#MovedUsage" } },
-      folder: { ...text, description: "The top of its work tree, or its folder." },
-      name: { type: "string", pattern: "^[A-Za-z0-9_-]{0,60}$" },
-      inside: { type: "string", description: "Its folder in the work tree." },
+      folders: { ...texts, description: "In which it has worked, the last one last." },
       work: { $ref: "#MovedWork" },
-      reviews: { ...text, description: "The threads of the repository, as an export has them." },
       files: { type: "array", items: { $ref: "#BundledFile" } },
     },
   },
@@ -293,40 +279,10 @@ export const schemas = {
       name: {
         type: "string",
         pattern:
-          "^(events|work[.]pack|agent/[A-Za-z0-9][A-Za-z0-9._-]{0,200}|undo/(undone/)?[0-9]{1,12}/(turn[.]jsonl|[0-9]{1,9}[.]before))$",
+          "^(events|reviews|work[.]pack|agent/[A-Za-z0-9][A-Za-z0-9._-]{0,200}|undo/(undone/)?[0-9]{1,12}/(turn[.]jsonl|[0-9]{1,9}[.]before))$",
         description: "No other file is taken.",
       },
-      size: count,
-      sha256: text,
-    },
-  },
-
-  MovedNotes: {
-    type: "object",
-    description: "Notes that go along. Open questions and permissions do not.",
-    required: [],
-    properties: {
-      model: text,
-      isTitled: { type: "boolean" },
-      summaryAfter: count,
-      chosen: {
-        type: "object",
-        properties: { modeId: text, modelId: text, configOptions: record },
-      },
-      memory: {
-        type: "object",
-        properties: { sessionId: text, modeId: text, modelId: text },
-      },
-    },
-  },
-
-  MovedFrom: {
-    type: "object",
-    description: "What the notes of a session say of its moves.",
-    required: ["folders", "carried"],
-    properties: {
-      folders: { ...texts, description: "In which it has worked; its events name them." },
-      carried: { ...texts, description: "Ignored files that go along." },
+      ...{ size: amountOrNone, sha256: text },
     },
   },
 
@@ -334,42 +290,22 @@ export const schemas = {
     type: "object",
     required: ["turn", "day", "tokens", "cost", "steps", "time"],
     properties: {
-      ...{ turn: text, day: text, tokens: used, cost: used, steps: used, time: used },
-      reportedCost: used,
+      ...{ turn: text, day: text, tokens: amountOrNone, cost: amountOrNone, steps: amountOrNone },
+      ...{ time: amountOrNone, reportedCost: amountOrNone },
     },
   },
 
   MovedWork: {
     type: "object",
     description: "The state of a work tree, as commits of git.",
-    required: ["head", "branch", "index", "tree", "shallow"],
+    required: ["head", "branch", "index", "tree", "inside", "carried"],
     properties: {
-      head: { ...orNone, description: "What is checked out; empty before the first commit." },
+      head: { ...commitOrNone, description: "What is checked out; empty before the first commit." },
       branch: { ...text, description: "Empty for a detached HEAD." },
       index: { ...commit, description: "A commit with the index." },
       tree: { ...commit, description: "A commit with all files, byte for byte." },
-      shallow: { type: "array", items: orNone, description: "Commits without their parents." },
-    },
-  },
-
-  MovedEvent: {
-    type: "object",
-    description: "An event of a session, as far as everybody relies on it.",
-    required: ["kind"],
-    properties: {
-      kind: {
-        type: "string",
-        enum: ["prompt", "update", "permission", "answer", "setting", "end"],
-      },
-      ...{ turnId: text, by: text, requestId: text, setting: text, id: text, stopReason: text },
-      prompt: { type: "array", items: record },
-      update: { type: "object", required: ["sessionUpdate"], properties: { sessionUpdate: text } },
-      request: {
-        type: "object",
-        required: ["options"],
-        properties: { options: { type: "array", items: record } },
-      },
-      outcome: record,
+      inside: { ...text, description: "The folder of the session in the work tree." },
+      carried: { ...texts, description: "Ignored files that go along." },
     },
   },
 } as const;

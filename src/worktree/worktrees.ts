@@ -191,7 +191,10 @@ export class Worktrees implements Workplaces {
 
   /** Removes the work tree of a session, if it has one. Its work is kept on a branch. */
   async remove(session: string): Promise<Removed> {
-    const folder = folderOf(this.#options.data, session);
+    const { data } = this.#options;
+    const folder = folderOf(data, session);
+    // What its moves have left.
+    await rm(join(data, "moves", `${session}.git`), { recursive: true, force: true });
     if (!existsSync(folder)) return { kept: undefined };
     using _ = await FileLock.take(join(folder, LOCK), WAIT);
     const record = await readRecord(folder);

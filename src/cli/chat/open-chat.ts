@@ -26,8 +26,15 @@ export type ChatInvocation = Invocation<ChatValues>;
 /** A session, and the name of its agent as far as it is known. */
 export type NamedSession = Wanted & { readonly agent?: string | undefined };
 
-/** The gateway that the command names. */
-function gatewayOf({ values, err }: ChatInvocation): string | undefined {
+/** The gateway that the command names, or where the session is that has moved away. */
+async function gatewayOf(
+  { values, err, cwd }: ChatInvocation,
+  app: AppContext,
+): Promise<string | undefined> {
+  const { session } = values;
+  if (values.url === undefined && session !== undefined) {
+    return (await findSession(app, session, false, cwd)).movedTo;
+  }
   const { url, warning } = values.url === undefined ? {} : readGatewayUrl(values.url);
   if (warning !== undefined) err(`${warning}\n`);
   return url;
@@ -70,7 +77,7 @@ export async function openClient(
   opened: AsyncDisposableStack,
   listener: TerminalListener,
 ): Promise<TerminalClient> {
-  const channel = await openChannel(app, opened, gatewayOf(invocation), invocation.env);
+  const channel = await openChannel(app, opened, await gatewayOf(invocation, app), invocation.env);
   const shows = { session: { notices: {}, compaction: {} } };
   return opened.use(await TerminalClient.open(channel, { ...listener, shows }));
 }
@@ -108,8 +115,8 @@ export async function openChat(
   { task = "/", update, ...person }: ChatListener,
 ): Promise<{ readonly session: Attached; readonly status: Status }> {
   const { env, err, values } = invocation;
-  const url = gatewayOf(invocation);
   const { app, agent } = await withOfferedAgent(invocation, await openQuietApp(invocation));
+  const url = await gatewayOf(invocation, app);
   const isNew = values.session === undefined && url === undefined;
   if (isNew && !task.startsWith("/")) await requireModel(app, env, agent);
   const wanted = await wantedSession(invocation, app, values.session, agent);

@@ -6,7 +6,7 @@ import { homeOf } from "../../../base/process/environment.ts";
 import type { BundledFiles } from "./bundle.ts";
 
 /** An agent that is another program, as it is configured. */
-export interface MovedAgent {
+interface MovedAgent {
   readonly command: string;
   readonly args?: readonly string[] | undefined;
   readonly env?: Readonly<Record<string, string>> | undefined;
@@ -23,7 +23,7 @@ export class AgentFiles {
   /** The name of the session's file, with its date. */
   readonly #name: RegExp;
 
-  constructor({ command, args = [], env }: MovedAgent, session = "", own: NodeJS.ProcessEnv) {
+  constructor({ command, args = [], env }: MovedAgent, session: unknown, own: NodeJS.ProcessEnv) {
     const words = [command, ...args].join(" ").toLowerCase();
     const { CLAUDE_CONFIG_DIR, CODEX_HOME, HOME } = { ...own, ...env };
     const home = homeOf({ HOME });
@@ -31,7 +31,8 @@ export class AgentFiles {
     this.#folder = isClaude
       ? join(CLAUDE_CONFIG_DIR ?? join(home, ".claude"), "projects")
       : join(CODEX_HOME ?? join(home, ".codex"), "sessions");
-    const isKnown = ID.test(session) && (isClaude || words.includes("codex"));
+    const isId = typeof session === "string" && ID.test(session);
+    const isKnown = isId && (isClaude || words.includes("codex"));
     const dated = isClaude ? "()" : String.raw`rollout-(\d{4}-\d\d-\d\d)T[\d-]+-`;
     this.#name = isKnown ? new RegExp(`^${dated}${session}\\.jsonl$`) : /(?!)/;
   }

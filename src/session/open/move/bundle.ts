@@ -26,13 +26,13 @@ export interface Bundle {
  */
 export async function writeBundle(
   path: string,
-  head: Omit<MovedSession, "format" | "version" | "files">,
+  head: Omit<MovedSession, "format" | "files">,
   contents: BundledFiles,
 ): Promise<string> {
   const files = [...contents].map(([name, content]) => {
     return { name, size: content.length, sha256: sha256([content]) };
   });
-  const whole = { format: "trunkline-session", version: 1, ...head, files };
+  const whole = { format: "trunkline-session-1", ...head, files };
   const parts = [Buffer.from(`${JSON.stringify(whole)}\n`), ...contents.values()];
   await rm(path, { force: true });
   await using file = await open(path, "wx", 0o600);

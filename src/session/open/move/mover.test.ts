@@ -154,7 +154,7 @@ describe("a move that cannot be done", () => {
   it("says why work that git has not finished, and a folder without git, do not move", async () => {
     await using rig = await MovingRig.create();
     await writeFile(join(rig.top, ".git/MERGE_HEAD"), "");
-    assert.match((await rig.moveTo()).err, /a merge is in progress/);
+    assert.match((await rig.moveTo()).err, /a merge or a rebase is in progress/);
     await say(rig.laptop.home.data, "Still here");
     await rm(join(rig.top, ".git"), { recursive: true });
     assert.match((await rig.moveTo()).err, /is in no git repository.*git init/);

@@ -5,11 +5,13 @@ import { TrunklineError } from "../../../base/errors.ts";
 import { OWNER } from "../../../base/principal.ts";
 import { BUILT_IN, type Config } from "../../../config/config.ts";
 import { SessionLog, type SessionRecord } from "../../../store/session/session-log.ts";
-import type { SessionMoves } from "../../../store/session/session-moves.ts";
+import type { MovedWork } from "../../../store/schema.gen.ts";
+import type { ArrivedSession, SessionMoves } from "../../../store/session/session-moves.ts";
 import { workingFolder } from "../../workplace.ts";
 import { readBundle, refusal } from "./bundle.ts";
 import { HostKey, isGranted } from "./host-key.ts";
-import { type Arrival, type Packed, Parcels } from "./parcels.ts";
+import { Parcels } from "./parcels.ts";
+import type { Returned } from "./take-back.ts";
 
 /** How a session leaves. */
 export interface Leaving {
@@ -39,11 +41,7 @@ export interface Coming {
 }
 
 /** Where a session works now, and what a person has to know. */
-export interface Moved {
-  readonly id: string;
-  readonly folder: string;
-  readonly says: readonly string[];
-}
+export type Moved = Returned & { readonly id: string };
 
 /** One side of moves: the sessions of a data folder. */
 export class Mover implements AsyncDisposable {
@@ -58,9 +56,7 @@ export class Mover implements AsyncDisposable {
     this.key = key;
     this.moves = log.moves;
     this.#config = config;
-    const { data, agents, sessions } = config;
-    const { carry } = sessions.worktree;
-    this.parcels = new Parcels({ data, log, env, agents, carry });
+    this.parcels = new Parcels(config, log, env);
   }
 
   static async open(config: Config, env: NodeJS.ProcessEnv): Promise<Mover> {
@@ -177,7 +173,9 @@ export class Mover implements AsyncDisposable {
   /** At the target: with the grant of the source, the session is here. It can be repeated. */
   async activate(session: string, move: string, grant: string, by = OWNER.id): Promise<Moved> {
     const coming = await this.moves.find(session, "in");
-    const { key, digest, owner, isTrusted } = (coming?.facts ?? {}) as Partial<Coming & Packed>;
+    const { key, digest, owner, isTrusted } = (coming?.facts ?? {}) as Partial<
+      Coming & { digest: string }
+    >;
     if (coming?.move !== move || owner !== by || digest === undefined) throw givenUp(session);
     if (coming.state === "active") {
       return { id: session, folder: workingFolder(await this.record(session)), says: [] };
@@ -187,14 +185,14 @@ export class Mover implements AsyncDisposable {
     if (!isGranted(terms, String(key), grant) || bundle.digest !== digest) {
       throw refusal("the other side has not signed that it may run here");
     }
-    const left = (await this.moves.find(session, "out"))?.facts as unknown as Packed | undefined;
-    const back = await this.#back(session);
-    const arrival: Arrival = { owner, back, left, isTrusted: isTrusted === true };
-    const { folder, says } = await this.parcels.unpack(session, bundle, arrival, (arrived) =>
-      this.moves.arrive(move, arrived),
-    );
+    const { facts } = (await this.moves.find(session, "out")) ?? {};
+    const moved = await this.parcels.unpack(session, bundle, {
+      ...{ owner, back: await this.#back(session), left: facts?.work as MovedWork | undefined },
+      isTrusted: isTrusted === true,
+      arrive: (arrived) => this.moves.arrive(move, arrived),
+    });
     await rm(this.bundle(move), { force: true });
-    return { id: session, folder, says };
+    return { id: session, ...moved };
   }
 
   async #back(session: string): Promise<SessionRecord | undefined> {
@@ -208,11 +206,9 @@ export class Mover implements AsyncDisposable {
     const bundle = readBundle(path);
     this.needAgent(bundle.head.agent);
     await this.parcels.check(id, bundle, undefined);
-    const arrival = { owner: OWNER.id, isCopy: true, isTrusted: false };
-    const { folder, says } = await this.parcels.unpack(id, bundle, arrival, (arrived) =>
-      this.moves.arrive(undefined, arrived),
-    );
-    return { id, folder, says };
+    const arrive = (arrived: ArrivedSession) => this.moves.arrive(undefined, arrived);
+    const arrival = { owner: OWNER.id, isCopy: true, isTrusted: false, arrive };
+    return { id, ...(await this.parcels.unpack(id, bundle, arrival)) };
   }
 }
 

@@ -3,10 +3,10 @@ import { basename, join, relative } from "node:path";
 
 import { TrunklineError } from "../../../base/errors.ts";
 import type { MovedWork } from "../../../store/schema.gen.ts";
-import { hasBranch, HEADS } from "../../../worktree/branches.ts";
+import { hasBranch } from "../../../worktree/branches.ts";
 import { writeRecord } from "../../../worktree/worktrees.ts";
 import type { Workplace } from "../../workplace.ts";
-import { captureWork, commitOf, FILES, layOut, setIndex, type Shadow } from "./work.ts";
+import { captureWork, commitOf, FILES, layOut, setHead, setIndex, type Shadow } from "./work.ts";
 
 export interface TakeBack {
   readonly session: string;
@@ -14,8 +14,6 @@ export interface TakeBack {
   readonly left: MovedWork;
   /** The work as it returns. */
   readonly work: MovedWork;
-  /** Ignored files that went along. */
-  readonly carried: readonly string[];
   /** The folder of ours for a work tree, where the work cannot be put into the one that it left. */
   readonly beside: string;
   /** The folder in which the session worked. */
@@ -23,9 +21,10 @@ export interface TakeBack {
 }
 
 /** Where the work is now. */
-interface Returned {
-  /** The work tree beside the one that it left; undefined where it is in that. */
-  readonly place?: Workplace;
+export interface Returned {
+  readonly folder: string;
+  /** The work tree of the session, if it has one of its own. */
+  readonly place?: Workplace | undefined;
   /** What a person has to know. */
   readonly says: readonly string[];
 }
@@ -37,12 +36,12 @@ interface Returned {
  */
 export async function takeBack(shadow: Shadow, back: TakeBack): Promise<Returned> {
   const { git, call } = shadow;
-  const { session, left, work, carried } = back;
+  const { left, work } = back;
   const treesOf = async (...commits: string[]): Promise<string[]> =>
     (await git.text(["rev-parse", ...commits.map((each) => `${each}^{tree}`)], call)).split("\n");
   let isMerged = false;
   try {
-    const here = await captureWork(shadow, carried);
+    const here = await captureWork(shadow, "", [...work.carried, ...left.carried]);
     const [stagedHere, ...staged] = await treesOf(here.index, left.index, work.index);
     if (here.branch !== left.branch || work.branch !== left.branch) {
       throw conflict("another branch is checked out");
@@ -66,11 +65,10 @@ export async function takeBack(shadow: Shadow, back: TakeBack): Promise<Returned
     if (!(error instanceof TrunklineError)) throw error;
     return await putBeside(shadow, back, error.message.replace(/\.$/, ""));
   }
-  const ref = work.branch === "" ? "HEAD" : HEADS + work.branch;
-  if (work.head !== "") await git.run(["update-ref", "--no-deref", ref, work.head], FILES);
+  if (work.head !== "") await setHead(git, work.branch, work.head);
   await setIndex(git, work.index);
-  const says = `What changed here meanwhile was merged; ${session} knows both.`;
-  return { says: isMerged ? [says] : [] };
+  const says = isMerged ? ["What changed here meanwhile was merged."] : [];
+  return { folder: back.folder, says };
 }
 
 function conflict(why: string): TrunklineError {
@@ -90,7 +88,7 @@ async function putBeside(shadow: Shadow, back: TakeBack, why: string): Promise<R
   const add = ["worktree", "add", "--force", "--no-checkout", "--quiet", "--no-track"];
   await git.run([...add, "-b", branch, tree, work.head], FILES);
   const env = { ...call.env, GIT_WORK_TREE: tree };
-  await layOut({ git: git.in(tree), call: { ...call, env } }, { ...work, branch, shallow: [] });
+  await layOut({ git: git.in(tree), call: { ...call, env } }, { ...work, branch });
   const place: Workplace = {
     folder: join(tree, relative(git.folder, folder)),
     ...{ tree, repository: git.folder, branch, isOwnBranch: true, warnings: [] },
@@ -98,5 +96,10 @@ async function putBeside(shadow: Shadow, back: TakeBack, why: string): Promise<R
   };
   await writeRecord(beside, place);
   const next = `Nothing was changed in '${git.folder}'. The session goes on in '${tree}', on the branch '${branch}'`;
-  return { place, says: [`Its work could not be put back: ${why}. ${next}; merge it with git.`] };
+  const { folder: now } = place;
+  return {
+    folder: now,
+    place,
+    says: [`Its work could not be put back: ${why}. ${next}; merge it with git.`],
+  };
 }

@@ -1,9 +1,8 @@
-import { existsSync, lstatSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { copyFile, mkdir, rm, unlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
 import { TrunklineError } from "../../../base/errors.ts";
-import { readRegularFile } from "../../../base/file/read-regular-file.ts";
 import { copyIndex } from "../../../git/copy-index.ts";
 import { authorVariables, type Git, type GitCall } from "../../../git/git.ts";
 import type { MovedWork } from "../../../store/schema.gen.ts";
@@ -11,14 +10,13 @@ import { currentBranch, HEADS } from "../../../worktree/branches.ts";
 import { LARGEST_BUNDLE, refusal } from "./bundle.ts";
 
 /** What git keeps in a repository while something is not finished. */
-const UNFINISHED: Readonly<Record<string, string>> = {
-  MERGE_HEAD: "a merge",
-  CHERRY_PICK_HEAD: "a cherry-pick",
-  REVERT_HEAD: "a revert",
-  "rebase-merge": "a rebase",
-  "rebase-apply": "a rebase",
-  BISECT_LOG: "a bisection",
-};
+const UNFINISHED = [
+  "MERGE_HEAD",
+  "CHERRY_PICK_HEAD",
+  "REVERT_HEAD",
+  "rebase-merge",
+  "rebase-apply",
+];
 export const FILES = { mode: "files" } as const;
 const ASKS = { accepts: [0, 1, 128] } as const;
 /** The work of the last move. */
@@ -35,25 +33,23 @@ export interface Shadow {
   readonly call: GitCall & { readonly env: { readonly GIT_INDEX_FILE: string } };
 }
 
-export async function openShadow(git: Git, folder: string, isLong = false): Promise<Shadow> {
+export async function openShadow(git: Git, folder: string): Promise<Shadow> {
   if (!existsSync(folder)) {
     await mkdir(folder, { recursive: true, mode: 0o700 });
-    const format = isLong ? ["--object-format=sha256"] : [];
-    await git.in(folder).run(["init", "--bare", "--quiet", "--template=", ...format], FILES);
+    await git.in(folder).run(["init", "--bare", "--quiet", "--template="], FILES);
+    await mkdir(join(folder, "info"));
+    await writeFile(join(folder, "info", "attributes"), AS_IT_IS);
   }
-  await mkdir(join(folder, "info"), { recursive: true });
-  await writeFile(join(folder, "info", "attributes"), AS_IT_IS);
   if (existsSync(join(git.folder, ".git"))) {
     const pathOf = (name: string): Promise<string> =>
       git.text(["rev-parse", "--path-format=absolute", "--git-path", name]);
-    const seen = join(folder, "objects", "info", "alternates");
-    await writeFile(seen, `${await pathOf("objects")}\n`);
-    for (const name of ["info/exclude", "shallow"]) {
-      await copyFile(await pathOf(name), join(folder, name)).catch(() => {});
-    }
+    const seen = `${await pathOf("objects")}\n`;
+    await writeFile(join(folder, "objects", "info", "alternates"), seen);
+    await copyFile(await pathOf("info/exclude"), join(folder, "info", "exclude")).catch(() => {});
   }
   const index = join(folder, "index");
-  const env = { GIT_DIR: folder, GIT_WORK_TREE: git.folder, GIT_INDEX_FILE: index };
+  const literal = { GIT_LITERAL_PATHSPECS: "1" };
+  const env = { GIT_DIR: folder, GIT_WORK_TREE: git.folder, GIT_INDEX_FILE: index, ...literal };
   return { git, call: { ...FILES, env } };
 }
 
@@ -63,55 +59,37 @@ export async function openShadow(git: Git, folder: string, isLong = false): Prom
  */
 export async function captureWork(
   { git, call }: Shadow,
+  inside: string,
   carried: readonly string[],
 ): Promise<MovedWork> {
   const gitDir = await git.text(["rev-parse", "--absolute-git-dir"]);
-  const unfinished = Object.keys(UNFINISHED).find((name) => existsSync(join(gitDir, name)));
   const conflicts = await git.list(["ls-files", "--unmerged", "-z"]);
-  if (unfinished !== undefined || conflicts.length > 0) {
-    const what = UNFINISHED[unfinished ?? ""] ?? "a merge";
-    const says = `Cannot move the work: ${what} is in progress in '${git.folder}'. Finish or abort it first.`;
-    throw new TrunklineError("conflict", says);
+  const isShallow = (await git.text(["rev-parse", "--is-shallow-repository"])) === "true";
+  if (conflicts.length > 0 || UNFINISHED.some((name) => existsSync(join(gitDir, name)))) {
+    const why = `a merge or a rebase is in progress in '${git.folder}'. Finish or abort it first`;
+    throw new TrunklineError("conflict", `Cannot move the work: ${why}.`);
   }
-  const head = await git.text(["rev-parse", "--verify", "--quiet", "HEAD^{commit}"], ASKS);
+  if (isShallow) {
+    const why = `'${git.folder}' lacks a part of its history. Run \`git fetch --unshallow\` first`;
+    throw new TrunklineError("conflict", `Cannot move the work: ${why}.`);
+  }
+  const ask = ["rev-parse", "--verify", "--quiet", "HEAD^{commit}"];
+  const head = await git.text(ask, ASKS);
   const parents = head === "" ? [] : [head];
   const { GIT_INDEX_FILE: copy } = call.env;
   await rm(copy, { force: true });
   if (existsSync(join(gitDir, "index"))) await copyIndex(join(gitDir, "index"), copy);
-  const index = await commitIndex({ git, call }, parents);
-  await showHidden({ git, call });
+  const staged = await git.text(["write-tree"], call);
+  const index = await commitOf({ git, call }, staged, parents);
+  // Without what the index knows of the files, git looks at all of them, also those that it was told not to.
+  await rm(copy, { force: true });
+  await git.run(["read-tree", staged], call);
   await git.run(["add", "--all"], call);
-  if (carried.length > 0) await git.run(["add", "--force", "--", ...carried], call);
-  const tree = await commitIndex({ git, call }, [...parents, index]);
-  const shallow = readRegularFile(join(call.env.GIT_INDEX_FILE, "../shallow"), { most: 1_000_000 });
-  const branch = (await currentBranch(git)) ?? "";
-  return {
-    head,
-    branch,
-    index,
-    tree,
-    shallow: shallow?.toString("utf8").split("\n", 10_000) ?? [],
-  };
-}
-
-/** Files that git was told not to look at count as all others, where they exist. */
-async function showHidden({ git, call }: Shadow): Promise<void> {
-  const listed = await git.list(["ls-files", "-v", "-z"], call);
-  const hidden = listed.filter((line) => /^(?:S|[a-z]) /.test(line)).map((line) => line.slice(2));
-  const isThere = (path: string): boolean =>
-    lstatSync(join(git.folder, path), { throwIfNoEntry: false }) !== undefined;
-  const input = hidden
-    .filter(isThere)
-    .map((path) => `${path}\0`)
-    .join("");
-  if (input === "") return;
-  for (const option of ["--no-assume-unchanged", "--no-skip-worktree"]) {
-    await git.run(["update-index", option, "-z", "--stdin"], { ...call, input });
-  }
-}
-
-async function commitIndex({ git, call }: Shadow, parents: readonly string[]): Promise<string> {
-  return await commitOf({ git, call }, await git.text(["write-tree"], call), parents);
+  const also = carried.filter((path) => existsSync(join(git.folder, path)));
+  if (also.length > 0) await git.run(["add", "--force", "--", ...also], call);
+  const files = await git.text(["write-tree"], call);
+  const tree = await commitOf({ git, call }, files, [...parents, index]);
+  return { head, branch: (await currentBranch(git)) ?? "", index, tree, inside, carried };
 }
 
 export async function commitOf(
@@ -145,16 +123,13 @@ export async function packWork(shadow: Shadow, { tree }: MovedWork, have: string
 /** Takes the objects of a pack. Git refuses damaged ones, and those whose names would be dangerous. */
 export async function takeObjects(
   { git, call }: Shadow,
-  { head, branch, index, tree, shallow }: MovedWork,
+  { head, branch, index, tree }: MovedWork,
   pack: Buffer | undefined,
 ): Promise<void> {
   const take = ["index-pack", "--stdin", "--strict", `--max-input-size=${LARGEST_BUNDLE}`];
   const parentsOf = (commit: string): Promise<string> =>
     git.text(["rev-list", "--parents", "--max-count=1", commit], call);
   try {
-    const listed = shallow.filter(Boolean).map((id) => `${id}\n`);
-    const cut = join(call.env.GIT_INDEX_FILE, "../shallow");
-    if (listed.length > 0 && !existsSync(cut)) await writeFile(cut, listed.join(""));
     await git.run(take, { ...call, input: pack ?? Buffer.alloc(0) });
     const isIndex = (await parentsOf(index)) === [index, head].join(" ").trim();
     const isTree = (await parentsOf(tree)) === [tree, head, index].filter(Boolean).join(" ");
@@ -169,21 +144,22 @@ export async function takeObjects(
 }
 
 /** Makes a work tree of ours exactly what the work is. Only files that git ignores stay as they are. */
-export async function layOut(shadow: Shadow, { head, branch, index, tree, shallow }: MovedWork) {
-  const { git, call } = shadow;
+export async function layOut(
+  { git, call }: Shadow,
+  { head, branch, index, tree }: MovedWork,
+): Promise<void> {
   if (branch !== "") await git.run(["symbolic-ref", "HEAD", HEADS + branch], FILES);
-  const cut = shallow.filter(Boolean).map((id) => `${id}\n`);
-  if (cut.length > 0) await writeFile(join(git.folder, ".git", "shallow"), cut.join(""));
-  if (head !== "")
-    await git.run(
-      ["update-ref", "--no-deref", branch === "" ? "HEAD" : HEADS + branch, head],
-      FILES,
-    );
+  if (head !== "") await setHead(git, branch, head);
   await rm(call.env.GIT_INDEX_FILE, { force: true });
   await git.run(["read-tree", "--reset", "-u", tree], call);
   const others = await git.list(["ls-files", "--others", "--exclude-standard", "-z"], call);
   for (const path of others) if (!path.endsWith("/")) await unlink(join(git.folder, path));
   await setIndex(git, index);
+}
+
+export async function setHead(git: Git, branch: string, head: string): Promise<void> {
+  const ref = branch === "" ? "HEAD" : HEADS + branch;
+  await git.run(["update-ref", "--no-deref", ref, head], FILES);
 }
 
 export async function setIndex(git: Git, index: string): Promise<void> {
