@@ -87,7 +87,8 @@ export class MovingRig implements AsyncDisposable {
     this.server = server;
   }
 
-  static async create(): Promise<MovingRig> {
+  /** `port` is that of a gateway which the test itself runs. */
+  static async create(port?: number): Promise<MovingRig> {
     const config = { sessions: { worktree: { carry: ["*.local", ".env"] } } };
     const rig = new MovingRig(
       await SampleCommandLine.create(config),
@@ -95,7 +96,8 @@ export class MovingRig implements AsyncDisposable {
     );
     await rig.#work();
     await rig.#converse();
-    await rig.serve();
+    if (port === undefined) await rig.serve();
+    else rig.#port = port;
     return rig;
   }
 
