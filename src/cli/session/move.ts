@@ -34,7 +34,9 @@ export async function move(invocation: Invocation<MoveValues>): Promise<number> 
     newKey: values["new-key"] === true,
   };
   if (isHere) {
-    const { id, url } = await whereIs(app, given, values.url);
+    const { id } = values.url === undefined ? await find(app, given) : { id: given };
+    const url = values.url ?? (await mover.moves.away()).get(id);
+    if (url === undefined) throw new TrunklineError("usage", `Name the gateway of '${id}': --url.`);
     const gateway = await httpGateway(invocation, app.config.data, url);
     return said(invocation, id, await moveHere(mover, id, gateway, wish));
   }
@@ -60,23 +62,6 @@ function said(
 async function find({ config }: AppContext, id: string): Promise<SessionRecord> {
   await using commands = await SessionCommands.open(config.data);
   return await commands.find(id);
-}
-
-/** The whole id of a session that is elsewhere, and where that is. */
-async function whereIs(
-  { config }: AppContext,
-  given: string,
-  url: string | undefined,
-): Promise<{ readonly id: string; readonly url: string }> {
-  await using commands = await SessionCommands.open(config.data);
-  const known = await commands.find(given).catch((error: unknown) => {
-    if (url === undefined) throw error;
-    return undefined;
-  });
-  const id = known?.id ?? given;
-  const at = url ?? (await commands.moves.away()).get(id);
-  if (at !== undefined) return { id, url: at };
-  throw new TrunklineError("usage", `Session '${id}' is here, or name the gateway with --url.`);
 }
 
 /** Has the process that has the session open close it. A running turn ends its tool call first. */

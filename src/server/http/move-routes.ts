@@ -3,16 +3,9 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { pipeline } from "node:stream/promises";
 
 import { TrunklineError } from "../../base/errors.ts";
-import {
-  limitRefusal,
-  mayControl,
-  mayUseAgent,
-  OWNER,
-  type Principal,
-} from "../../base/principal.ts";
+import { limitRefusal, mayControl, mayUseAgent, type Principal } from "../../base/principal.ts";
 import { LARGEST_BUNDLE } from "../../session/open/move/bundle.ts";
 import type { Mover } from "../../session/open/move/mover.ts";
-import type { SessionRecord } from "../../store/session/session-log.ts";
 import { readJson, sendJson } from "./http-answers.ts";
 
 /** What a gateway needs to move sessions. */
@@ -37,8 +30,6 @@ interface Step extends Moving {
   readonly response: ServerResponse;
 }
 
-type Answer = Promise<object | undefined>;
-
 /**
  * The steps of a move, `/moves/MOVE/STEP`; each can be repeated. To this gateway:
  *
@@ -52,23 +43,16 @@ type Answer = Promise<object | undefined>;
  * - `GET bundle?session`
  * - `POST commit` `{ session, digest }` → `{ grant }`: it is not here any more
  */
-const STEPS: ReadonlyMap<string, (step: Step) => Answer> = new Map([
-  [
-    "POST offer",
-    async ({ mover, principal, session, text }: Step): Answer => {
-      needAgent(principal, text("agent"));
-      mover.needAgent(text("agent"));
-      await pin(mover, principal, text("key"));
+const STEPS = new Map<string, (step: Step) => Promise<object | undefined>>(
+  Object.entries({
+    "POST offer": async ({ mover, principal, session, text }) => {
+      await mayCome(mover, principal, text);
       const isKnown = (await mover.moves.find(session, "out"))?.state === "moved";
-      if (isKnown) await own(mover, session, principal);
+      if (isKnown) await mover.record(session, principal.id);
       return { key: mover.key.public, have: isKnown ? await mover.have(session) : "" };
     },
-  ],
-  [
-    "PUT bundle",
-    async ({ mover, move, session, principal, text, request }: Step): Answer => {
-      needAgent(principal, text("agent"));
-      await pin(mover, principal, text("key"));
+    "PUT bundle": async ({ mover, move, session, principal, text, request }) => {
+      await mayCome(mover, principal, text);
       const from = { owner: principal.id, isTrusted: true, agent: text("agent"), key: text("key") };
       await mover.expect({ session, move, epoch: Number(text("epoch")), ...from });
       if (Number(request.headers["content-length"] ?? Infinity) > LARGEST_BUNDLE) {
@@ -77,44 +61,32 @@ const STEPS: ReadonlyMap<string, (step: Step) => Answer> = new Map([
       await pipeline(request, createWriteStream(mover.bundle(move), { mode: 0o600, flush: true }));
       return { digest: await mover.check(session, move) };
     },
-  ],
-  [
-    "POST grant",
-    async ({ mover, move, session, principal, text }: Step): Answer =>
+    "POST grant": async ({ mover, move, session, principal, text }) =>
       await mover.activate(session, move, text("grant"), principal.id),
-  ],
-  [
-    "POST leave",
-    async ({ mover, letGo, move, session, principal, text }: Step): Answer => {
+    "POST leave": async ({ mover, letGo, move, session, principal, text }) => {
       await pin(mover, principal, text("key"));
-      await own(mover, session, principal);
+      await mover.record(session, principal.id);
       await letGo(session, text("interrupts") === "true");
-      const record = await own(mover, session, principal);
+      const record = await mover.record(session, principal.id);
       const to = `the machine of ${principal.name ?? "the owner"}`;
       const wish = { key: text("key"), have: text("have"), withSecrets: true, isDriven: true };
       const left = await mover.leave(record, { move, to, ...wish });
       return { ...left, key: mover.key.public, agent: record.agent };
     },
-  ],
-  [
-    "GET bundle",
-    async ({ mover, move, session, principal, response }: Step): Answer => {
-      await own(mover, session, principal);
+    "GET bundle": async ({ mover, move, session, principal, response }) => {
+      await mover.record(session, principal.id);
       const out = await mover.moves.find(session, "out");
       if (out?.move !== move) throw new TrunklineError("conflict", "The move was given up.");
       response.writeHead(200, { "content-type": "application/octet-stream" });
       await pipeline(createReadStream(mover.bundle(move)), response);
       return undefined;
     },
-  ],
-  [
-    "POST commit",
-    async ({ mover, move, session, principal, text }: Step): Answer => {
-      await own(mover, session, principal);
+    "POST commit": async ({ mover, move, session, principal, text }) => {
+      await mover.record(session, principal.id);
       return { grant: await mover.decide(session, move, text("digest")) };
     },
-  ],
-]);
+  }),
+);
 
 /** Does one step of a move. */
 export async function moveStep(
@@ -141,23 +113,22 @@ export async function moveStep(
   if (answer !== undefined) sendJson(response, answer);
 }
 
-function needAgent(principal: Principal, agent: string): void {
-  if (mayUseAgent(principal, agent)) return;
+/** Refuses an agent that the principal may not use or that is not here, and another machine. */
+async function mayCome(mover: Mover, principal: Principal, text: Step["text"]): Promise<void> {
+  const agent = text("agent");
+  mover.needAgent(agent);
+  if (mayUseAgent(principal, agent)) return await pin(mover, principal, text("key"));
   const why = limitRefusal(principal, `the agent '${agent}'`, `--agent ${agent}`);
   throw new TrunklineError("untrusted", why);
 }
 
-/** The session, if it is the principal's. */
-async function own(mover: Mover, session: string, { id }: Principal): Promise<SessionRecord> {
-  const record = await mover.record(session);
-  if (((record.notes.owner as string | undefined) ?? OWNER.id) === id) return record;
-  throw new TrunklineError("not-found", `Cannot find session '${session.slice(0, 64)}'.`);
-}
-
 /** Whoever has got hold of a token cannot move sessions with it from another machine. */
-async function pin({ moves }: Mover, { id, name }: Principal, key: string): Promise<void> {
-  const who = id === OWNER.id ? "the owner's token" : `the token '${name ?? id}'`;
+async function pin(
+  { moves }: Mover,
+  { id, name = "owner" }: Principal,
+  key: string,
+): Promise<void> {
   const next =
     "Each machine needs a token of its own: trunkline token create NAME --scope sessions";
-  await moves.pin(`principal ${id}`, key, `This is about ${who}. ${next}`);
+  await moves.pin(`principal ${id}`, key, `This is about the token '${name}'. ${next}`);
 }

@@ -38,25 +38,17 @@ interface StoredMove {
   readonly facts: Facts;
 }
 
-/** Where a session is now. */
-export interface MovedTo {
-  readonly url: string;
-  readonly session: string;
-  readonly epoch: number;
-}
-
 /** The session is on another machine. */
 export class MovedAway extends TrunklineError {
-  readonly movedTo: MovedTo;
+  readonly movedTo: { readonly url: string; readonly session: string; readonly epoch: number };
 
-  constructor(movedTo: MovedTo) {
-    const { session, url } = movedTo;
+  constructor(session: string, url: string, epoch: number) {
     const next = /^wss?:/.test(url)
       ? `Continue it there: trunkline session attach ${session} --url ${url}. ` +
         `Bring it back: trunkline session move ${session} --here`
       : "Continue it there";
     super("closed", `Session '${session}' has moved to ${url}. ${next}.`);
-    this.movedTo = movedTo;
+    this.movedTo = { url, session, epoch };
   }
 }
 
@@ -85,7 +77,7 @@ export function refuseMoved(
 ): void {
   const { state, epoch, holder, facts } = moveOf(database, session, "out") ?? {};
   const url = String(facts?.to);
-  if (state === "moved") throw new MovedAway({ url, session, epoch: epoch ?? 0 });
+  if (state === "moved") throw new MovedAway(session, url, epoch ?? 0);
   if (typeof holder !== "string" || !isAlive(holder)) return;
   const next = "Wait until it is there, or end that command";
   throw new TrunklineError("conflict", `Session '${session}' is being moved to ${url}. ${next}.`);
@@ -234,18 +226,17 @@ export class SessionMoves {
     });
   }
 
-  /** The key of a host, which is pinned when it is first seen. Throws if it has another one now. */
-  async pin(name: string, key: string, next: string): Promise<void> {
+  /**
+   * The key of a host, which is pinned when it is first seen, or `isNew`. Throws if it has another one now.
+   */
+  async pin(name: string, key: string, next: string, isNew = false): Promise<void> {
     const pinned = await this.#database.change((database) => {
+      if (isNew) sql(database).run`DELETE FROM known_host WHERE name = ${name}`;
       sql(database).run`INSERT OR IGNORE INTO known_host (name, key) VALUES (${name}, ${key})`;
       return sql(database).get`SELECT key FROM known_host WHERE name = ${name}`?.key;
     });
     if (pinned === key) return;
     const why = "it has another host key than when a session was first moved";
     throw new TrunklineError("untrusted", `Cannot move a session with ${name}: ${why}. ${next}.`);
-  }
-
-  async forgetHost(name: string): Promise<void> {
-    await this.#database.run`DELETE FROM known_host WHERE name = ${name}`;
   }
 }

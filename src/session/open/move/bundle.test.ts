@@ -74,7 +74,11 @@ describe("a session in a file", () => {
     await using log = await SessionLog.open(other.home.data);
     const record = await log.find(session);
     assert.equal(record?.parent, SESSION);
-    assert.deepEqual(record?.notes.chosen, { modelId: "m" }, "a mode may let an agent work unasked");
+    assert.deepEqual(
+      record?.notes.chosen,
+      { modelId: "m" },
+      "a mode may let an agent work unasked",
+    );
   });
 
   it("has neither the work nor secrets in it if it is to be shared", async () => {

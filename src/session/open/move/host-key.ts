@@ -2,16 +2,11 @@ import { createPrivateKey, createPublicKey, generateKeyPairSync, sign, verify } 
 import { link, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
-/** What a grant is about: the target runs the session only with a grant of the source for exactly this. */
-export interface GrantTerms {
-  readonly session: string;
-  readonly move: string;
-  readonly epoch: number;
-  /** SHA-256 of the bundle. */
-  readonly digest: string;
-  /** The target's public key. */
-  readonly target: string;
-}
+/**
+ * What a grant is about: session, move, epoch, SHA-256 of the bundle, and the target's public key. The target
+ * runs the session only with a grant of the source for exactly this.
+ */
+export type GrantTerms = readonly [string, string, number, string, string];
 
 /** The key by which other machines know this data folder. */
 export class HostKey {
@@ -53,6 +48,6 @@ export function isGranted(terms: GrantTerms, key: string, grant: string): boolea
   }
 }
 
-function textOf({ session, move, epoch, digest, target }: GrantTerms): Buffer {
-  return Buffer.from(`trunkline-move ${JSON.stringify([session, move, epoch, digest, target])}`);
+function textOf(terms: GrantTerms): Buffer {
+  return Buffer.from(`trunkline-move ${JSON.stringify(terms)}`);
 }

@@ -6,8 +6,14 @@ import { describe, it } from "node:test";
 
 import { MovingRig, prompts, say, SESSION, snapshot } from "../../../../test/support/moving-rig.ts";
 import { Journal } from "../../../agent/files/journal.ts";
+import { notHeld, type SessionError } from "../../session-error.ts";
 import { SessionLog } from "../../../store/session/session-log.ts";
 import { SessionUsage } from "../../../store/session/session-usage.ts";
+
+async function moved(rig: MovingRig): Promise<void> {
+  const { code, err } = await rig.moveTo();
+  assert.equal(code, 0, err);
+}
 
 type Files = { files: Record<string, string> };
 
@@ -37,7 +43,13 @@ describe("a session that moves to a gateway", () => {
       undo?.changes.map(({ path }) => path),
       [join(rig.there, "a.txt")],
     );
-    // Only one side has it.
+    // Only one side has it, and the other one says where it is.
+    {
+      await using log = await SessionLog.open(rig.laptop.home.data);
+      const error = await log.hold(SESSION).catch((failure: unknown) => notHeld(SESSION, failure));
+      const movedTo = { url: rig.url, session: SESSION, epoch: 1 };
+      assert.deepEqual((error as SessionError).data, { movedTo });
+    }
     await assert.rejects(say(rig.laptop.home.data, "no"), /has moved to ws:/);
     const listed = await rig.laptop.json<{ sessions: { movedTo: string }[] }>("session", "list");
     assert.equal(listed.sessions[0]?.movedTo, rig.url);
@@ -115,19 +127,13 @@ describe("a move that cannot be done", () => {
     assert.match(err, /Cannot move the session with http:\/\/127\.0\.0\.1/);
     await say(rig.laptop.home.data, "Still here");
     await rig.serve();
-    {
-      const r = await rig.moveTo();
-      assert.equal(r.code, 0, r.err);
-    }
+    await moved(rig);
     assert.equal((await prompts(rig.server.home.data)).at(-1), "Still here");
   });
 
   it("refuses a gateway with another key than before, unless a person says that it is right", async () => {
     await using rig = await MovingRig.create();
-    {
-      const r = await rig.moveTo();
-      assert.equal(r.code, 0, r.err);
-    }
+    await moved(rig);
     assert.equal((await rig.moveHere()).code, 0);
     await rig.stop();
     await rm(join(rig.server.home.data, "host-key.pem"));
@@ -141,10 +147,7 @@ describe("a move that cannot be done", () => {
 
   it("refuses another machine that has got hold of the token", async () => {
     await using rig = await MovingRig.create();
-    {
-      const r = await rig.moveTo();
-      assert.equal(r.code, 0, r.err);
-    }
+    await moved(rig);
     await rm(join(rig.laptop.home.data, "host-key.pem"));
     const { code, err } = await rig.moveHere();
     assert.equal(code, 1);

@@ -69,11 +69,17 @@ export class Mover implements AsyncDisposable {
     await this.log[Symbol.asyncDispose]();
   }
 
-  /** A session that is stored here, wherever it is now. */
-  async record(id: string): Promise<SessionRecord> {
-    const record = await this.log.find(id);
-    if (record?.isDeleted === false) return record;
+  /** A session that is stored here, wherever it is now, if it is the owner's. */
+  async record(id: string, owner?: string): Promise<SessionRecord> {
+    const record = await this.#stored(id);
+    const isTheirs = owner === undefined || (record?.notes.owner ?? OWNER.id) === owner;
+    if (record !== undefined && isTheirs) return record;
     throw new TrunklineError("not-found", `Cannot find session '${id.slice(0, 64)}'.`);
+  }
+
+  async #stored(id: string): Promise<SessionRecord | undefined> {
+    const record = await this.log.find(id);
+    return record?.isDeleted === false ? record : undefined;
   }
 
   /** The commit of the session's last move that is here; empty if there is none. */
@@ -126,8 +132,7 @@ export class Mover implements AsyncDisposable {
   async decide(session: string, move: string, digest: string): Promise<string> {
     const out = await this.moves.find(session, "out");
     if (out?.move !== move || out.facts.digest !== digest) throw givenUp(session);
-    const target = String(out.facts.key);
-    const grant = this.key.grant({ session, move, epoch: out.epoch, digest, target });
+    const grant = this.key.grant([session, move, out.epoch, digest, String(out.facts.key)]);
     if (!(await this.moves.depart(session, move))) throw givenUp(session);
     // The other side has all of it.
     await rm(this.bundle(move), { force: true });
@@ -147,10 +152,7 @@ export class Mover implements AsyncDisposable {
     if (out !== undefined && out.facts.key !== key) {
       throw refusal(`it went to ${String(out.facts.to)}, and comes from another machine`);
     }
-    const record = await this.log.find(session);
-    if (record?.isDeleted === false && ((record.notes.owner as string) ?? OWNER.id) !== owner) {
-      throw new TrunklineError("not-found", `There is no session '${session.slice(0, 64)}'.`);
-    }
+    if ((await this.#stored(session)) !== undefined) await this.record(session, owner);
     await this.moves.accept(session, move, epoch, { key, owner, isTrusted });
   }
 
@@ -160,7 +162,7 @@ export class Mover implements AsyncDisposable {
       const bundle = readBundle(this.bundle(move));
       if (bundle.head.id !== session) throw refusal("it is another session");
       this.needAgent(bundle.head.agent);
-      await this.parcels.check(session, bundle, await this.#back(session));
+      await this.parcels.check(session, bundle, await this.#stored(session));
       const { digest } = bundle;
       if (!(await this.moves.note(session, move, { digest }))) throw givenUp(session);
       return digest;
@@ -180,24 +182,19 @@ export class Mover implements AsyncDisposable {
     if (coming.state === "active") {
       return { id: session, folder: workingFolder(await this.record(session)), says: [] };
     }
-    const terms = { session, move, epoch: coming.epoch, digest, target: this.key.public };
+    const terms = [session, move, coming.epoch, digest, this.key.public] as const;
     const bundle = readBundle(this.bundle(move));
     if (!isGranted(terms, String(key), grant) || bundle.digest !== digest) {
       throw refusal("the other side has not signed that it may run here");
     }
     const { facts } = (await this.moves.find(session, "out")) ?? {};
     const moved = await this.parcels.unpack(session, bundle, {
-      ...{ owner, back: await this.#back(session), left: facts?.work as MovedWork | undefined },
+      ...{ owner, back: await this.#stored(session), left: facts?.work as MovedWork | undefined },
       isTrusted: isTrusted === true,
       arrive: (arrived) => this.moves.arrive(move, arrived),
     });
     await rm(this.bundle(move), { force: true });
     return { id: session, ...moved };
-  }
-
-  async #back(session: string): Promise<SessionRecord | undefined> {
-    const record = await this.log.find(session);
-    return record?.isDeleted === false ? record : undefined;
   }
 
   /** Makes a new session of a file. */

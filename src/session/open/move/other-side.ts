@@ -58,8 +58,7 @@ async function step(gateway: Gateway, path: string, body: object): Promise<Answe
 }
 
 async function pinned(mover: Mover, { acp }: Gateway, key: unknown, wish: MoveWish) {
-  if (wish.newKey) await mover.moves.forgetHost(acp);
-  await mover.moves.pin(acp, String(key), "If you know why, add --new-key");
+  await mover.moves.pin(acp, String(key), "If you know why, add --new-key", wish.newKey);
   return String(key);
 }
 
@@ -77,7 +76,7 @@ export async function moveTo(
   if (out?.state === "moved") {
     const { epoch, facts } = out;
     const url = String(facts.to);
-    if (url !== gateway.acp) throw new MovedAway({ url, session: id, epoch });
+    if (url !== gateway.acp) throw new MovedAway(id, url, epoch);
     return await finish(out.move, String(facts.digest));
   }
   const move = crypto.randomUUID();

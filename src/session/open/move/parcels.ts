@@ -8,6 +8,7 @@ import { maskWhole } from "../../../base/text/mask.ts";
 import { BUILT_IN, type Config } from "../../../config/config.ts";
 import { Git } from "../../../git/git.ts";
 import { topFolder } from "../../../git/git-folder.ts";
+import { listSubmodules } from "../../../git/repository.ts";
 import { ReviewCommands } from "../../../review/review-commands.ts";
 import { exportReviews, importReviews } from "../../../review/transfer/transfer.ts";
 import { DENIED_NAMES, nameJudge } from "../../../run/change/scan.ts";
@@ -116,20 +117,15 @@ export class Parcels {
     const { git, top } = site;
     const carried = await this.#carriedOf(site, record, withSecrets);
     const lines = await git.list(["status", "--porcelain", "-z", "--ignored", "--no-renames"]);
-    const staged = await git.list(["ls-files", "--stage", "-z"]);
-    const inside = [
-      ...lines
-        .filter((line) => existsSync(join(top, line.slice(3), ".git")))
-        .map((line) => line.slice(3)),
-      ...staged.filter((line) => line.startsWith("160000 ")).map((line) => line.split("\t")[1]),
-    ];
-    const ignored = lines.filter((line) => line.startsWith("!! ")).map((line) => line.slice(3));
+    const modules = await listSubmodules(git, top);
+    const pathsOf = (kind: string): string[] =>
+      lines.filter((line) => line.startsWith(kind)).map((line) => line.slice(3));
+    const nested = pathsOf("??").filter((path) => existsSync(join(top, path, ".git")));
+    const ignored = pathsOf("!!").filter((path) => !carried.includes(path));
     return [
       ...says,
-      ...ignored
-        .filter((path) => !carried.includes(path))
-        .map((path) => `${path} (ignored by git)`),
-      ...inside.map((path) => `${path} (another repository)`),
+      ...ignored.map((path) => `${path} (ignored by git)`),
+      ...[...nested, ...modules.map(({ path }) => path)].map((path) => `${path} (a repository)`),
     ];
   }
 
