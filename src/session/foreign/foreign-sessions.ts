@@ -1,8 +1,7 @@
-import { setTimeout as delay } from "node:timers/promises";
-
+import { atMost } from "../../base/abort.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { mayControl, OWNER, type Principal } from "../../base/principal.ts";
-import type { Agent, ForeignPage } from "../agent.ts";
+import type { Agent, ForeignPage, ForeignQuery } from "../agent.ts";
 import { SessionError } from "../session-error.ts";
 import type { SessionStore } from "../store.ts";
 import { parsedJson } from "../../base/check.ts";
@@ -133,20 +132,10 @@ export class ForeignSessions {
 
   async #all(name: string, principal: Principal, cwd?: string): Promise<ForeignPage["sessions"]> {
     const agent = await this.#options.agent(name, principal);
-    const late = delay(PATIENCE, undefined, { ref: false }).then((): never => {
+    return await atMost(PATIENCE, pagesOf(agent, { owner: principal.id, cwd }), () => {
       const says = `It did not answer within ${PATIENCE / 1000} seconds.`;
-      throw new TrunklineError("timeout", says);
+      return new TrunklineError("timeout", says);
     });
-    const found: ForeignPage["sessions"][number][] = [];
-    let cursor: string | undefined;
-    for (let page = 0; page < MOST_PAGES && agent.list !== undefined; page++) {
-      const list = agent.list({ owner: principal.id, cwd, cursor });
-      const { sessions, nextCursor } = await Promise.race([list, late]);
-      found.push(...sessions);
-      cursor = nextCursor;
-      if (cursor === undefined) break;
-    }
-    return found;
   }
 
   /** Sessions of agents that are ours already: we began or have taken over them. */
@@ -159,4 +148,16 @@ export class ForeignSessions {
       }),
     );
   }
+}
+
+async function pagesOf(agent: Agent, query: ForeignQuery): Promise<ForeignPage["sessions"]> {
+  const found: ForeignPage["sessions"][number][] = [];
+  let cursor: string | undefined;
+  for (let page = 0; page < MOST_PAGES; page++) {
+    const list = await agent.list?.({ ...query, cursor });
+    found.push(...(list?.sessions ?? []));
+    cursor = list?.nextCursor;
+    if (cursor === undefined) break;
+  }
+  return found;
 }
