@@ -80,7 +80,7 @@ export class CallCancelled extends TrunklineError {
 }
 
 /** The options of a permission request. The label of "always" says what it allows, and in which folder. */
-function optionsFor({ subject, covers }: Consent, folder: string): PermissionOption[] {
+export function optionsFor({ subject, covers }: Consent, folder: string): PermissionOption[] {
   const words = covers ?? (subject === undefined ? "" : subjectWords(subject));
   const always = `Always allow in ${visibleLine(folder)}: ${visibleLine(words)}`;
   return [

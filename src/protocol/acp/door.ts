@@ -34,7 +34,6 @@ export interface AcpDoorOptions {
   readonly agent?: string | undefined;
   /** New sessions get a work tree of their own, where the client does not say otherwise. */
   readonly worktree?: boolean | undefined;
-  readonly info?: { readonly name: string; readonly version: string };
   /** The agent of that name, or the default one, as it was when it was last started. */
   readonly known?: ((name: string | undefined) => KnownAgent | undefined) | undefined;
   /** The command line of this program that an editor has, where its terminal runs on this machine. */
@@ -89,14 +88,13 @@ export type Handle<P> = (params: P, call: Call<AcpConnection>) => unknown;
 /** The agent side of ACP, shared by all connections. */
 export class AcpDoor {
   readonly options: AcpDoorOptions;
-  readonly info: { readonly name: string; readonly version: string };
+  readonly info = { name: "trunkline", version: VERSION };
   readonly #routes: Routes<AcpConnection>;
   #opened: Sessions | undefined;
   #opening: Promise<Sessions> | undefined;
 
   constructor(options: AcpDoorOptions) {
     this.options = options;
-    this.info = options.info ?? { name: "trunkline", version: VERSION };
     this.#routes = routes(
       ...serveConnection(this),
       ...serveLogin(this),
