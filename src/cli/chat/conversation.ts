@@ -104,7 +104,6 @@ export class Conversation implements Disposable {
   #interruptedAt = -Infinity;
   #isAway = false;
   #isLeaving = false;
-  #hasPrefix = false;
   #frame: NodeJS.Timeout | undefined;
   readonly #ticks: NodeJS.Timeout;
 
@@ -384,11 +383,6 @@ export class Conversation implements Disposable {
 
   #textKey(key: Key): void {
     const { name, ctrl } = key;
-    if (this.#hasPrefix) {
-      // Ctrl-X Ctrl-E, as in a shell.
-      this.#hasPrefix = false;
-      if (ctrl && name === "e") return this.#edit();
-    }
     if (ctrl && Object.hasOwn(this.#controls, name)) return this.#controls[name]?.();
     if (this.#popup !== undefined && this.#popupKey(key)) return;
     if (name === "tab" && key.shift) this.#nextMode();
@@ -420,7 +414,6 @@ export class Conversation implements Disposable {
     o: () => this.#openLast(),
     r: () => this.#listHistory(),
     t: () => this.#listSessions(),
-    x: () => (this.#hasPrefix = true),
     z: () => {
       this.#host.screen.clear();
       this.#host.stop();
