@@ -17,6 +17,7 @@ import type {
   WriteFileParams,
 } from "../protocol/acp/schema.gen.ts";
 import type {
+  AgentOpenOptions,
   SessionUpdate,
   Terminal,
   TerminalExit,
@@ -39,12 +40,11 @@ import { LARGEST_FILE } from "./files/turn-files.ts";
 import { followPath, FOR_GIT, isInside } from "./files/workspace.ts";
 import { fencedEnd, optionsFor } from "./tools/tool-runner.ts";
 
-interface ExternalServicesOptions {
-  readonly sessionId: string;
-  /** See `AgentOpenOptions`. */
-  readonly confirm?: (() => Promise<void>) | undefined;
-  readonly cwd: string;
-  readonly additionalDirectories: readonly string[];
+export interface ExternalServicesOptions extends Pick<
+  AgentOpenOptions,
+  "sessionId" | "confirm" | "cwd" | "additionalDirectories"
+> {
+  /** The identity that the agent uses for git. */
   readonly identity: AgentIdentity | undefined;
   readonly confine: Confine;
   readonly sandbox?: CommandSandbox | undefined;

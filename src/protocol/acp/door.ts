@@ -70,17 +70,11 @@ export type HomeOf = (
 /** The params of a request that opens a session, or begins one. */
 export type HomeParams = NewSessionParams & { readonly sessionId?: string };
 
-interface ServeOptions {
+interface ServeOptions extends Pick<RouteLimits, "answersCancelled" | "isFree" | "uncounted"> {
   /** The route has no timeout; the session counts the time. */
   readonly isPatient?: boolean;
   /** The method whose limits apply. */
   readonly limitedAs?: string;
-  /** The handler answers `$/cancel_request` itself. */
-  readonly answersCancelled?: boolean;
-  /** Whether the rate of the method does not count a call. */
-  readonly isFree?: (params: unknown) => boolean;
-  /** Bytes that the size of the method does not count. */
-  readonly uncounted?: (params: unknown) => number;
 }
 
 export type Handle<P> = (params: P, call: Call<AcpConnection>) => unknown;

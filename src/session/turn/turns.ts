@@ -258,7 +258,7 @@ export class Turns {
 
   async #work(turn: RunningTurn, options: PromptOptions): Promise<TurnEnd> {
     const { inserted, isWanted } = options;
-    const { notes, log, sessionId, audience, transcript } = this.#options;
+    const { notes, log, sessionId, agentName, audience, transcript } = this.#options;
     const agent = this.#options.agent();
     await this.#endLast();
     const measured = { turn: turn.id, session: sessionId, principal: turn.principal };
@@ -283,7 +283,9 @@ export class Turns {
     }
     this.#announce(turn, "running");
     if (isWanted?.() === false) this.cancel(new TrunklineError("cancelled", NO_LONGER_WANTED));
-    const observed = this.#observe(turn);
+    const seen = { session: sessionId, turn: turn.id, agent: agentName, meta: turn._meta };
+    const observed = this.#options.observer?.begun(seen);
+    turn.span = observed?.span;
     const recording = this.#options.recording(turn.id);
     turn.record(recording);
     await recording?.ready;
@@ -317,15 +319,6 @@ export class Turns {
     if (end !== undefined) return budget === undefined ? end : withBudget(end, budget);
     log.warn("session.turn-failed", { session: sessionId, turn: turn.id, error: failure });
     throw failure;
-  }
-
-  #observe(turn: RunningTurn): ReturnType<TurnObserver["begun"]> | undefined {
-    const { observer, sessionId, agentName } = this.#options;
-    const { id, _meta } = turn;
-    const it = { session: sessionId, turn: id, agent: agentName, meta: _meta };
-    const observed = observer?.begun(it);
-    turn.span = observed?.span;
-    return observed;
   }
 
   async #recordPrompt(
