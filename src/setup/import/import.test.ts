@@ -134,7 +134,9 @@ tool_timeout_sec = 90
         "env": { "command": "env-mcp", "cwd": "\${workspaceFolder}", "envFile": ".env" },
         "crm": { "url": "https://crm.example.com", "headersHelper": "get-token",
           "auth": { "CLIENT_ID": "me", "CLIENT_SECRET": "hidden-secret" } },
-        "odd": { "command": "odd", "disabled_prompts": ["x"] } } }`,
+        "odd": { "command": "odd", "disabled_prompts": ["x"] },
+        "wrong": { "command": "wrong", "cwd": 5 },
+        "env2": { "command": "env2", "env": { "A": "1", "B": "\${cmd: date}" } } } }`,
       ".config/opencode/opencode.json": `{
         "tools": { "files_write*": false, "*_delete": false, "web_*": false, "bash": false },
         "mcp": { "files": { "type": "local", "command": ["files"] } } }`,
@@ -144,6 +146,8 @@ tool_timeout_sec = 90
     }
     const dry = await line.run("setup", "--import", "--dry-run");
     assert.match(dry.out, /odd \(Cursor\): not taken over, because .* 'disabled_prompts' switch/);
+    assert.match(dry.out, /wrong \(Cursor\): not taken over, because 'cwd' must be a string\n/);
+    assert.match(dry.out, /env2 \(Cursor\): env2; left out: env\.B\n/);
     assert.match(dry.out, /off \(Gemini CLI\): not taken over, because it is switched off/);
     assert.match(
       dry.out,
@@ -174,6 +178,7 @@ tool_timeout_sec = 90
         headersHelper: "get-token",
         oauth: { clientId: "me", clientSecret: "hidden-secret" },
       },
+      env2: { command: "env2", env: { A: "1" } },
       files: { command: "files", exclude: ["write*", "*_delete"] },
     });
   });
@@ -266,10 +271,10 @@ tool_timeout_sec = 90
     const asked = await line.run("setup", "cursor", "--import");
     assert.deepEqual(asked.out.split("\n"), [
       String.raw`a\u001b[2K (Cursor): run --token •••`,
-      "  with variables: NODE_OPTIONS=--require /tmp/x.js, A_KEY=•••",
       "  in the folder: /tmp/there",
-      "  milliseconds for a call: 5000",
+      "  with variables: NODE_OPTIONS=--require /tmp/x.js, A_KEY=•••",
       "  CALLED WITHOUT ASKING: delete_all",
+      "  milliseconds for a call: 5000",
       "",
     ]);
     assert.match(asked.err, /: args\[1\]\n.*Agree with --yes/s);
