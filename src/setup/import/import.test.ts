@@ -183,46 +183,6 @@ tool_timeout_sec = 90
     });
   });
 
-  it("adds the hooks of Claude Code to the user's own, once, and none of the project", async () => {
-    const own = { Stop: [{ hooks: [{ type: "command", command: "mine" }] }] };
-    await using line = await SampleCommandLine.create({ hooks: own });
-    const { path, project, projectFile } = line.home;
-    const guard = {
-      type: "command",
-      command: "check --token=ghp_0123456789abcdefghij0123",
-      timeout: 5,
-    };
-    const claude = {
-      PreToolUse: [{ matcher: "Bash", hooks: [guard, { type: "prompt", prompt: "Fine?" }] }],
-      Stop: [{ hooks: [own.Stop[0]?.hooks[0], { type: "command", command: "npm test" }] }],
-      Notification: [{ hooks: [{ type: "command", command: "beep" }] }],
-    };
-    await line.home.write(join(path, ".claude/settings.json"), JSON.stringify({ hooks: claude }));
-    const theirs = { Stop: [{ hooks: [{ type: "command", command: "theirs" }] }] };
-    await line.home.write(projectFile, JSON.stringify({ hooks: theirs }));
-    await line.run("config", "trust", project);
-    chmodSync(line.home.userFile, 0o644);
-    const { code, out } = await line.run("setup", "claude-code", "--import", "--yes");
-    assert.equal(code, 0);
-    assert.equal(statSync(line.home.userFile).mode & 0o777, 0o600, "a command has a token");
-    assert.deepEqual(out.split("\n").slice(1, -2), [
-      "hook for PreToolUse (Bash) (Claude Code): RUNS AS YOU: check --token=•••",
-      "hook for PreToolUse (Bash) (Claude Code): not taken over. Your hook for PreToolUse does not run " +
-        "(prompt): only hooks of the type 'command' are run, not 'prompt'",
-      "hook for Stop (Claude Code): already there",
-      "hook for Stop (Claude Code): RUNS AS YOU: npm test",
-      "hook for Notification (Claude Code): not taken over. Your hooks for 'Notification' do not run: " +
-        "there is no such event here",
-    ]);
-    const { hooks } = parse(readFileSync(line.home.userFile, "utf8")) as { hooks: object };
-    assert.deepEqual(hooks, {
-      Stop: [...own.Stop, { hooks: [{ type: "command", command: "npm test" }] }],
-      PreToolUse: [{ matcher: "Bash", hooks: [guard] }],
-    });
-    const again = await line.run("setup", "claude-code", "--import", "--yes");
-    assert.match(again.out, /\nNothing to import\.\n$/);
-  });
-
   it("takes those of one program", async () => {
     await using line = await commandLine();
     await line.run("setup", "codex", "--import", "--yes");

@@ -2,7 +2,7 @@ import { chmodSync, statSync } from "node:fs";
 import { isDeepStrictEqual } from "node:util";
 
 import { TrunklineError, fileWords } from "../../base/errors.ts";
-import { MASK, mask, maskAll, maskWhole, isSecretName, maskText } from "../../base/text/mask.ts";
+import { MASK, maskAll, maskWhole, isSecretName, maskText } from "../../base/text/mask.ts";
 import { isLoopback } from "../../base/private-address.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { counted } from "../../base/text/counted.ts";
@@ -11,7 +11,6 @@ import { describeProblem } from "../../base/check.ts";
 import { checkConfigFile } from "../../config/schema/schema.gen.ts";
 import { foreignKeys, withOwnReferences } from "../../config/file/foreign-keys.ts";
 import { pastedServer } from "../../config/file/files.ts";
-import { loadConfig } from "../../config/load.ts";
 import { userFile } from "../../config/locations.ts";
 import { hashToken, TOKEN_PREFIX } from "../../store/access/access-token.ts";
 import { AccessTokens } from "../../store/access/access-tokens.ts";
@@ -21,11 +20,10 @@ import { configFlags, openQuietApp } from "../../cli/shell/open-app.ts";
 import { readProgramFile } from "../change.ts";
 import { isMap, valueAt } from "../format/format.ts";
 import { type Places, placesOf, type Target, TARGETS } from "../targets.ts";
-import { collectHooks, hookEdits, hookLine } from "./import-hooks.ts";
 
 type ImportValues = OptionValues<never, "dry-run" | "yes">;
 
-/** `trunkline setup [PROGRAM] --import`: the MCP servers and hooks of other programs into our configuration. */
+/** `trunkline setup [PROGRAM] --import`: the MCP servers of other programs into our configuration. */
 export async function importServers(
   invocation: Invocation<ImportValues>,
   program: string | undefined,
@@ -37,62 +35,40 @@ export async function importServers(
     throw new TrunklineError("usage", says);
   }
   const { config } = await openQuietApp(invocation);
-  const input = { cwd, env, flags: configFlags(invocation.values) };
-  const { path: file } = userFile(input);
-  // Those of a project must not become the user's own.
-  const { hooks: ownHooks } = (await loadConfig({ ...input, ignoreProject: true })).config;
+  const { path: file } = userFile({ cwd, env, flags: configFlags(invocation.values) });
   const known = config.mcpServers as Readonly<Record<string, OwnServer>>;
   const hashes = new Set(new AccessTokens(config.data).list().map(({ sha256 }) => sha256));
   const isOwnToken = (token: string): boolean => hashes.has(hashToken(token));
-  const places = placesOf(env);
-  const servers = collectServers(targets, places, known, isOwnToken);
-  const { candidates } = servers;
-  const { hooks, problems: hookProblems } = collectHooks(targets, places, ownHooks);
-  const problems = [...servers.problems, ...hookProblems];
+  const { candidates, problems } = collectServers(targets, placesOf(env), known, isOwnToken);
   for (const problem of problems) err(`${visibleLine(problem)}\n`);
   const fresh = candidates.filter((each) => each.server !== undefined && !each.isKnown);
-  const freshHooks = hooks.filter(({ problem, isKnown }) => problem === undefined && !isKnown);
   const isAsking = values.yes !== true && values["dry-run"] !== true;
   if (values.json !== true || isAsking) {
     const show = values.json === true ? err : out;
     show(candidates.length === 0 ? "No MCP servers were found.\n" : listOf(candidates));
-    for (const hook of hooks) show(`${visibleLine(hookLine(hook))}\n`);
   }
-  const hasFresh = fresh.length + freshHooks.length > 0;
-  const isAgreed = hasFresh && (await agrees(invocation, fresh, freshHooks.length, file));
-  if (isAgreed) {
-    const edits = hookEdits(freshHooks, ownHooks);
-    await addServers(file, fresh, edits, { env, data: config.data });
-  }
+  const isAgreed = fresh.length > 0 && (await agrees(invocation, fresh, file));
+  if (isAgreed) await addServers(file, fresh, { env, data: config.data });
   if (values.json === true) {
     const listed = candidates.map((each) => ({
       ...each,
       server: undefined,
       takes: takenOf(each),
     }));
-    const shown = hooks.map((hook) => {
-      return { ...hook, entry: undefined, command: maskWhole(hook.command) };
-    });
-    out(
-      `${JSON.stringify({ file, isChanged: isAgreed, servers: listed, hooks: shown }, null, 2)}\n`,
-    );
+    out(`${JSON.stringify({ file, isChanged: isAgreed, servers: listed }, null, 2)}\n`);
   } else if (isAgreed) {
     const names = fresh.map(({ name }) => visibleLine(name));
-    if (freshHooks.length > 0) names.push(counted(freshHooks.length, "hook"));
-    out(`Added ${names.join(", ")} to ${visibleLine(file)}.\n`);
-    if (fresh.length > 0) {
-      out(
+    out(
+      `Added ${names.join(", ")} to ${visibleLine(file)}.\n` +
         "You can now remove the servers from the other programs, which get them through Trunkline.\n",
-      );
-    }
-  } else if (!hasFresh) out("Nothing to import.\n");
+    );
+  } else if (fresh.length === 0) out("Nothing to import.\n");
   return problems.length > 0 ? 1 : 0;
 }
 
 async function agrees(
   { values, err }: Invocation<ImportValues>,
   fresh: readonly Candidate[],
-  hooks: number,
   file: string,
 ): Promise<boolean> {
   const secrets = fresh.flatMap(({ name, secrets: all }) => all.map((each) => `${name}: ${each}`));
@@ -103,25 +79,22 @@ async function agrees(
   }
   if (values["dry-run"] === true) return false;
   if (values.yes === true) return true;
-  const what = [counted(fresh.length, "server"), ...(hooks === 0 ? [] : [counted(hooks, "hook")])];
-  if (process.stdin.isTTY) return confirm(`Add ${what.join(" and ")} to ${file}?`);
+  if (process.stdin.isTTY) return confirm(`Add ${counted(fresh.length, "server")} to ${file}?`);
   const says = "Cannot ask whether to import: this is not a terminal. Agree with --yes.";
   throw new TrunklineError("usage", says);
 }
 
-/** The one place where servers and hooks are added to our own configuration. */
+/** The one place where servers are added to our own configuration. */
 async function addServers(
   file: string,
   servers: readonly Candidate[],
-  hooks: ReturnType<typeof hookEdits>,
   options: { readonly env: NodeJS.ProcessEnv; readonly data: string },
 ): Promise<void> {
   const mode = statSync(file, { throwIfNoEntry: false })?.mode;
-  const hasSecrets =
-    servers.some(({ secrets }) => secrets.length > 0) || !isDeepStrictEqual(mask(hooks), hooks);
+  const hasSecrets = servers.some(({ secrets }) => secrets.length > 0);
   if (hasSecrets && mode !== undefined && (mode & 0o077) !== 0) chmodSync(file, mode & 0o700);
   const edits = servers.map(({ name, server }) => ({ path: ["mcpServers", name], value: server }));
-  await editConfigFile(file, [...edits, ...hooks], options);
+  await editConfigFile(file, edits, options);
 }
 
 function listOf(candidates: readonly Candidate[]): string {
