@@ -88,7 +88,9 @@ export class SampleHome implements AsyncDisposable {
         if (next.done !== true) return next.value;
         throw ended(words, "early", said);
       },
-      send: (text) => void child.stdin.write(`${text}\n`),
+      send: (text) => {
+        child.stdin.write(`${text}\n`);
+      },
     };
   }
 
