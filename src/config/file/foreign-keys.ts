@@ -82,8 +82,8 @@ export const REFERRING: ReadonlySet<string> = new Set([
 export function referencesIn(entry: Values): Readonly<Record<string, Values>> {
   const { requestOptions: options, env_http_headers: named, bearer_token_env_var: bearer } = entry;
   const reference = (variable: unknown): string => `\${${String(variable)}}`;
-  const passed = [entry.env_vars ?? [], entry.env_keys ?? []].flat();
-  const env = passed.map((variable) => [String(variable), reference(variable)]);
+  const passed = [entry.env_vars, entry.env_keys].flat().filter((each) => typeof each === "string");
+  const env = passed.map((variable) => [variable, reference(variable)]);
   const headers = [
     ...(isValues(options) && isValues(options.headers) ? Object.entries(options.headers) : []),
     ...(bearer === undefined ? [] : [["Authorization", `Bearer ${reference(bearer)}`]]),

@@ -347,9 +347,10 @@ function readServer(foreign: unknown, isGemini: boolean): ReadServer {
   const whole = pastedServer(entry, [], ([key = ""]) => leftOut.push(String(key)));
   const { command, args = [], url } = whole;
   if (command === undefined && url === undefined) return unfit("it is built into that program");
-  const variable = [command ?? url, args].flat().find((word) => FOREIGN.test(String(word)));
+  const words = [command ?? url, args].flat().filter((word) => typeof word === "string");
+  const variable = words.find((word) => FOREIGN.test(word));
   if (variable !== undefined)
-    return unfit(`it uses '${String(variable)}', which Trunkline does not expand`);
+    return unfit(`it uses '${variable}', which Trunkline does not expand`);
   if (command === undefined && !/^(?:https?:\/\/|\$\{)/.test(String(url))) {
     return unfit(`'${maskText(String(url))}' is not an HTTP address`);
   }
