@@ -79,12 +79,12 @@ export async function openBus(plan: BusPlan, options: OpenBusOptions): Promise<O
   await using opening = new AsyncDisposableStack();
   const report = (event: string, fields: Record<string, unknown>): void => log.warn(event, fields);
   const { workspace, callTimeout, sandbox } = plan;
-  const storage = opening.use(busStorage({ data, workspace, report }));
+  const storage = busStorage(workspace, report);
   const transport = await busTransport();
   const orchestrator = opening.use(
     await Orchestrator.open({
       ...plan,
-      ...{ offer, log, transport, storage: storage.handlers },
+      ...{ offer, log, transport, storage },
       limits: { call: callTimeout, ...retries },
       folder: busFolder(data),
       confine: lazyConfine({ sandbox, data, log }),

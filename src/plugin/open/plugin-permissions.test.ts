@@ -122,7 +122,7 @@ describe("a plugin that may do nothing", { skip, timeout: 600_000 }, () => {
       { id: "tools.orchestra" },
     ]);
     const doc = { path: "notes/a.md", text: "mine" };
-    for (const type of ["", "sqlite"]) {
+    for (const type of ["", "markdown"]) {
       assert.equal(await rig.call("tools.owner", "write", { ...doc, type }), "1");
       assert.equal(await rig.call("tools.thief", "read", { ...doc, type }), "undefined");
       assert.equal(await rig.call("tools.thief", "list", { type }), "");

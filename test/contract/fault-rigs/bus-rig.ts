@@ -37,7 +37,7 @@ export async function bus(): Promise<FaultRig> {
   return {
     folder: home.data,
     steps: [
-      ...["sqlite", "markdown"].flatMap((kind) => documents.steps(kind)),
+      ...documents.steps("markdown"),
       {
         name: "call a tool",
         run: async () => {
