@@ -170,7 +170,7 @@ export function settingsOf(id: string, program: PluginProgram): PluginSettings {
 function programOf(
   id: string,
   program: PluginProgram,
-): Pick<PluginSettings, "module" | "binary" | "args" | "code" | "wrapper"> {
+): Pick<PluginSettings, "binary" | "args" | "code" | "wrapper"> {
   const codeIn = (words: readonly string[], cwd?: string) => {
     const code = codeFile(words, cwd);
     return code === undefined ? {} : { code };
@@ -181,7 +181,7 @@ function programOf(
   }
   if ("module" in program) {
     const { module, args = [] } = program;
-    return { module, binary: process.execPath, args };
+    return { binary: process.execPath, args: [module, ...args], code: module };
   }
   const [binary, ...own] = selfCommand();
   const { mcp, cwd } = program;
