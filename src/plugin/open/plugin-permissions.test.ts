@@ -98,7 +98,7 @@ async function open(
   const listen = "tls://localhost:0";
   const plan = { ...busPlan(defaultConfig(at("data"))), listen, clientCertificate };
   const options = { offer: new Offer(), log, data: at("data") };
-  const { orchestrator } = opening.use(await openBus({ ...plan, plugins: settings }, options));
+  const orchestrator = opening.use(await openBus({ ...plan, plugins: settings }, options));
   for (const { id } of plugins) await orchestrator.plugin(id).start();
   const call = async (id: string, toolName: string, args: Record<string, string> = {}) => {
     const link = await orchestrator.plugin(id).link();
