@@ -40,8 +40,6 @@ export interface ConversationHost {
   readonly stop: () => void;
   /** Has the person edit a text in their editor. Undefined where that failed. */
   readonly edit: (text: string) => Promise<string | undefined>;
-  /** The image that the clipboard holds, as a file. */
-  readonly clipboardImage: () => Promise<string | undefined>;
   /** The sessions of this data folder, those that wait for a person first; undefined for those of the gateway. */
   readonly sessions: (() => Promise<readonly PickerItem[]>) | undefined;
   /** How a session is opened; undefined is a new one. */
@@ -71,7 +69,7 @@ const OWN_COMMANDS: readonly PickerItem[] = [
 const KEYS_HELP = `Enter sends; during a turn it steers the agent, and Tab queues the message instead
 Alt-Enter, Ctrl-J or \\ and Enter begin a new line; Up takes a waiting message back
 Ctrl-G edits the text in $EDITOR; Up, Down and Ctrl-R find earlier prompts
-/ completes commands, @ files; a path of an image attaches it, Ctrl-V the one that was copied
+/ completes commands, @ files; a path of an image attaches it
 Ctrl-O opens the last tool call; Ctrl-T lists sessions; Shift-Tab changes the mode
 Ctrl-C or Esc cancels the turn; Ctrl-C twice or Ctrl-D leaves; Ctrl-Z stops; Ctrl-L clears`;
 
@@ -106,7 +104,6 @@ export class Conversation implements Disposable {
   #interruptedAt = -Infinity;
   #isAway = false;
   #isLeaving = false;
-  #hasPrefix = false;
   #frame: NodeJS.Timeout | undefined;
   readonly #ticks: NodeJS.Timeout;
 
@@ -386,11 +383,6 @@ export class Conversation implements Disposable {
 
   #textKey(key: Key): void {
     const { name, ctrl } = key;
-    if (this.#hasPrefix) {
-      // Ctrl-X Ctrl-E, as in a shell.
-      this.#hasPrefix = false;
-      if (ctrl && name === "e") return this.#edit();
-    }
     if (ctrl && Object.hasOwn(this.#controls, name)) return this.#controls[name]?.();
     if (this.#popup !== undefined && this.#popupKey(key)) return;
     if (name === "tab" && key.shift) this.#nextMode();
@@ -422,8 +414,6 @@ export class Conversation implements Disposable {
     o: () => this.#openLast(),
     r: () => this.#listHistory(),
     t: () => this.#listSessions(),
-    v: () => this.#pasteImage(),
-    x: () => (this.#hasPrefix = true),
     z: () => {
       this.#host.screen.clear();
       this.#host.stop();
@@ -651,15 +641,6 @@ export class Conversation implements Disposable {
       if (edited === undefined) this.#note = "The editor failed.";
       else editor.set(edited.replace(/\n+$/, ""));
     });
-  }
-
-  #pasteImage(): void {
-    this.#try(
-      this.#host.clipboardImage().then((path) => {
-        if (path === undefined) this.#note = "There is no image to paste.";
-        else this.#editor.insert(`@${path.replaceAll(" ", String.raw`\ `)} `);
-      }),
-    );
   }
 
   /** Another program has the terminal meanwhile. */
