@@ -14,6 +14,7 @@
  * Endpoints of sessions are in `session-api.ts`, those of the fleet in `fleet-api.ts`.
  */
 
+import type { NoticeReason } from "../../session/notice.ts";
 import type { DeliveryState } from "../../store/notify/notify-store.ts";
 import type { Severity, ThreadState } from "../../store/review/review-thread.ts";
 import type { Ask, EventLog, SessionRow } from "./session-api.ts";
@@ -450,14 +451,17 @@ export interface AuditRow {
  */
 export interface DeliveryRow {
   readonly id: string;
-  readonly time: number;
-  readonly reason: string;
-  readonly session?: string;
+  readonly reason: NoticeReason | "test";
+  readonly session?: string | undefined;
   readonly receiver: string;
+  /** "delivered": the receiver, or its push service, has accepted it. */
   readonly state: DeliveryState;
-  readonly attempts: number;
+  readonly time: string;
+  readonly attempts: readonly { readonly time: string; readonly result: string }[];
   /** The result of the last attempt, or why there was none. */
-  readonly result?: string;
+  readonly result?: string | undefined;
+  /** When it is tried again. */
+  readonly next?: string | undefined;
 }
 
 /**
