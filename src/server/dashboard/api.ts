@@ -195,7 +195,7 @@ export interface RunDetail {
 /* ------------------------------------------------------------------------------------------ review */
 
 /**
- * `GET /api/threads[?state=open,…][&repository=GITDIR][&session=ID][&cursor=]` → `Page<ThreadRow>`,
+ * `GET /api/threads[?cursor=][&limit=]` → `Page<ThreadRow>`,
  * `GET /api/threads/ID` → `ThreadDetail`. Needs `review`: `POST /api/threads/ID/reply` `{text}`,
  * `…/resolve` `{text?}`, `…/reopen` `{text?}` → `ThreadRow`.
  */

@@ -14,7 +14,7 @@ import { maskText } from "../../../base/text/mask.ts";
 import { addComment } from "../../../review/add-comment.ts";
 import { openRepository } from "../../../review/repository.ts";
 import { workingFolder } from "../../../session/workplace.ts";
-import { STATES, type Thread } from "../../../store/review/review-thread.ts";
+import type { Thread } from "../../../store/review/review-thread.ts";
 import { Reviews, type Saying } from "../../../store/review/reviews.ts";
 import type { ReadSession } from "../../../store/session/session-reader.ts";
 import { repositoryAddresses } from "../../../git/repository-addresses.ts";
@@ -103,19 +103,9 @@ export class Threads implements Disposable {
   }
 
   async #page({ principal, query }: ApiCall): Promise<Page<ThreadRow>> {
-    const states = (query.get("state") ?? "").split(",").filter(Boolean);
-    const unknown = states.find((state) => !STATES.some((each) => each === state));
-    if (unknown !== undefined) {
-      throw new TrunklineError("usage", `There is no state '${unknown}': ${STATES.join(", ")}.`);
-    }
     const limit = numberIn(query, "limit", { least: 1, most: MOST, usual: 100 });
     const from = numberIn(query, "cursor", { usual: 0 });
-    const [repository, session] = [query.get("repository"), query.get("session")];
-    const found = (await this.#visible(principal)).filter((thread) => {
-      if (states.length > 0 && !states.includes(thread.state)) return false;
-      if (repository !== null && thread.repository.gitDir !== repository) return false;
-      return session === null || thread.source === SOURCE + session;
-    });
+    const found = await this.#visible(principal);
     const newest = found.toSorted((a, b) => b.updated - a.updated);
     const rows = newest.slice(from, from + limit).map(rowOf);
     return { rows, ...(newest.length > from + limit ? { next: String(from + limit) } : {}) };
