@@ -145,7 +145,7 @@ async function openPages(
   out("\n");
   if (isFirst) {
     try {
-      const { LiveDemo, showDemo } = await import("../demo/live-demo.ts");
+      const { LiveDemo, showDemo } = await import("../demo/demo.ts");
       const demo = await LiveDemo.begin(signal);
       await showDemo(demo, invocation);
       return demo;

@@ -386,6 +386,10 @@ export function isOnGitFile(dropped: Dropped, folder: string): boolean {
   return hasDotGit(plainPath(findRepository(project)?.root ?? project, dropped.file));
 }
 
+export function severityOf({ severity }: Dropped): Severity {
+  return SEVERITIES.find((each) => each === severity) ?? "should";
+}
+
 /**
  * Makes a thread of a dropped comment. If its lines do not exist, the comment is kept without them.
  */
@@ -394,18 +398,17 @@ export async function threadOfDropped(
   dropped: Dropped,
   folder: string,
 ): Promise<NewThread> {
-  const { file, comment, time, line, severity } = dropped;
+  const { file, comment, time, line } = dropped;
   const project = projectOf(dropped, folder);
   const found = findRepository(project);
   const { anchor, content, repository = found } = await anchorOf(found, project, file, line);
-  const isKnown = SEVERITIES.includes(severity as Severity);
   return {
     repository:
       repository === undefined ? plainFolder(project) : await recognised(reviews, repository),
     anchor,
     ...(content === undefined ? {} : { content }),
     comment,
-    severity: isKnown ? (severity as Severity) : "should",
+    severity: severityOf(dropped),
     by: "lazygit",
     source: "drop-file",
     at: timeOf(time),
