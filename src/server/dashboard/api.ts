@@ -14,6 +14,7 @@
  * Endpoints of sessions are in `session-api.ts`, those of the fleet in `fleet-api.ts`.
  */
 
+import type { PluginStatus } from "../../plugin/plugin/plugin.ts";
 import type { NoticeReason } from "../../session/notice.ts";
 import type { DeliveryState } from "../../store/notify/notify-store.ts";
 import type { Severity, ThreadState } from "../../store/review/review-thread.ts";
@@ -405,20 +406,10 @@ export interface ServerTested {
   readonly log: readonly string[];
 }
 /** `GET /api/plugins` → `{plugins}`. `POST /api/plugins/ID/restart` needs `admin` → `Done`. */
-export interface PluginRow {
-  readonly id: string;
-  readonly state: "idle" | "starting" | "up" | "held" | "waiting" | "resting" | "stopped";
-  readonly health?: string;
-  readonly tools: number;
-  readonly restarts: number;
-  /** Calls that it answers now, and calls that wait for one of those to end. */
-  readonly calls: number;
-  readonly waiting: number;
-  /** How many of both there may be, and the milliseconds that a call may take. */
-  readonly limits: { readonly calls: number; readonly queue: number; readonly call: number };
-  readonly lastError?: string;
-  readonly log: readonly string[];
-}
+export type PluginRow = { readonly log: readonly string[] } & Pick<
+  PluginStatus,
+  "id" | "state" | "health" | "tools" | "restarts" | "calls" | "waiting" | "limits" | "lastError"
+>;
 
 /* ------------------------------------------------------------------------------- audit and tokens */
 

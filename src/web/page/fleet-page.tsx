@@ -1,12 +1,7 @@
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
 
-import type {
-  FleetMove,
-  FleetNode,
-  FleetQueue,
-  FleetState,
-} from "../../server/dashboard/fleet-api.ts";
+import type { FleetMove, FleetNode, FleetState } from "../../server/dashboard/fleet-api.ts";
 import { get } from "../client/request.ts";
 import { linkTo } from "../client/router.ts";
 import { sessions } from "../client/state.ts";
@@ -45,7 +40,7 @@ const NODES: readonly Column<FleetNode>[] = [
   column("Seen since", "7rem", ({ since }) => <Ago at={since} />),
 ];
 
-const QUEUES: readonly Column<FleetQueue>[] = [
+const QUEUES: readonly Column<FleetState["waiting"][number]>[] = [
   lead("Asks for", "minmax(8rem, 1fr)", ({ labels }) => labelWords(labels) || "any worker"),
   numbers("Requests", "6rem", ({ count }) => count),
 ];
