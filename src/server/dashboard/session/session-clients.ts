@@ -60,41 +60,37 @@ export class SessionClients implements AsyncDisposable {
       if (this.#clients.get(key) === known) this.#clients.delete(key);
       return this.at(principal, session);
     }
-    const { door, peer, changed } = this.#options;
-    const { id: sessionId, cwd } = session;
-    const opening = SessionClient.open({
-      door,
-      peer,
-      principal,
-      wanted: { sessionId, cwd },
-      changed: () => changed(sessionId),
-    });
-    const used: ClientEntry = { opening, watchers: 0, usedAt: performance.now() };
-    this.#clients.set(key, used);
-    this.#sweep();
+    const opening = this.#open(principal, { sessionId: session.id, cwd: session.cwd });
+    const entry = this.#keep(key, opening);
     opening.catch(() => {
-      if (this.#clients.get(key) === used) this.#clients.delete(key);
+      if (this.#clients.get(key) === entry) this.#clients.delete(key);
     });
     return opening;
   }
 
   /** Begins a session, as ACP's session/new does for an editor, and stays attached to it. */
   async begin(principal: Principal, wanted: Wanted): Promise<SessionClient> {
+    const opening = this.#open(principal, wanted);
+    const { sessionId } = await opening;
+    this.#keep(keyOf(principal, sessionId), opening);
+    return opening;
+  }
+
+  #open(principal: Principal, wanted: Wanted): Promise<SessionClient> {
     const { door, peer, changed } = this.#options;
+    const tell = ({ sessionId }: SessionClient): void => changed(sessionId);
     const opening: Promise<SessionClient> = SessionClient.open({
       ...{ door, peer, principal, wanted },
-      changed: () => {
-        opening.then(
-          ({ sessionId }) => changed(sessionId),
-          () => {},
-        );
-      },
+      changed: () => void opening.then(tell, () => {}),
     });
-    const client = await opening;
+    return opening;
+  }
+
+  #keep(key: string, opening: Promise<SessionClient>): ClientEntry {
     const entry = { opening, watchers: 0, usedAt: performance.now() };
-    this.#clients.set(keyOf(principal, client.sessionId), entry);
+    this.#clients.set(key, entry);
     this.#sweep();
-    return client;
+    return entry;
   }
 
   /** The client, if it is attached already. */

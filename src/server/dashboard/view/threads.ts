@@ -1,6 +1,7 @@
 import { basename } from "node:path";
 import { userInfo } from "node:os";
 
+import { defined } from "../../../base/defined.ts";
 import { TrunklineError } from "../../../base/errors.ts";
 import {
   hasScope,
@@ -179,25 +180,16 @@ export class Threads implements Disposable {
 }
 
 function rowOf(thread: Thread): ThreadRow {
-  const { id, repository, anchor, severity, comment, state, by, source, at, updated, claim } =
-    thread;
-  const { path, side, line, end } = anchor;
+  const { id, repository, anchor, severity, comment, state, by, source, at, updated } = thread;
+  const { path, side, line, end = line } = anchor;
   const { root, gitDir } = repository;
-  return {
-    id,
+  return defined<ThreadRow>({
+    ...{ id, path, side, line, end, severity, state, by, at, updated },
     repository: { name: basename(root), root, gitDir },
-    path,
-    side,
-    ...(line === undefined ? {} : { line, end: end ?? line }),
-    severity,
     comment: maskText(comment),
-    state,
-    by,
-    ...(claim === undefined ? {} : { claimedBy: claim.agent }),
-    ...(source.startsWith(SOURCE) ? { session: source.slice(SOURCE.length) } : {}),
-    at,
-    updated,
-  };
+    claimedBy: thread.claim?.agent,
+    session: source.startsWith(SOURCE) ? source.slice(SOURCE.length) : undefined,
+  });
 }
 
 /** Who comments: the name of the token, or of the user who runs the server. */
