@@ -1,5 +1,4 @@
 import type { JSX } from "preact";
-import { useEffect } from "preact/hooks";
 
 import type { FleetMove, FleetNode, FleetState } from "../../server/dashboard/fleet-api.ts";
 import { get } from "../client/request.ts";
@@ -7,7 +6,7 @@ import { linkTo } from "../client/router.ts";
 import { sessions } from "../client/state.ts";
 import { plural } from "../text/format.ts";
 import { type Column, column, DataTable, lead, numbers } from "../view/data-table.tsx";
-import { Ago, Badge, Empty, PageHead, TwoLines, Unloaded, useLoaded } from "../view/parts.tsx";
+import { Ago, Badge, Empty, PageHead, TwoLines, Unloaded, usePolled } from "../view/parts.tsx";
 
 const POLL_MS = 2_000;
 
@@ -67,13 +66,7 @@ function workerIn({ pool }: FleetState): string {
 
 /** The pool as this gateway sees it. */
 export function FleetPage(): JSX.Element {
-  const [fleet, failed, reload] = useLoaded(() => get<FleetState>("/fleet"), []);
-  useEffect(() => {
-    const timer = setInterval(() => {
-      if (!document.hidden) reload();
-    }, POLL_MS);
-    return () => clearInterval(timer);
-  }, []);
+  const [fleet, failed] = usePolled(() => get<FleetState>("/fleet"), POLL_MS, []);
   if (fleet === undefined) return <Unloaded what="The fleet" failed={failed} />;
   const waiting = fleet.waiting.reduce((sum, { count }) => sum + count, 0);
   return (

@@ -121,12 +121,10 @@ export class Threads implements Disposable {
       ...(quote === undefined ? {} : { quote: quote.map(maskText) }),
       events: events.map(({ seq, kind, at, by, role, text, proposal }) => {
         const said = text ?? proposal?.text;
-        return {
-          ...{ seq, kind, at, by, role },
-          ...(said === undefined ? {} : { text: maskText(said) }),
-          ...(proposal?.diff === undefined ? {} : { diff: proposal.diff }),
-          ...(proposal?.commit === undefined ? {} : { commit: proposal.commit }),
-        };
+        return defined<ThreadDetail["events"][number]>({
+          ...{ seq, kind, at, by, role, diff: proposal?.diff, commit: proposal?.commit },
+          text: said === undefined ? undefined : maskText(said),
+        });
       }),
     };
   }
