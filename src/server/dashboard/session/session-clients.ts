@@ -81,7 +81,9 @@ export class SessionClients implements AsyncDisposable {
     const tell = ({ sessionId }: SessionClient): void => changed(sessionId);
     const opening: Promise<SessionClient> = SessionClient.open({
       ...{ door, peer, principal, wanted },
-      changed: () => void opening.then(tell, () => {}),
+      changed: () => {
+        opening.then(tell, () => {});
+      },
     });
     return opening;
   }
