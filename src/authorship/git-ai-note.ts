@@ -63,5 +63,5 @@ function linesIn(ranges: string): number[] {
 /** Paths with spaces are quoted. */
 function unquoted(row: string): string {
   const path = row.startsWith('"') ? parsedJson(row) : undefined;
-  return path === undefined ? row : String(path);
+  return typeof path === "string" ? path : row;
 }

@@ -23,7 +23,6 @@ describe("findRepository()", { timeout: 60_000 }, () => {
       worktree: sample.path,
       gitDir: join(sample.path, ".git"),
       commonDir: join(sample.path, ".git"),
-      isBare: false,
     };
     assert.deepEqual(await findRepository(sample.gitIn(deep)), expected);
     assert.deepEqual((await discover(sample.gitIn(deep))).repository, expected);

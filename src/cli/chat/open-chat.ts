@@ -13,7 +13,7 @@ import { offerAgent } from "../agent/offer-agents.ts";
 import { requireModel } from "../../agent/open/offered-agents.ts";
 import { findSession, openChannel } from "../session/attach.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
-import { readGatewayUrl } from "../shell/gateway-url.ts";
+import { gatewayOf } from "../shell/gateway-url.ts";
 import { openQuietApp } from "../shell/open-app.ts";
 import { Status } from "./status-line.ts";
 
@@ -27,17 +27,11 @@ export type ChatInvocation = Invocation<ChatValues>;
 export type NamedSession = Wanted & { readonly agent?: string | undefined };
 
 /** The gateway that the command names, or where the session is that has moved away. */
-async function gatewayOf(
-  { values, err, cwd }: ChatInvocation,
-  app: AppContext,
-): Promise<string | undefined> {
-  const { session } = values;
-  if (values.url === undefined && session !== undefined) {
-    return (await findSession(app, session, false, cwd)).movedTo;
-  }
-  const { url, warning } = values.url === undefined ? {} : readGatewayUrl(values.url);
-  if (warning !== undefined) err(`${warning}\n`);
-  return url;
+async function whereIs(invocation: ChatInvocation, app: AppContext): Promise<string | undefined> {
+  const { session } = invocation.values;
+  const url = gatewayOf(invocation);
+  if (url !== undefined || session === undefined) return url;
+  return (await findSession(app, session, false, invocation.cwd)).movedTo;
 }
 
 /** The session with this id, or a new one. */
@@ -77,7 +71,7 @@ export async function openClient(
   opened: AsyncDisposableStack,
   listener: TerminalListener,
 ): Promise<TerminalClient> {
-  const channel = await openChannel(app, opened, await gatewayOf(invocation, app), invocation.env);
+  const channel = await openChannel(app, opened, await whereIs(invocation, app), invocation.env);
   const shows = { session: { notices: {}, compaction: {} } };
   return opened.use(await TerminalClient.open(channel, { ...listener, shows }));
 }
@@ -116,7 +110,7 @@ export async function openChat(
 ): Promise<{ readonly session: Attached; readonly status: Status }> {
   const { env, err, values } = invocation;
   const { app, agent } = await withOfferedAgent(invocation, await openQuietApp(invocation));
-  const url = await gatewayOf(invocation, app);
+  const url = await whereIs(invocation, app);
   const isNew = values.session === undefined && url === undefined;
   if (isNew && !task.startsWith("/")) await requireModel(app, env, agent);
   const wanted = await wantedSession(invocation, app, values.session, agent);

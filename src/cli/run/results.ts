@@ -6,7 +6,7 @@ import { Runs } from "../../server/dashboard/view/runs.ts";
 import { SessionReader } from "../../store/session/session-reader.ts";
 import { rowsOf } from "../chat/session-choice.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
-import { httpGateway } from "../shell/gateway-url.ts";
+import { gatewayOf, httpGateway } from "../shell/gateway-url.ts";
 import { firstLine, linesText, paintLines, print, type StyleName, table } from "../shell/layout.ts";
 import { openQuietApp } from "../shell/open-app.ts";
 
@@ -77,14 +77,15 @@ function detailOf(invocation: ResultInvocation): Promise<RunDetail> {
 
 /** What a gateway at --url knows of a run; else what is stored here. */
 async function read<T>(invocation: ResultInvocation, what: "detail" | "patch"): Promise<T> {
-  const { values, positionals } = invocation;
+  const { positionals } = invocation;
   const [id = ""] = positionals;
+  const acp = gatewayOf(invocation);
   const { config } = await openQuietApp(invocation);
-  if (values.url === undefined) {
+  if (acp === undefined) {
     using reader = await SessionReader.open(config.data);
     return (await new Runs(config.data, rowsOf(reader))[what]({ principal: OWNER, id })) as T;
   }
-  const { base, token } = await httpGateway(invocation, config.data, values.url);
+  const { base, token } = await httpGateway(invocation, config.data, acp);
   const path = what === "patch" ? `${encodeURIComponent(id)}/patch` : encodeURIComponent(id);
   return (await fetchJson(new URL(`${base}/api/runs/${path}`), token)) as T;
 }

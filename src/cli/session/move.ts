@@ -12,7 +12,7 @@ import { moveHere, moveTo } from "../../session/open/move/other-side.ts";
 import { SessionCommands } from "../../session/open/session-commands.ts";
 import type { SessionRecord } from "../../store/session/session-log.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
-import { httpGateway } from "../shell/gateway-url.ts";
+import { gatewayOf, httpGateway } from "../shell/gateway-url.ts";
 import { linesText, print } from "../shell/layout.ts";
 import { openQuietApp } from "../shell/open-app.ts";
 
@@ -35,13 +35,15 @@ export async function move(invocation: Invocation<MoveValues>): Promise<number> 
   };
   if (isHere) {
     const { id } = values.url === undefined ? await find(app, given) : { id: given };
-    const url = values.url ?? (await mover.moves.away()).get(id);
-    if (url === undefined) throw new TrunklineError("usage", `Name the gateway of '${id}': --url.`);
-    const gateway = await httpGateway(invocation, app.config.data, url);
+    const acp = gatewayOf(invocation) ?? (await mover.moves.away()).get(id);
+    if (acp === undefined) throw new TrunklineError("usage", `Name the gateway of '${id}': --url.`);
+    const gateway = await httpGateway(invocation, app.config.data, acp);
     return said(invocation, id, await moveHere(mover, id, gateway, wish));
   }
   const record = await find(app, given);
-  const gateway = await httpGateway(invocation, app.config.data, values.to ?? "");
+  const { to: url = "" } = values;
+  const acp = gatewayOf({ ...invocation, values: { ...values, url } }) ?? url;
+  const gateway = await httpGateway(invocation, app.config.data, acp);
   const stays = await mover.parcels.staysHere(record, wish.withSecrets);
   err(linesText(["These stay here:", ...stays.map((each) => `  ${visibleLine(each)}`)]));
   const letGo = (): Promise<void> => closeElsewhere(app, mover, record.id, wish.interrupts);

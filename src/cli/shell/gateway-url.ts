@@ -1,7 +1,15 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { ownerTokenFor } from "../../server/http/local-gateway.ts";
 import { isLoopbackAuthority } from "../../server/access/refuse-foreign.ts";
-import type { Invocation } from "./command.ts";
+import type { Invocation, OptionValues } from "./command.ts";
+
+/** The gateway that a command names by `--url`, if it does. */
+export function gatewayOf({ values, err }: Invocation<OptionValues<"url">>): string | undefined {
+  if (values.url === undefined) return undefined;
+  const { url, warning } = readGatewayUrl(values.url);
+  if (warning !== undefined) err(`${warning}\n`);
+  return url;
+}
 
 /** The address of a gateway's ACP, as a person gave it. */
 export interface GatewayUrl {
@@ -31,14 +39,12 @@ export function readGatewayUrl(text: string): GatewayUrl {
   return { url: asked, warning };
 }
 
-/** Where a gateway answers HTTP, without a path, and the token for it. A warning is printed. */
+/** Where the gateway at an address of ACP answers HTTP, without a path, and the token for it. */
 export async function httpGateway(
-  { err, env }: Pick<Invocation, "err" | "env">,
+  { env }: Pick<Invocation, "env">,
   data: string,
-  given: string,
+  acp: string,
 ): Promise<{ readonly base: string; readonly token: string | undefined; readonly acp: string }> {
-  const { url: acp, warning } = readGatewayUrl(given);
-  if (warning !== undefined) err(`${warning}\n`);
   const own = await ownerTokenFor(data, acp);
   const url = new URL((own?.url ?? acp).replace(/^ws/, "http"));
   const base = `${url.origin}${url.pathname.replace(/\/acp$/, "")}`;

@@ -107,7 +107,10 @@ export async function moveStep(
     throw new TrunklineError("not-found", "There is no such step of a move.");
   const query = new URLSearchParams(request.url?.split("?", 2)[1] ?? "");
   const body = request.method === "POST" ? await readJson(request, LARGEST) : {};
-  const text = (of: string): string => String(body[of] ?? query.get(of) ?? "");
+  const text = (of: string): string => {
+    const given = body[of] ?? query.get(of);
+    return typeof given === "string" ? given : given === true ? "true" : "";
+  };
   const step = { ...moving, move, session: text("session"), principal, text, request, response };
   const answer = await handle(step);
   if (answer !== undefined) sendJson(response, answer);

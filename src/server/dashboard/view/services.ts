@@ -1,3 +1,4 @@
+import { defined } from "../../../base/defined.ts";
 import { TrunklineError } from "../../../base/errors.ts";
 import { maskText } from "../../../base/text/mask.ts";
 import { hasAuthorization, isAddress, shownSource } from "../../../upstream/settings.ts";
@@ -37,7 +38,7 @@ export function serviceParts(
       route("POST /api/plugins/:id/restart", "admin", async ({ id }) => {
         const bus = await sources.bus.opened();
         if (bus === undefined) throw new TrunklineError("not-found", `There is no plugin '${id}'.`);
-        await bus.orchestrator.plugin(id).restart();
+        await bus.plugin(id).restart();
         return { ok: true };
       }),
     ],
@@ -56,16 +57,20 @@ function serverRows({ tools }: DashboardSources, configured: Config["mcpServers"
     const { listError, noTools, lastError } = status ?? {};
     const none = listError === undefined ? noTools : `could not list its tools: ${listError}`;
     const says = status?.state === "up" ? none : lastError;
-    return {
+    return defined<ServerRow>({
       name,
       state: stateOf(status?.state),
-      ...(says === undefined ? {} : { says: maskText(says) }),
+      says: masked(says),
       tools: counts.get(name)?.length ?? 0,
       where: maskText(shownSource(settings)),
-      ...(canLogIn(settings) ? { canLogIn: true as const } : {}),
+      canLogIn: canLogIn(settings) ? true : undefined,
       log: linesOf(status?.said ?? []),
-    };
+    });
   });
+}
+
+function masked(text: string | undefined): string | undefined {
+  return text === undefined ? undefined : maskText(text);
 }
 
 function canLogIn(settings: Config["mcpServers"][string]): boolean {
@@ -75,14 +80,14 @@ function canLogIn(settings: Config["mcpServers"][string]): boolean {
 async function pluginRows(sources: DashboardSources): Promise<PluginRow[]> {
   const bus = await sources.bus.opened();
   if (bus === undefined) return [];
-  return bus.orchestrator.status().map((status) => {
+  return bus.status().map((status) => {
     const { id, state, health, tools, restarts, calls, waiting, limits, lastError } = status;
-    return {
+    return defined<PluginRow>({
       ...{ id, state, tools, restarts, calls, waiting, limits },
-      ...(health === undefined ? {} : { health: maskText(health) }),
-      ...(lastError === undefined ? {} : { lastError: maskText(lastError) }),
-      log: linesOf(bus.orchestrator.plugin(id).said),
-    };
+      health: masked(health),
+      lastError: masked(lastError),
+      log: linesOf(bus.plugin(id).said),
+    });
   });
 }
 

@@ -13,8 +13,8 @@ export async function betweenCalls(
   signal?: AbortSignal,
 ): Promise<void> {
   for (;;) {
-    const { notes } = (await log.find(id)) ?? { notes: {} as Readonly<Record<string, unknown>> };
-    if (typeof notes.turn !== "string") return;
+    const { notes } = (await log.find(id)) ?? {};
+    if (typeof notes?.turn !== "string") return;
     const open = new Set<unknown>();
     for await (const batch of log.read(id, Number(notes.turnAfter ?? 0))) {
       for (const { message } of batch) {

@@ -142,7 +142,7 @@ export async function moveHere(
   await pipeline((body ?? []) as unknown as Readable, file);
   if ((await mover.check(id, move)) !== digest)
     throw refusal("it is not what the other side has sent");
-  return await finish(move, String(digest));
+  return await finish(move, digest);
 
   async function finish(of: string, wanted: string): Promise<Moved> {
     const { grant } = await step(gateway, `${of}/commit`, { session: id, digest: wanted });

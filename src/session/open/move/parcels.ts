@@ -2,7 +2,7 @@ import { existsSync, lstatSync } from "node:fs";
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join, relative } from "node:path";
 
-import { parsedJson } from "../../../base/check.ts";
+import { isObject, parsedJson } from "../../../base/check.ts";
 import { OWNER } from "../../../base/principal.ts";
 import { maskWhole } from "../../../base/text/mask.ts";
 import { BUILT_IN, type Config } from "../../../config/config.ts";
@@ -329,12 +329,11 @@ const NEEDS: Readonly<Record<string, readonly string[]>> = {
   setting: ["setting", "id"],
   end: ["turnId", "stopReason"],
 };
-const SHAPES: Readonly<Record<string, (value: never) => boolean>> = {
-  prompt: (parts: unknown) =>
-    Array.isArray(parts) && parts.every((part) => typeof part?.type === "string"),
-  update: (update: { sessionUpdate?: unknown } | null) => typeof update?.sessionUpdate === "string",
-  request: (request: { options?: unknown } | null) => Array.isArray(request?.options),
-  outcome: (outcome: unknown) => typeof outcome === "object" && outcome !== null,
+const SHAPES: Readonly<Record<string, (value: unknown) => boolean>> = {
+  prompt: (parts) => Array.isArray(parts) && parts.every((part) => isObject(part)),
+  update: (update) => isObject(update) && typeof update.sessionUpdate === "string",
+  request: (request) => isObject(request) && Array.isArray(request.options),
+  outcome: isObject,
 };
 
 /** The events of a bundle. A page ends after the event with the number `cut`. */
@@ -344,9 +343,9 @@ function pagesOf(files: BundledFiles, cut: number): Omit<Page, "session">[] {
   const pages: { first: number; last: number; lines: string }[] = [];
   for (const [index, line] of lines.entries()) {
     const [seq, at, direction, said] = (parsedJson(line) ?? []) as readonly unknown[];
-    const message = (said ?? {}) as Readonly<Record<string, never>>;
+    const message = (said ?? {}) as Readonly<Record<string, unknown>>;
     const isWhole = NEEDS[String(message.kind)]?.every(
-      (name) => SHAPES[name]?.(message[name] as never) ?? typeof message[name] === "string",
+      (name) => SHAPES[name]?.(message[name]) ?? typeof message[name] === "string",
     );
     const isSaid = direction === "client" || direction === "agent";
     if (isWhole !== true || !isSaid || seq !== index + 1 || typeof at !== "number") {
