@@ -116,8 +116,6 @@ export interface Tool {
 export interface ToolLimits {
   /** Milliseconds without progress. */
   readonly timeout?: number;
-  /** Calls of one caller in a window. */
-  readonly rate?: { readonly limit: number; readonly windowMs: number };
 }
 
 /** The caller: the door, the name that the program gives itself, and its principal. */

@@ -14,6 +14,7 @@ import { type Era, type Introduction, handshake } from "./handshake.ts";
 import { allPages, type LeftOut, withReadableNames } from "./lists.ts";
 import { ClientPages } from "./pages.ts";
 import { mcpDialect } from "../dialect.ts";
+import { LISTS } from "../methods.ts";
 import type { Codec, Implementation, Revision } from "../revision/codec.ts";
 import { setTimeout as sleep } from "node:timers/promises";
 import { background } from "../../../base/background.ts";
@@ -261,13 +262,8 @@ export class McpClient {
 
   /** The part of a filter that the server has declared. */
   #narrow(wanted: JsonObject): JsonObject {
-    const { toolsListChanged, promptsListChanged, resourcesListChanged, ...rest } = wanted;
-    return {
-      ...(this.#can("tools", "listChanged") ? { toolsListChanged } : {}),
-      ...(this.#can("prompts", "listChanged") ? { promptsListChanged } : {}),
-      ...(this.#can("resources", "listChanged") ? { resourcesListChanged } : {}),
-      ...rest,
-    };
+    const unable = LISTS.filter(([, part]) => !this.#can(part, "listChanged"));
+    return { ...wanted, ...Object.fromEntries(unable.map(([kind]) => [kind, undefined])) };
   }
 
   #can(capability: string, part: string): boolean {
@@ -281,7 +277,7 @@ export class McpClient {
   }
 }
 
-const KINDS = { toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true };
+const KINDS = Object.fromEntries(LISTS.map(([kind]) => [kind, true]));
 
 function infoOf({ info }: McpClientOptions): Implementation {
   return info ?? { name: "trunkline", version: VERSION };

@@ -16,7 +16,7 @@ import {
   describesClient,
   missingCapability,
 } from "./connection.ts";
-import { METHODS, EVENTS } from "../methods.ts";
+import { METHODS, EVENTS, LISTS } from "../methods.ts";
 import type { Asking, InputRequired } from "./input-required.ts";
 import { hasTasksExtension, metaMember, metaOf } from "../meta.ts";
 import { pageOf, UNCACHED, missingSources } from "./list-result.ts";
@@ -192,14 +192,13 @@ export class McpDoor {
   /** After `initialize`: subscribes the client to changes and notices. */
   welcome(connection: Connection, peer: Peer<Connection>): void {
     if (!this.#announcesChanges) return;
-    const { tools, resources, prompts } = this.offer;
     const person = personOf(connection.principal);
-    const tell = (event: (typeof EVENTS)[keyof typeof EVENTS]) => () => {
-      peer.notify(event, {});
-    };
-    connection.onEnd(tools.onChange(tell(EVENTS.toolsChanged), person));
-    connection.onEnd(resources.onChange(tell(EVENTS.resourcesChanged), person));
-    connection.onEnd(prompts.onChange(tell(EVENTS.promptsChanged), person));
+    for (const [, part, event] of LISTS) {
+      const tell = (): void => {
+        peer.notify(event, {});
+      };
+      connection.onEnd(this.offer[part].onChange(tell, person));
+    }
     connection.onEnd(tellOfTasks(this, connection, peer));
     relayNotices(this, connection, peer);
   }
