@@ -108,7 +108,7 @@ describe("Toolbox", () => {
     it(`passes ${thrown.name} on to the door, and records it`, async () => {
       const { box, entries } = toolbox([
         sampleTool("async", () => Promise.reject(thrown)),
-        sampleTool("timed", () => Promise.reject(thrown), { limits: { timeout: 1000 } }),
+        sampleTool("timed", () => Promise.reject(thrown), { timeout: 1000 }),
       ]);
       const context = new SampleContext();
       await assert.rejects(async () => box.call("async", {}, context), thrown);
@@ -148,7 +148,7 @@ describe("Toolbox", () => {
         ({ signal } = context);
         return new Promise(() => {});
       },
-      { limits: { timeout: 10 } },
+      { timeout: 10 },
     );
     const { box, entries } = toolbox([endless]);
     // No deadline keeps the process alive.
@@ -169,7 +169,7 @@ describe("Toolbox", () => {
         context.abort.abort(new Error("enough"));
         return new Promise(() => {});
       },
-      { limits: { timeout: 60_000 } },
+      { timeout: 60_000 },
     );
     const { box, entries } = toolbox([deaf]);
     assert.equal(textOf(await box.call("deaf", {}, context)), "'deaf' was cancelled");

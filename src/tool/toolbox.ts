@@ -33,8 +33,8 @@ import {
   lostTask,
   type KeptText,
   type RemoteTask,
-  type ToolOverride,
   ToolFault,
+  type ToolOverride,
   type ToolResult,
 } from "./tool.ts";
 import {
@@ -244,7 +244,7 @@ export class Toolbox {
       // It may have been cancelled meanwhile.
       if (context.signal.aborted) throw context.signal.reason;
       if (context.isTask === true) this.#record(call, "begun");
-      const timeout = tool.limits?.timeout;
+      const { timeout } = tool;
       const work =
         timeout === undefined ? tool.call(call.args, context) : callWithin(timeout, tool, call);
       const isChanged = call.hooks !== undefined || call.override !== undefined;
