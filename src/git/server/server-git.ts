@@ -159,6 +159,12 @@ export class ServerGit {
     return stdout.toString("utf8").replace(/\r?\n$/, "");
   }
 
+  /** The commit of a name; undefined if there is none. */
+  async resolve(name: string): Promise<string | undefined> {
+    const found = await this.text(["rev-parse", "--quiet", "--verify", name], { accepts: [0, 1] });
+    return found || undefined;
+  }
+
   /** The entries of an output that ends each with a NUL, as `-z` does. */
   async list(args: readonly string[], call: ServerCall = {}): Promise<string[]> {
     const { stdout } = await this.run(args, call);
