@@ -354,23 +354,12 @@ export function relayNotices(
   let isBehind = false;
   const { principal, folder } = connection;
   const stop = door.offer.notices.on((notice) => {
-    const {
-      level,
-      logger,
-      data,
-      message,
-      scope,
-      server,
-      concerns,
-      isNews = false,
-      more,
-      person,
-    } = notice;
+    const { level, logger, data, message, scope, server, concerns, more, person } = notice;
     if (!mayHave(principal, scope)) return;
     if (person !== undefined && person !== personOf(principal)) return;
     if (door.profileOf(connection.client, connection)?.hasServer(server) === false) return;
     if (folder !== undefined && concerns?.(folder) === false) return;
-    if (isBehind || !(isNews || connection.hasSetLevel)) return;
+    if (isBehind || !(notice.isNews === true || connection.hasSetLevel)) return;
     const told = toldLevel(level, more);
     if (!isWanted(told, connection.client.logLevel)) return;
     const words = { ...(message === undefined ? {} : { message }), ...metaMember(more) };
