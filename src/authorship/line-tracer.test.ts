@@ -115,4 +115,13 @@ describe("LineTracer", () => {
     rmSync(join(repository.home, "data"), { recursive: true });
     assert.equal(await repository.sessions("a.ts"), "- - - - - - -");
   });
+
+  it("takes lines that are not committed for the person's, where no agent was recorded", async () => {
+    using repository = new Recorded();
+    repository.write("a.ts", `${FIRST}// mine\n`);
+    const [last] = (await new LineTracer(repository.history).trace("a.ts")).slice(-1);
+    assert.deepEqual([last?.text, last?.step.by, last?.commit], ["// mine", "person", undefined]);
+    const [first] = await new LineTracer(repository.history).trace("a.ts", { first: 1, last: 1 });
+    assert.equal(first?.step.by, "commit");
+  });
 });

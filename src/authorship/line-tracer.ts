@@ -1,7 +1,13 @@
 import { FileText, linesOf } from "../review/anchor/file-text.ts";
 import { LineMatcher } from "../review/anchor/line-position.ts";
 import { type Attestation, NOTES_REF, parseNote } from "./git-ai-note.ts";
-import type { BlamedLine, BlameRange, WorkHistory, WorkStep } from "./work-history.ts";
+import {
+  type BlamedLine,
+  type BlameRange,
+  isCommitted,
+  type WorkHistory,
+  type WorkStep,
+} from "./work-history.ts";
 
 /** Who wrote a line, as far as it is known. */
 export interface LineSource {
@@ -42,7 +48,7 @@ export class LineTracer {
     this.#isWhole = range === undefined;
     const now = await this.#history.now(path, commit);
     if (now === undefined) {
-      const blamed = await this.#history.blameCommit(commit ?? "HEAD", path, range);
+      const blamed = await this.#history.blameCommit(commit, path, range);
       return await Promise.all(blamed.map((each) => this.#ofCommit(each, true)));
     }
     const blamed = await this.#history.blame(now, path, range);
@@ -69,7 +75,9 @@ export class LineTracer {
     return await this.#ofCommit(committed, certain);
   }
 
-  async #ofCommit({ commit, path, line, text }: BlamedLine, certain: boolean): Promise<LineSource> {
+  async #ofCommit(blamed: BlamedLine, certain: boolean): Promise<LineSource> {
+    const { commit, path, line, text } = blamed;
+    if (!isCommitted(blamed)) return { text, path, line, step: { by: "person" }, certain };
     const own = { text, path, line, commit };
     for (const { path: noted, session, edit, lines } of await this.#notesOf(commit)) {
       if (noted !== path || !lines.includes(line)) continue;

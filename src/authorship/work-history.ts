@@ -148,8 +148,8 @@ export class WorkHistory {
     return blameIn(this.#git, commit, path, range, this.#call("read"));
   }
 
-  /** The same in the person's own history. */
-  blameCommit(commit: string, path: string, range?: BlameRange): Promise<BlamedLine[]> {
+  /** The same in the person's own history; without a commit, of the file as it is now. */
+  blameCommit(commit: string | undefined, path: string, range?: BlameRange): Promise<BlamedLine[]> {
     return blameIn(this.#theirs, commit, path, range);
   }
 
@@ -180,11 +180,10 @@ export class WorkHistory {
 
   /** The commit of the person that has a line of a file as it is now; undefined where none has. */
   async commitOf(path: string, line: number): Promise<string | undefined> {
-    const range = `${line},${line}`;
-    const args = ["blame", ...FOLLOWING, "-L", range, "--", path];
-    const { code, stdout } = await this.#theirs.run(args, { accepts: [0, 128] });
-    const [found] = code === 0 ? parseBlame(stdout.toString("utf8")) : [];
-    return found === undefined || /^0+$/.test(found.commit) ? undefined : found.commit;
+    const [found] = await this.blameCommit(undefined, path, { first: line, last: line }).catch(
+      () => [],
+    );
+    return found !== undefined && isCommitted(found) ? found.commit : undefined;
   }
 
   /** The text files of a folder with their lines, and those that steps or notes may tell more about. */
@@ -317,17 +316,23 @@ export class WorkHistory {
 
 async function blameIn(
   git: Git,
-  commit: string,
+  commit: string | undefined,
   path: string,
   range: BlameRange | undefined,
   call: GitCall = {},
 ): Promise<BlamedLine[]> {
   const lines = range === undefined ? [] : ["-L", `${range.first},${range.last}`];
-  const args = ["blame", ...FOLLOWING, ...lines, commit, "--", path];
+  const version = commit === undefined ? [] : [commit];
+  const args = ["blame", ...FOLLOWING, ...lines, ...version, "--", path];
   const { code, stdout } = await git.run(args, { ...call, accepts: [0, 128] });
   if (code === 0) return parseBlame(stdout.toString("utf8"));
   const what = range === undefined ? "" : ` with a line ${range.first}`;
   throw new TrunklineError("not-found", `'${path}' is no file of the repository${what}.`);
+}
+
+/** Git gives lines that are in no commit yet the hash of zeros. */
+export function isCommitted({ commit }: BlamedLine): boolean {
+  return !/^0+$/.test(commit);
 }
 
 function keyOf(path: string): string {

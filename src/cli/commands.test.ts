@@ -68,7 +68,7 @@ for (const path of PATHS) {
       for (const choice of spec.choices ?? []) assert.match(choice, /^[\w.-]+$/);
     }
     for (const { name, choices = [] } of command.args ?? []) {
-      assert.match(name, /^[A-Z][A-Z_-]*$/);
+      assert.match(name, /^[A-Z][A-Z:_-]*$/);
       for (const choice of choices) assert.match(choice, /^[\w.-]+$/);
     }
   });
@@ -142,12 +142,13 @@ test("help lists the ten commands that matter first, and none that only programs
     groups?.["title"],
     groups?.["rows"]?.match(/^ {2}[a-z]+(?= )/gm)?.length,
   ]);
-  assert.deepEqual(names.slice(0, 3), [
+  assert.deepEqual(names.slice(0, 4), [
     ["Every day", 10],
+    ["Lines of code", 3],
     ["Connect", 4],
     ["Operate", 10],
   ]);
-  assert.doesNotMatch(shown, /^ {2}(mcp|acp) /m);
+  assert.doesNotMatch(shown, /^ {2}(mcp|acp|lsp) /m);
 });
 
 test("names from before go on working", () => {

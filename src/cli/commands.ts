@@ -1,5 +1,5 @@
 import { agent } from "./agent/agent-command.ts";
-import { blame, stats, why } from "./authorship/authorship-commands.ts";
+import { blame, stats, why } from "./authorship/authorship-command.ts";
 import { audit } from "./audit/audit-command.ts";
 import { chat } from "./chat/chat-command.ts";
 import { config } from "./config/config-command.ts";
@@ -68,7 +68,7 @@ export const PROGRAM: Command = {
     json: flag("With --version: print JSON"),
   },
   examples: {
-    "trunkline demo": "See everything work, in a temporary folder.",
+    "trunkline demo": "Watch an agent at work, and answer it.",
     "trunkline serve": "Run the gateway.",
     "trunkline help serve": "Read about one command.",
     "trunkline --mode=mcp": "The same as `trunkline mcp`.",

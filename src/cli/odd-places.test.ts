@@ -13,7 +13,7 @@ import { processHost } from "./shell/host.ts";
 
 /** Those that go on until they are stopped, or read what is typed. */
 const LASTING =
-  /^(?:serve|open|orchestrator|worker|mcp|acp|chat|demo|review watch|plugin (?:dev|mcp|wrap|test)|identity (?:credential|token set)|model key set)$/;
+  /^(?:serve|open|orchestrator|worker|mcp|acp|lsp|chat|demo|review watch|plugin (?:dev|mcp|wrap|test)|identity (?:credential|token set)|model key set)$/;
 
 interface Leaf {
   readonly words: readonly string[];

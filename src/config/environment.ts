@@ -1,6 +1,7 @@
 import { TrunklineError } from "../base/errors.ts";
 import { formerName, type KeyPath, type Layer } from "./layer.ts";
-import { expandPath, isOn, isSet } from "./locations.ts";
+import { isOn, isSet } from "../base/process/environment.ts";
+import { expandPath } from "./locations.ts";
 import type { Setting } from "./schema/keys.gen.ts";
 import { readScalar, SingleValues } from "./set-path.ts";
 

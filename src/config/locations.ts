@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { basename, dirname, isAbsolute, join, resolve, sep } from "node:path";
 
-import { homeOf } from "../base/process/environment.ts";
+import { homeOf, isSet } from "../base/process/environment.ts";
 import type { ConfigInput } from "./config.ts";
 
 export const PROJECT_FILE = ".trunkline.jsonc";
@@ -94,15 +94,6 @@ function inside(folder: string, name: string): string {
 export function expandPath(text: string, base: string, env: NodeJS.ProcessEnv): string {
   if (text === "~" || text.startsWith("~/")) return join(homeOf(env), text.slice(1));
   return resolve(base, text);
-}
-
-export function isSet(value: string | undefined): value is string {
-  return value !== undefined && value !== "";
-}
-
-/** Whether a variable switches something on. */
-export function isOn(value: string | undefined): boolean {
-  return isSet(value) && value !== "0" && value !== "false";
 }
 
 /** XDG Base Directory Specification, "Basics": relative paths are invalid and must be ignored. */

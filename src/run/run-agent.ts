@@ -217,7 +217,7 @@ export class RunAgent implements Agent {
   /** Begins to prepare the workspace, and the agent in it. */
   async #attempt(options: RunSessionOptions, memory: RunMemory): Promise<Attempt> {
     const { runs, plan, pace } = this.#options;
-    const run = await runs.open(plan, options.sessionId, memory);
+    const run = await runs.open(plan, options.sessionId, this.name, memory);
     const ends = new AsyncDisposableStack();
     const stop = new AbortController();
     const begin = (): Promise<AgentSession> =>

@@ -43,7 +43,7 @@ export interface RunsOptions {
   /** Milliseconds after which a closed workspace hibernates even if it has files that git ignores. */
   readonly hibernateAfter: number;
   /** Credentials for a repository, and the author of commits. */
-  readonly identify: (url: string) => Promise<Acting>;
+  readonly identify: (url: string, agent?: string) => Promise<Acting>;
   readonly coAuthor?: Author | undefined;
   /** What a run may use. */
   readonly limitsOf?: ((plan: RunPlan) => EffectiveLimits) | undefined;
@@ -146,7 +146,7 @@ export class Runs implements AsyncDisposable {
   }
 
   /** Opens a run. `stored` is what was stored for it. */
-  async open(stored: unknown, session: string, memory?: PushMemory): Promise<Run> {
+  async open(stored: unknown, session: string, agent?: string, memory?: PushMemory): Promise<Run> {
     if (!isPlan(stored)) {
       throw new TrunklineError(
         "usage",
@@ -156,7 +156,7 @@ export class Runs implements AsyncDisposable {
     const { normal: url } = checkRemoteUrl(stored.url, this.#options.policy);
     const plan = { ...stored, url };
     const { coAuthor, identify } = this.#options;
-    const { trailers = [], ...acting } = await identify(plan.url);
+    const { trailers = [], ...acting } = await identify(plan.url, agent);
     const { credentials } = acting;
     const repository = this.#cache.at(plan.url, credentials);
     this.#urls.delete(plan.url);

@@ -4,7 +4,7 @@ import { mkdir } from "node:fs/promises";
 import { promisify } from "node:util";
 
 import { TrunklineError } from "../base/errors.ts";
-import { absolutePath } from "../base/process/environment.ts";
+import { absolutePath, isSet } from "../base/process/environment.ts";
 import { selfCommand } from "../base/process/self-command.ts";
 import { visibleLine } from "../base/text/visible.ts";
 import { findProgram } from "../run/open/find-program.ts";
@@ -30,7 +30,7 @@ import { edited, isMap, type KeyPath } from "./format/format.ts";
 import { importServers } from "./import/import.ts";
 import { type PrintedSetup, PRINTED_SETUPS } from "./printed-setups.ts";
 import { placesOf, type StartCommand, type Target, TARGETS } from "./targets.ts";
-import { expandPath, isSet } from "../config/locations.ts";
+import { expandPath } from "../config/locations.ts";
 import { AccessTokens } from "../store/access/access-tokens.ts";
 import { runningGateways } from "../store/access/running-gateways.ts";
 import { withLock } from "../store/replace-file.ts";

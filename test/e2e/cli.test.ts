@@ -179,6 +179,7 @@ test("finding a command loads only the table, the parser and the output", async 
   assert.ok(tables.includes("cli/commands.ts"));
   assert.deepEqual(code.toSorted(), [
     "base/errors.ts",
+    "base/process/environment.ts",
     "base/text/shell-word.ts",
     "base/text/suggest.ts",
     "base/text/visible.ts",

@@ -42,10 +42,8 @@ export async function workingChanges(
     "--",
     ".",
   ];
-  const [{ stdout }, top] = await Promise.all([
-    workspaceGit(workspace, args, { signal }),
-    workspaceGit(workspace, ["rev-parse", "--show-toplevel"], { signal }),
-  ]);
+  const { stdout } = await workspaceGit(workspace, args, { signal });
+  const top = await workspaceGit(workspace, ["rev-parse", "--show-toplevel"], { signal });
   const root = top.stdout.toString("utf8").replace(/\n$/, "");
   const records = stdout.toString("utf8").split("\0").filter(Boolean);
   return records.map((record) => {

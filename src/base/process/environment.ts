@@ -33,6 +33,15 @@ export function absolutePath(path: string | undefined): string {
   return folders.length === 0 ? "/usr/local/bin:/usr/bin:/bin" : folders.join(":");
 }
 
+export function isSet(value: string | undefined): value is string {
+  return value !== undefined && value !== "";
+}
+
+/** Whether a variable switches something on. */
+export function isOn(value: string | undefined): boolean {
+  return isSet(value) && value !== "0" && value !== "false";
+}
+
 /** What programs need to run, and nothing that they have no business with, such as our keys. */
 const USUAL = [
   /^(?:PATH|HOME|USER|LOGNAME|SHELL|TERM|LANG|LANGUAGE|TZ|TMPDIR|TMP|TEMP)$/,

@@ -78,6 +78,12 @@ describe("trunkline review list", () => {
     await line.home.write(join(inbox, "3.json"), "not yet");
     const { err } = await line.run("review", "list");
     assert.match(err, /^In the inbox, until a server runs: a\.txt:3 {2}Waits\n$/);
+    const gate = async (...args: string[]): Promise<number> =>
+      (await line.run("review", "list", "--exit-code", ...args)).code;
+    const threads = await line.json<{ threads: { id: string }[] }>("review", "list");
+    for (const { id } of threads.threads) await line.run("review", "resolve", id);
+    assert.deepEqual([await gate(), await gate("--severity", "must")], [1, 0]);
+    assert.deepEqual([await gate("--file", "b.txt"), await gate("--state", "answered")], [0, 0]);
     const { waiting } = await line.json<{ waiting: { comment: string }[] }>("review", "list");
     assert.deepEqual(
       waiting.map(({ comment }) => comment),

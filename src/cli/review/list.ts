@@ -1,5 +1,5 @@
 import { VERSION } from "../../base/version.ts";
-import { dropPlaces, waitingDrops } from "../../review/inbox/drop-files.ts";
+import { dropPlaces, severityOf, waitingDrops } from "../../review/inbox/drop-files.ts";
 import { toSarif } from "../../review/transfer/transfer.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { changedLines } from "../../review/anchor/changed-lines.ts";
@@ -26,11 +26,22 @@ export async function list(invocation: Invocation<ListValues>): Promise<number> 
   const states = values.state ?? (values.all === true ? undefined : UNRESOLVED);
   const names = values.file === undefined ? undefined : namesOf(commands, values.file, gitDir);
   // A renamed file is found by its current name and by its name when the comment was made.
-  const isWanted = ({ file, original, severity }: ThreadView): boolean =>
-    (names === undefined || names.has(file) || names.has(original?.file ?? file)) &&
-    (values.severity?.includes(severity as Severity) ?? true);
-  const threads = (await commands.list({ gitDir, states })).filter(isWanted);
-  const code = values["exit-code"] === true && threads.length > 0 ? 1 : 0;
+  const isNamed = (file: string): boolean => names?.has(file) ?? true;
+  const isSevere = (severity: string): boolean =>
+    values.severity?.includes(severity as Severity) ?? true;
+  const threads = (await commands.list({ gitDir, states })).filter(
+    ({ file, original, severity }) =>
+      (isNamed(file) || isNamed(original?.file ?? file)) && isSevere(severity),
+  );
+  // What no server has imported is open.
+  const isListed = gitDir !== undefined && (states?.includes("open") ?? true);
+  const dropped = isListed ? waitingDrops(dropPlaces(commands.data, env), commands.here) : [];
+  const waiting = dropped.filter((each) => isNamed(each.file) && isSevere(severityOf(each)));
+  const code = values["exit-code"] === true && threads.length + waiting.length > 0 ? 1 : 0;
+  const notes = waiting.map(({ file, line, comment }) => {
+    const where = `${visibleLine(file)}${line === undefined ? "" : `:${line}`}`;
+    return `In the inbox, until a server runs: ${where}  ${firstLine(comment)}`;
+  });
   if (values.menu === true) {
     return print(invocation, { threads }, threads.map(menuLine).join(""), { code });
   }
@@ -41,18 +52,12 @@ export async function list(invocation: Invocation<ListValues>): Promise<number> 
   }
   if (format !== undefined) {
     const lines = threads.map(format === "quickfix" ? quickfixLine : annotation);
-    return print(invocation, { threads }, linesText(lines), { code });
+    return print(invocation, { threads }, linesText(lines), { code, notes });
   }
   const where = values.file === undefined ? "" : ` on '${visibleLine(values.file)}'`;
   const none = `There are no threads${where}. \`trunkline review add --file FILE --line N\` opens one.`;
   const isNone = threads.length === 0;
   const text = isNone ? "" : tableText(threads, invocation.edge);
-  const here = gitDir === undefined ? undefined : commands.here;
-  const waiting = here === undefined ? [] : waitingDrops(dropPlaces(commands.data, env), here);
-  const notes = waiting.map(({ file, line, comment }) => {
-    const where = `${visibleLine(file)}${line === undefined ? "" : `:${line}`}`;
-    return `In the inbox, until a server runs: ${where}  ${firstLine(comment)}`;
-  });
   return print(invocation, { threads, ...(waiting.length === 0 ? {} : { waiting }) }, text, {
     notes: isNone && notes.length === 0 ? [none] : notes,
     code,

@@ -27,17 +27,17 @@ export const run: Command = {
   commandsTake: /^[0-9a-f]{8}(?:$|[0-9a-f-]+$)/,
   commands: commandsIn(() => import("./results.ts"), {
     show: result("Show the repository, branch, state and changed files of a run", {
-      "trunkline run show SESSION": "Show a run of this machine.",
-      "trunkline run show SESSION --url wss://trunkline.example.com/acp": "Show one of a server.",
+      "trunkline run show 0b9e4c1d": "Show a run of this machine.",
+      "trunkline run show 0b9e4c1d --url wss://trunkline.example.com/acp": "Show one of a server.",
     }),
     log: result("Show what happened in a run: fetching, set-up, commits, pushes", {
-      "trunkline run log SESSION": "Show it with the log of a set-up that failed.",
+      "trunkline run log 0b9e4c1d": "Show it with the log of a set-up that failed.",
     }),
     diff: result("Show what a run has changed", {
-      "trunkline run diff SESSION": "Show it as a diff, in colour on a terminal.",
+      "trunkline run diff 0b9e4c1d": "Show it as a diff, in colour on a terminal.",
     }),
     patch: result("Print what a run has changed, for `git apply`", {
-      "trunkline run patch SESSION | git apply": "Take it over without a branch.",
+      "trunkline run patch 0b9e4c1d | git apply": "Take it over without a branch.",
     }),
   }),
   args: [

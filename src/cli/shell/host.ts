@@ -1,5 +1,5 @@
 import { TrunklineError } from "../../base/errors.ts";
-import { isOn } from "../../config/locations.ts";
+import { isOn } from "../../base/process/environment.ts";
 
 /** The parts of a process that the program uses, so that tests can replace them. */
 export interface Host {

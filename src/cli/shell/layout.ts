@@ -1,5 +1,5 @@
 import { visible, visibleLine } from "../../base/text/visible.ts";
-import { isOn, isSet } from "../../config/locations.ts";
+import { isOn, isSet } from "../../base/process/environment.ts";
 import type { Output } from "./host.ts";
 import type { Invocation } from "./command.ts";
 

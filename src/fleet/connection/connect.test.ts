@@ -5,7 +5,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
-import { nkeys } from "@nats-io/transport-node";
+import { connect, nkeys } from "@nats-io/transport-node";
 import { freePort } from "../../../test/support/free-port.ts";
 import { NatsServer, noNats } from "../../../test/support/nats-server.ts";
 import { TestCa } from "../../../test/support/quic-certificates.ts";
@@ -157,6 +157,29 @@ describe("FleetConnection", { skip: noNats, timeout: 300_000 }, () => {
       code: "unavailable",
       message: /^NATS at 127.0.0.1:\d+ has no JetStream. Start it with `nats-server -js`/,
     });
+  });
+
+  it("waits for a majority of the servers, and says if there is none", async () => {
+    await using server = await NatsServer.start("jetstream: disabled");
+    const other = await connect({ servers: server.url });
+    let left = 2;
+    // A server without JetStream: this answers as one whose cluster elects a leader.
+    other.subscribe("$JS.API.INFO", {
+      callback: (_error, message) => {
+        const description = "JetStream system temporarily unavailable";
+        const error = { code: 503, err_code: 10_008, description };
+        left -= 1;
+        message.respond(JSON.stringify(left < 0 ? {} : { error }));
+      },
+    });
+    await other.flush();
+    await using _connection = await open({ url: server.url });
+    left = Infinity;
+    await assert.rejects(open({ url: server.url }), {
+      code: "unavailable",
+      message: /have no majority: JetStream system temporarily unavailable\. Start those that/,
+    });
+    await other.close();
   });
 
   it("sends a password or the signature of an nkey from a file, read anew for each connection", async () => {

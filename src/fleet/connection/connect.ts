@@ -1,4 +1,5 @@
 import { isIP } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
 import { checkServerIdentity, type PeerCertificate } from "node:tls";
 import {
   connect,
@@ -68,6 +69,8 @@ function parse(text: string): URL {
 const CONNECT_TIMEOUT = 5_000;
 const FLUSH_TIMEOUT = 1_000;
 const API_TIMEOUT = 5_000;
+/** Milliseconds between two looks whether the servers have a majority again. */
+const MAJORITY_POLL = 250;
 const RECONNECT_WAIT = 200;
 const RECONNECT_JITTER = 800;
 /** A server that does not answer two of them is given up: it is paused, or the network is cut. */
@@ -262,11 +265,25 @@ function misfit(name: string, peer: PeerCertificate, hosts: readonly string[]): 
   return problems.includes(undefined) ? undefined : problems[0];
 }
 
+/** NATS, "JSClusterNotAvailErr": its servers have no majority, or have not yet elected who answers. */
+const NO_MAJORITY = 10_008;
+
 async function requireJetStream(nats: NatsConnection, where: string): Promise<void> {
+  const end = performance.now() + API_TIMEOUT;
   try {
-    const answer = await nats.request("$JS.API.INFO", "", { timeout: API_TIMEOUT });
-    if (answer.json<{ error?: object }>().error === undefined) return;
+    for (;;) {
+      const answer = await nats.request("$JS.API.INFO", "", { timeout: API_TIMEOUT });
+      const { error } = answer.json<{ error?: { err_code?: number; description?: string } }>();
+      if (error === undefined) return;
+      if (error.err_code !== NO_MAJORITY) break;
+      if (performance.now() > end) {
+        const says = `The servers of NATS at ${where} have no majority: ${error.description}. Start`;
+        throw new TrunklineError("unavailable", `${says} those that are missing, and try again.`);
+      }
+      await sleep(MAJORITY_POLL);
+    }
   } catch (error) {
+    if (error instanceof TrunklineError) throw error;
     const isMissing = error instanceof errors.RequestError && error.isNoResponders();
     if (!isMissing) throw connectionError(where, error);
   }

@@ -20,7 +20,6 @@ import { type Repository, SEVERITIES, type Severity } from "../../store/review/r
 import { hasDotGit } from "../../base/file/repository-path.ts";
 import type { NewThread } from "../../store/review/reviews-rows.ts";
 import { AnchorMaker, type MadeAnchor } from "../anchor/anchor.ts";
-import { isTime } from "../../store/review/thread-document.ts";
 import { recognised } from "../moved.ts";
 import { findRepository, type FoundRepository, placeOf } from "../repository.ts";
 import { parsedJson } from "../../base/check.ts";
@@ -387,6 +386,10 @@ export function isOnGitFile(dropped: Dropped, folder: string): boolean {
   return hasDotGit(plainPath(findRepository(project)?.root ?? project, dropped.file));
 }
 
+export function severityOf({ severity }: Dropped): Severity {
+  return SEVERITIES.find((each) => each === severity) ?? "should";
+}
+
 /**
  * Makes a thread of a dropped comment. If its lines do not exist, the comment is kept without them.
  */
@@ -395,18 +398,17 @@ export async function threadOfDropped(
   dropped: Dropped,
   folder: string,
 ): Promise<NewThread> {
-  const { file, comment, time, line, severity } = dropped;
+  const { file, comment, time, line } = dropped;
   const project = projectOf(dropped, folder);
   const found = findRepository(project);
   const { anchor, content, repository = found } = await anchorOf(found, project, file, line);
-  const isKnown = SEVERITIES.includes(severity as Severity);
   return {
     repository:
       repository === undefined ? plainFolder(project) : await recognised(reviews, repository),
     anchor,
     ...(content === undefined ? {} : { content }),
     comment,
-    severity: isKnown ? (severity as Severity) : "should",
+    severity: severityOf(dropped),
     by: "lazygit",
     source: "drop-file",
     at: timeOf(time),
@@ -465,5 +467,6 @@ function plainFolder(project: string): Repository {
 
 function timeOf(time: unknown): number | undefined {
   const at = typeof time === "number" ? time * (time < 1e11 ? 1000 : 1) : Date.parse(String(time));
-  return isTime(Math.trunc(at)) ? Math.trunc(at) : undefined;
+  const date = new Date(at).getTime();
+  return Number.isNaN(date) ? undefined : date;
 }

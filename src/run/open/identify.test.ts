@@ -26,8 +26,8 @@ async function identify(home: SampleHome, url: string) {
   )(url);
 }
 
-async function identifier(home: SampleHome, identities: object = IDENTITIES) {
-  await home.write(home.userFile, JSON.stringify({ identities }));
+async function identifier(home: SampleHome, identities: object = IDENTITIES, more: object = {}) {
+  await home.write(home.userFile, JSON.stringify({ identities, ...more }));
   const { config } = await home.load();
   const quiet = { ...config, log: { level: "error", verbose: false, requests: false } } as const;
   const app = new AppContext(quiet, { files: [home.userFile], load: async () => config });
@@ -45,6 +45,28 @@ describe("identifyFor()", () => {
     // Nobody can type a passphrase on a server.
     assert.ok(credentials.sshCommand?.endsWith(" -o BatchMode=yes"));
     assert.deepEqual(author, { name: "Ada", email: "ada@acme.test" });
+  });
+
+  it("commits as the first rule for the agent says, with the credentials that all agents have", async () => {
+    await using home = await SampleHome.create();
+    const trailers = ["Assisted-by: {agent}"];
+    const agentCommits = [
+      { agent: "claude", identity: "lab", trailers },
+      {
+        repositories: [{ owner: "acme" }],
+        author: { name: "Robot", email: "robot@acme.test" },
+        trailers,
+      },
+    ];
+    const url = "https://github.com/acme/app.git";
+    const asked = await identifier(home, IDENTITIES, { agentCommits });
+    const claude = await asked(url, "claude");
+    assert.equal(claude.credentials.scope, "work");
+    assert.equal(claude.author.email, "ada@lab.test");
+    assert.deepEqual(claude.trailers, ["Assisted-by: claude"]);
+    const other = await asked(url, "codex");
+    assert.deepEqual([other.author.name, other.trailers], ["Robot", ["Assisted-by: codex"]]);
+    assert.equal(other.committer?.email, "ada@acme.test");
   });
 
   it("sends no token if only the provider matches, and none to unknown hosts", async () => {

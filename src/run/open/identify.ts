@@ -1,6 +1,6 @@
 import type { Acting } from "../deliver.ts";
 import { gitSettings } from "../../identity/git-settings.ts";
-import { personaOf, trailersOf } from "../../identity/agent-commits.ts";
+import { type Persona, personaOf, trailersOf } from "../../identity/agent-commits.ts";
 import { hostFit, type Identity } from "../../identity/identity.ts";
 import { hostText } from "../../base/address.ts";
 import { webHost } from "../../forge/forge.ts";
@@ -15,10 +15,7 @@ export interface Identified extends Acting {
   readonly identity?: Identity;
 }
 
-type Identify = (url: string) => Promise<Identified>;
-
-/** What a rule's `{agent}` is in remote runs. */
-const RUNS = "trunkline";
+type Identify = (url: string, agent?: string) => Promise<Identified>;
 
 /**
  * Milliseconds for which an answer is cached, for sessions that begin together. Decrypting a token can
@@ -26,17 +23,18 @@ const RUNS = "trunkline";
  */
 const HOLDS = 10_000;
 
-/** Finds the identity for an address: its credentials, and the author of its commits. */
+/** Finds the identity for an address: its credentials, and as whom an agent's commits are made. */
 export function identifyFor(app: AppContext, env: NodeJS.ProcessEnv = process.env): Identify {
   const identify = identifyAnew(app, env);
   const known = new Map<string, ReturnType<Identify>>();
-  return (url) => {
-    const before = known.get(url);
+  return (url, agent = "") => {
+    const key = `${agent}\0${url}`;
+    const before = known.get(key);
     if (before !== undefined) return before;
-    const found = identify(url);
-    known.set(url, found);
+    const found = identify(url, agent);
+    known.set(key, found);
     const forget = (): void => {
-      known.delete(url);
+      known.delete(key);
     };
     found.then(() => setTimeout(forget, HOLDS).unref(), forget);
     return found;
@@ -44,18 +42,22 @@ export function identifyFor(app: AppContext, env: NodeJS.ProcessEnv = process.en
 }
 
 function identifyAnew(app: AppContext, env: NodeJS.ProcessEnv): Identify {
-  return async (url) => {
+  return async (url, agent = "") => {
     await using commands = await currentIdentities(app, app.config.data, env);
     const address = { raw: url, effective: url };
-    // A repository is fetched once for all agents: rules that name an agent are not for runs.
-    const rule = commands.agentRuleAt("", { folders: [], address });
-    const { identity: named } = rule ?? {};
-    const trailers = trailersOf(rule, RUNS);
+    // A repository is fetched once for all agents: a rule that names one decides only who commits.
+    const shared = commands.agentRuleAt("", { folders: [], address });
+    const rule = commands.agentRuleAt(agent, { folders: [], address });
+    const trailers = trailersOf(rule, agent);
     const { list } = commands.identities;
-    const found = named === undefined ? bestFor(list, url) : commands.identities.find(named);
-    if (found === undefined)
-      return { credentials: { scope: "" }, author: rule?.author ?? NOBODY, trailers };
-    const { identity, author, committer } = personaOf(found, rule, env);
+    const named = (name: string | undefined): Identity | undefined =>
+      name === undefined ? bestFor(list, url) : commands.identities.find(name);
+    const identity = named(shared?.identity);
+    const committing = named(rule?.identity);
+    const nobody: Partial<Persona> & Pick<Persona, "author"> = { author: rule?.author ?? NOBODY };
+    const { author, committer } = committing ? personaOf(committing, rule, env) : nobody;
+    const acting = { author, ...(committer === undefined ? {} : { committer }), trailers };
+    if (identity === undefined) return { ...acting, credentials: { scope: "" } };
     const kept = await commands.tokens.find(identity);
     const token = isTokenHost(identity, url) ? kept?.token : undefined;
     const settings = gitSettings(identity);
@@ -68,7 +70,7 @@ function identifyAnew(app: AppContext, env: NodeJS.ProcessEnv): Identify {
         ...(token === undefined ? { noToken: noTokenFor(identity, url, kept) } : {}),
         ...(ssh === undefined ? {} : { sshCommand: `${ssh} -o BatchMode=yes` }),
       },
-      ...{ author, committer, trailers },
+      ...acting,
       identity,
     };
   };

@@ -9,9 +9,9 @@ export const why: Command = {
     "Every agent that works through Trunkline is recorded, by comparing the files before and after each " +
     "tool call. The record is in the data folder; nothing is written into the repository. Lines are " +
     "followed through formatters, renames, rebases and squashes, and what is not certain is said to be so.",
-  args: [arg("FILE:LINE", "The line, such as src/main.ts:42")],
+  args: [arg("FILE:LINE", "The line, such as src/main.go:42")],
   options: { commit, json },
-  examples: { "trunkline why src/main.ts:42": "Who wrote this line, and why." },
+  examples: { "trunkline why src/main.go:42": "Who wrote this line, and why." },
   load: async () => ({ run: (await import("./authorship.ts")).why }),
 };
 
@@ -20,7 +20,7 @@ export const blame: Command = {
   summary: "Print a file like git blame, with agents",
   args: [arg("FILE", "The file")],
   options: { commit, json },
-  examples: { "trunkline blame src/main.ts": "Who wrote each line." },
+  examples: { "trunkline blame src/main.go": "Who wrote each line." },
   load: async () => ({ run: (await import("./authorship.ts")).blame }),
 };
 
