@@ -1,3 +1,4 @@
+import { connectClient } from "../../../test/upstream/connect-client.ts";
 import assert from "node:assert/strict";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -210,7 +211,7 @@ class Rig implements AsyncDisposable {
     const openapi = join(folder.path, "pets.json");
     await writeFile(openapi, JSON.stringify(PETS));
     const opened = await OpenApiServer.open({ openapi, url: api.url.origin, ...settings }, {});
-    const client = await McpClient.connect(opened.channel);
+    const client = await connectClient(opened.channel);
     return new Rig(api, client, folder, () => opened.end());
   }
 

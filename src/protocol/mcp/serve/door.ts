@@ -378,20 +378,16 @@ export function relayNotices(
 
 /** initialize, server/discover, ping and logging/setLevel. */
 function serveSession(door: McpDoor): Route<Connection>[] {
-  const said = (client: Client, connection: Connection): JsonObject => {
-    const instructions = door.instructions?.(
-      door.profileOf(client, connection),
-      personOf(connection.principal),
-    );
-    return instructions === undefined ? {} : { instructions };
-  };
-  const able = (capabilities: JsonObject, client: Client, connection: Connection): JsonObject => {
-    const theirs = door.offer.resources.extensions(
-      door.profileOf(client, connection),
-      connection.principal,
-    );
-    if (Object.keys(theirs).length === 0) return capabilities;
-    return { ...capabilities, extensions: { ...(capabilities.extensions as object), ...theirs } };
+  const offered = (declared: JsonObject, client: Client, connection: Connection): JsonObject => {
+    const { principal } = connection;
+    const profile = door.profileOf(client, connection);
+    const instructions = door.instructions?.(profile, personOf(principal));
+    const theirs = door.offer.resources.extensions(profile, principal);
+    const capabilities =
+      Object.keys(theirs).length === 0
+        ? declared
+        : { ...declared, extensions: { ...(declared.extensions as object), ...theirs } };
+    return { capabilities, ...(instructions === undefined ? {} : { instructions }) };
   };
   return [
     door.serve(METHODS.initialize, ({ params, call }) => {
@@ -401,20 +397,19 @@ function serveSession(door: McpDoor): Route<Connection>[] {
       door.welcome(call.state, call.peer);
       return {
         protocolVersion: codec.revision,
-        capabilities: able(
+        serverInfo: door.info,
+        ...offered(
           door.capabilities[codec.revision] ?? codec.serverCapabilities,
           call.state.client,
           call.state,
         ),
-        serverInfo: door.info,
-        ...said(call.state.client, call.state),
       };
     }),
     door.serve(
       METHODS.discover,
       ({ client, call }) => {
-        const capabilities = able(client.codec.serverCapabilities, client, call.state);
-        return { supportedVersions: REVISIONS, capabilities, ...said(client, call.state) };
+        const all = offered(client.codec.serverCapabilities, client, call.state);
+        return { supportedVersions: REVISIONS, ...all };
       },
       UNCACHED,
     ),
