@@ -178,7 +178,10 @@ describe("A server that cannot list its tools at first", { timeout: 600_000 }, (
       if (app.toolNames.includes("echo")) changed.resolve();
     });
     const why = /could not say which tools it has: the database is locked/;
-    await until(() => why.test(app.offer.missing()[0]?.why ?? ""));
+    await until(async () => {
+      await app.offer.known();
+      return why.test(app.offer.missing()[0]?.why ?? "");
+    });
     isLocked = false;
     await changed.promise;
     assert.deepEqual(app.offer.missing(), []);
