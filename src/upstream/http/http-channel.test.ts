@@ -14,7 +14,7 @@ import type { Json } from "../../../test/upstream/raw-client.ts";
 import { SampleContext } from "../../../test/upstream/sample-context.ts";
 import { HttpChannel, streamStatus, StreamWaits, waitBefore } from "./http-channel.ts";
 import { until } from "../../../test/support/until.ts";
-import { McpClient } from "../../protocol/mcp/connect/connect.ts";
+import type { McpClient } from "../../protocol/mcp/connect/connect.ts";
 import { encodeSse } from "../../wire/framing/sse.ts";
 
 describe("waitBefore()", () => {

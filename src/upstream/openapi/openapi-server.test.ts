@@ -6,7 +6,7 @@ import { describe, it } from "node:test";
 import { SampleFolder } from "../../../test/samples/sample-folder.ts";
 import { type Exchange, HttpServer } from "../../../test/upstream/http-server.ts";
 import { SampleContext } from "../../../test/upstream/sample-context.ts";
-import { McpClient } from "../../protocol/mcp/connect/connect.ts";
+import type { McpClient } from "../../protocol/mcp/connect/connect.ts";
 import type { HttpRequest } from "../http/http-call.ts";
 import type { OpenApiSettings } from "../settings.ts";
 import { type Credentials, OpenApiServer, requestFor, withCredentials } from "./openapi-server.ts";

@@ -123,9 +123,9 @@ function mayWatch(principal: Principal): boolean {
 /** The part of the filter that we can serve. */
 function honour(wanted: Filter, tasks: ReadonlySet<string>): Filter {
   const { resourceSubscriptions = [], taskIds = [] } = wanted;
-  const kinds = LISTS.flatMap(([kind]) => (wanted[kind] === true ? [[kind, true]] : []));
+  const kinds = LISTS.filter(([kind]) => wanted[kind] === true);
   return {
-    ...Object.fromEntries(kinds),
+    ...(Object.fromEntries(kinds.map(([kind]) => [kind, true])) as Filter),
     ...(resourceSubscriptions.length > 0 ? { resourceSubscriptions } : {}),
     ...(taskIds.length > 0 ? { taskIds: taskIds.filter((id) => tasks.has(id)) } : {}),
   };
