@@ -7,6 +7,7 @@ import { hasScope, mayControl, mayUseAll, OWNER, personOf } from "../../base/pri
 import type { AppContext } from "../../config/app-context.ts";
 import { hashToken } from "../../store/access/access-token.ts";
 import type { Offer } from "../../tool/offer/offer.ts";
+import { mayHave } from "../../tool/policy.ts";
 import { issuerMetadata } from "../../upstream/oauth/discovery.ts";
 import { type Comeback, type LogInOptions, logInAt } from "../../upstream/oauth/log-in.ts";
 import { OAuthHttp } from "../../upstream/oauth/oauth-http.ts";
@@ -155,7 +156,8 @@ export class ServerLoginRoutes {
     if (!mayControl(principal)) return false;
     // What all use is for whoever may configure it.
     return settings.login === "each"
-      ? hasScope(principal, "tools")
+      ? mayHave(principal) ||
+          (hasScope(principal, "tools") && principal.limits?.tools !== undefined)
       : settings.login !== "passed on" && mayUseAll(principal);
   }
 
