@@ -108,7 +108,6 @@ const builtinRequires: Plugin = {
 const PROGRAMS: Readonly<Record<string, readonly [entry: string, format: Format]>> = {
   __TRUNKLINE_QUIC_ENGINE__: ["src/wire/quic/engine-main.ts", "cjs"],
   __TRUNKLINE_SANDBOX_ENTER__: ["src/sandbox/enter-main.ts", "esm"],
-  __TRUNKLINE_PLUGIN_HOST__: ["src/plugin/host/host-main.ts", "cjs"],
   __TRUNKLINE_MOUNT__: ["src/run/workspace/mount-main.ts", "esm"],
   __TRUNKLINE_PARSER__: ["src/rpc/message/parse-main.ts", "cjs"],
 };

@@ -19,8 +19,8 @@ const AWAITING_END = "-awaiting";
 const SMALL = /^(scripts|bench|test[\\/]lint)[\\/]/;
 /** A line of these starts programs. It takes some five times what a line of another test takes. */
 const STARTING_PROGRAMS = /^test[\\/](?!lint)/;
-/** What these do is written elsewhere: in suites, or in the demo of the program itself. */
-const SUITES = /^test[\\/](?:fuzz[\\/]|contract[\\/]|sandbox[\\/]|browser[\\/]|e2e[\\/]demo\.)/;
+/** What these do is written elsewhere, in suites. */
+const SUITES = /^test[\\/](?:fuzz|contract|sandbox|browser)[\\/]/;
 const SIZE_OF_SUITE = 10_000;
 
 /**

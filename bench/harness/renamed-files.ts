@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import type { Anchor } from "../../src/store/review/review-thread.ts";
+import type { Anchor } from "../../src/store/schema.gen.ts";
 import { blobId, FileText, linesOf } from "../../src/review/anchor/file-text.ts";
 import { findThrough, LineMatcher } from "../../src/review/anchor/line-position.ts";
 import { type LocatedLines, Locator } from "../../src/review/anchor/locator.ts";

@@ -463,8 +463,8 @@ class BuiltInSession implements AgentSession {
   ): Promise<TurnEnd> {
     const conversation = await this.#conversation.get();
     const usage = new TurnUsage(conversation, speaker);
-    const { data, reviews, models } = this.#parts;
-    const context = { turn, speaker, files, runner, journal: this.#journal, data, reviews };
+    const { reviews, models } = this.#parts;
+    const context = { turn, speaker, files, runner, journal: this.#journal, reviews };
     const said = await runSlashCommand(command, {
       ...context,
       custom: customs.commands,

@@ -41,17 +41,15 @@ export async function listSessions(
     sessions: listed.flatMap((each: unknown) => {
       const { sessionId, cwd: folder, title, updatedAt } = objectOf(each);
       if (typeof sessionId !== "string" || typeof folder !== "string") return [];
-      return [
-        {
-          id: sessionId,
-          cwd: folder,
-          ...(typeof title === "string" ? { title } : {}),
-          ...(typeof updatedAt === "string" ? { updatedAt } : {}),
-        },
-      ];
+      const about = { title: textOf(title), updatedAt: textOf(updatedAt) };
+      return [{ id: sessionId, cwd: folder, ...about }];
     }),
-    ...(typeof nextCursor === "string" ? { nextCursor } : {}),
+    nextCursor: textOf(nextCursor),
   };
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === "string" ? value : undefined;
 }
 
 /** What was loaded, and the agent's id from now on. */

@@ -1,5 +1,5 @@
 import type { AgentOpenOptions, ChosenSettings, SessionSettings } from "../session/agent.ts";
-import { chosenIn, inBothForms } from "../session/settings.ts";
+import { chosenIn, inBothForms, shownSettings } from "../session/settings.ts";
 
 /** A session of another agent, as far as its settings go. */
 interface ConfigurableSession {
@@ -38,16 +38,7 @@ export async function restoreSettings(
       await choose();
     } catch (error) {
       options.log.warn("agent.setting-lost", { setting, error });
-      show(session, options);
+      for (const update of shownSettings(inBothForms(session.settings))) options.update(update);
     }
   }
-}
-
-function show({ settings }: ConfigurableSession, options: Pick<AgentOpenOptions, "update">): void {
-  const { modes, configOptions = [] } = inBothForms(settings);
-  if (modes !== undefined) {
-    const { currentModeId } = modes;
-    options.update({ sessionUpdate: "current_mode_update", currentModeId });
-  }
-  options.update({ sessionUpdate: "config_option_update", configOptions });
 }

@@ -6,11 +6,11 @@ import type { WorkHistory } from "./work-history.ts";
 /** Why a line is there, as far as its session's log tells. */
 export interface LineReason {
   /** What the person asked for. */
-  readonly prompt?: string;
+  readonly prompt?: string | undefined;
   /** Who allowed the tool call, and how. */
-  readonly permission?: { readonly title?: string; readonly by: string; readonly outcome: string };
-  /** What the step removed in its place. */
-  readonly replaced?: readonly string[];
+  readonly permission?:
+    | { readonly title?: string | undefined; readonly by: string; readonly outcome: string }
+    | undefined;
 }
 
 /** Reads a session's events for the turn and the call that wrote a line. */
@@ -36,14 +36,11 @@ export async function reasonOf(
       const { outcome } = event;
       const chosen =
         outcome.outcome === "selected" ? (outcome.kind ?? outcome.optionId) : outcome.outcome;
-      permission = { ...(title === undefined ? {} : { title }), by: event.by, outcome: chosen };
+      permission = { title, by: event.by, outcome: chosen };
     }
     if (event.kind === "end") break;
   }
-  return {
-    ...(prompt === undefined ? {} : { prompt }),
-    ...(permission === undefined ? {} : { permission }),
-  };
+  return { prompt, permission };
 }
 
 /** The lines that a step removed where it wrote this one. */

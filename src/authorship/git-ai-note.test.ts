@@ -21,7 +21,7 @@ describe("parseNote()", () => {
     assert.deepEqual(parseNote(NOTE), [
       {
         path: "src/a.ts",
-        session: { tool: "claude", id: "one", model: "opus", humanAuthor: "Ada" },
+        session: { tool: "claude", id: "one", model: "opus" },
         edit: "t_9f8e7d6c5b4a32",
         lines: [1, 2, 3, 7],
       },

@@ -1,4 +1,4 @@
-import { isObject } from "../base/check.ts";
+import { isObject, objectIn, parsedJson } from "../base/check.ts";
 
 /** Git AI's authorship log, "authorship/3.0.0": one for each commit, as a note in `refs/notes/ai`. */
 export const NOTES_REF = "refs/notes/ai";
@@ -17,14 +17,13 @@ export interface NotedSession {
   readonly tool: string;
   readonly id: string;
   readonly model: string;
-  readonly humanAuthor?: string | undefined;
 }
 
 /** What a note says of agents. What is not in either form is passed over: other people wrote it. */
 export function parseNote(text: string): Attestation[] {
   const at = text.search(/^---$/m);
   if (at < 0) return [];
-  const metadata = jsonIn(text.slice(at + 4));
+  const metadata = objectIn(text.slice(at + 4)) ?? {};
   const found: Attestation[] = [];
   let path = "";
   let left = MOST_LINES;
@@ -49,22 +48,7 @@ function sessionIn(metadata: Record<string, unknown>, key: string): NotedSession
   const entry = isObject(list) ? list[key] : undefined;
   if (!isObject(entry) || !isObject(entry["agent_id"])) return undefined;
   const { tool, id, model } = entry["agent_id"];
-  const human = entry["human_author"];
-  return {
-    tool: String(tool),
-    id: String(id),
-    model: String(model),
-    ...(typeof human === "string" ? { humanAuthor: human } : {}),
-  };
-}
-
-function jsonIn(text: string): Record<string, unknown> {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isObject(value) ? value : {};
-  } catch {
-    return {};
-  }
+  return { tool: String(tool), id: String(id), model: String(model) };
 }
 
 /** No commit has more lines that a note could be about; a hostile one must not fill the memory. */
@@ -82,10 +66,6 @@ function linesIn(ranges: string, most: number): number[] {
 
 /** Paths with spaces are quoted. */
 function unquoted(row: string): string {
-  if (!row.startsWith('"')) return row;
-  try {
-    return String(JSON.parse(row));
-  } catch {
-    return row;
-  }
+  const path = row.startsWith('"') ? parsedJson(row) : undefined;
+  return typeof path === "string" ? path : row;
 }

@@ -68,7 +68,7 @@ export const PROGRAM: Command = {
     json: flag("With --version: print JSON"),
   },
   examples: {
-    "trunkline demo": "See everything work, in a temporary folder.",
+    "trunkline demo": "Watch an agent at work, and answer it.",
     "trunkline serve": "Run the gateway.",
     "trunkline help serve": "Read about one command.",
     "trunkline --mode=mcp": "The same as `trunkline mcp`.",

@@ -12,7 +12,6 @@ export interface Repository {
   readonly gitDir: string;
   /** Shared by all work trees. */
   readonly commonDir: string;
-  readonly isBare: boolean;
 }
 
 /** Bytes. The file holds only a path. */
@@ -28,7 +27,7 @@ export function worktreeAt(folder: string): (Repository & { worktree: string }) 
     if (link === null) return undefined;
     const gitDir = realpathSync.native(resolve(folder, link[1] ?? ".git"));
     if (!existsSync(join(gitDir, "HEAD"))) return undefined;
-    return { worktree: folder, gitDir, commonDir: commonDirOf(gitDir), isBare: false };
+    return { worktree: folder, gitDir, commonDir: commonDirOf(gitDir) };
   } catch {
     return undefined;
   }

@@ -23,7 +23,6 @@ describe("findRepository()", { timeout: 60_000 }, () => {
       worktree: sample.path,
       gitDir: join(sample.path, ".git"),
       commonDir: join(sample.path, ".git"),
-      isBare: false,
     };
     assert.deepEqual(await findRepository(sample.gitIn(deep)), expected);
     assert.deepEqual((await discover(sample.gitIn(deep))).repository, expected);
@@ -62,7 +61,7 @@ describe("listSubmodules()", { timeout: 60_000 }, () => {
     assert.deepEqual(await listSubmodules(sample.git, sample.path), []);
     sample.run(...allowFile, "submodule", "add", "-q", sample.path, "lib/a b");
     assert.deepEqual(await listSubmodules(sample.git, sample.path), [
-      { name: "lib/a b", path: "lib/a b", url: sample.path, isCheckedOut: true },
+      { path: "lib/a b", isCheckedOut: true },
     ]);
     const inside = sample.gitIn(join(sample.path, "lib/a b"));
     assert.equal(await superproject(inside), sample.path);

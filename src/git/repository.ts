@@ -6,7 +6,7 @@ import { GitConfig, parseConfigList } from "./config/git-config.ts";
 import { type Repository, topFolder } from "./git-folder.ts";
 import { foreignWorkTree, type Git, gitFailure } from "./git.ts";
 
-const QUESTIONS = ["--is-bare-repository", "--git-dir", "--git-common-dir", "--show-toplevel"];
+const QUESTIONS = ["--git-dir", "--git-common-dir", "--show-toplevel"];
 
 /**
  * The repository that contains the folder, at any depth; undefined where there is none. Throws
@@ -16,16 +16,14 @@ export async function findRepository(git: Git): Promise<Repository | undefined> 
   const args = ["rev-parse", "--path-format=absolute", ...QUESTIONS];
   const { code, stdout, stderr } = await git.run(args, { accepts: [0, 128] });
   const lines = stdout.toString("utf8").split("\n").slice(0, -1);
-  const [bare, gitDir, commonDir, worktree] = lines;
+  const [gitDir, commonDir, worktree] = lines;
   if (gitDir === undefined || commonDir === undefined) {
     if (/not a git repository/.test(stderr)) return undefined;
     throw gitFailure(args, { code, stdout, stderr }, git.folder);
   }
   // A path that contains a line end gives more lines than questions.
   const isOdd = lines.length > QUESTIONS.length;
-  const found = isOdd
-    ? await askOneByOne(git, bare === "true")
-    : { isBare: bare === "true", gitDir, commonDir, worktree };
+  const found = isOdd ? await askOneByOne(git) : { gitDir, commonDir, worktree };
   const named = found.worktree;
   if (named !== undefined && named !== topFolder(git.folder)) throw foreignWorkTree(git, named);
   return found;
@@ -39,7 +37,7 @@ export async function openRepository(git: Git): Promise<Repository> {
   throw gitFailure(["rev-parse"], { code: 128, stdout: Buffer.alloc(0), stderr }, git.folder);
 }
 
-async function askOneByOne(git: Git, isBare: boolean): Promise<Repository> {
+async function askOneByOne(git: Git): Promise<Repository> {
   const ask = async (question: string): Promise<string> => {
     return await git.text(["rev-parse", "--path-format=absolute", question], { accepts: [0, 128] });
   };
@@ -48,7 +46,7 @@ async function askOneByOne(git: Git, isBare: boolean): Promise<Repository> {
     ask("--git-common-dir"),
     ask("--show-toplevel"),
   ]);
-  return { isBare, gitDir, commonDir, worktree: worktree === "" ? undefined : worktree };
+  return { gitDir, commonDir, worktree: worktree === "" ? undefined : worktree };
 }
 
 /** Whether there are work trees besides the main one. */
@@ -61,10 +59,7 @@ export function hasLinkedWorktrees({ commonDir }: Repository): boolean {
 }
 
 export interface Submodule {
-  readonly name: string;
   readonly path: string;
-  /** As `.gitmodules` has it; it may be relative to the remote of the repository. */
-  readonly url: string | undefined;
   readonly isCheckedOut: boolean;
 }
 
@@ -73,14 +68,12 @@ export async function listSubmodules(git: Git, worktree: string): Promise<Submod
   const file = join(worktree, ".gitmodules");
   if (!existsSync(file)) return [];
   const { stdout } = await git.run(["config", "--file", file, "-z", "--list"]);
-  const modules = new Map<string, { path?: string; url?: string }>();
+  const paths = new Map<string, string>();
   for (const { key, value } of parseConfigList(stdout.toString("utf8"))) {
-    const [, name = "", field = ""] = /^submodule\.(.*)\.(path|url)$/s.exec(key) ?? [];
-    if (field !== "") modules.set(name, { ...modules.get(name), [field]: value });
+    if (value !== undefined && /^submodule\..*\.path$/s.test(key)) paths.set(key, value);
   }
-  return [...modules].flatMap(([name, { path, url }]) => {
-    if (path === undefined) return [];
-    return [{ name, path, url, isCheckedOut: existsSync(join(worktree, path, ".git")) }];
+  return Array.from(paths.values(), (path) => {
+    return { path, isCheckedOut: existsSync(join(worktree, path, ".git")) };
   });
 }
 

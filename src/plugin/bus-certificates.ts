@@ -1,9 +1,8 @@
 import { background } from "../base/background.ts";
 import {
   type CertificateOptions,
-  type Certificates,
+  Certificates,
   type CertificatesOptions,
-  openCertificates,
 } from "../protocol/bus/certificates/certificates.ts";
 import type { Credentials } from "../wire/quic/connection.ts";
 
@@ -29,7 +28,7 @@ export class BusCertificates {
     options: Pick<CertificatesOptions, "makesAuthority"> = {},
   ) {
     this.folder = folder;
-    this.#certificates = openCertificates(folder, { ...options, warn });
+    this.#certificates = new Certificates(folder, { ...options, warn });
   }
 
   async of(name: string, options: CertificateOptions = {}): Promise<Credentials> {
@@ -90,13 +89,13 @@ export class BusCertificates {
   }
 
   async #load(name: string, options: CertificateOptions) {
-    const made = await this.#certificates.credentialsFor(name, options);
-    const credentials: Credentials = { ca: made.caPem, cert: made.certPem, key: made.keyPem };
-    const isReplaced = this.#trusted !== undefined && this.#trusted !== made.caPem;
-    this.#trusted = made.caPem;
+    const { renewAt, ...credentials } = await this.#certificates.credentialsFor(name, options);
+    const { ca } = credentials;
+    const isReplaced = this.#trusted !== undefined && this.#trusted !== ca;
+    this.#trusted = ca;
     // New certificates are valid only beside others of the same authority.
     if (isReplaced)
       for (const again of this.#looks) background(again(), "Looking at a certificate");
-    return { credentials, renewAt: made.renewAt };
+    return { credentials, renewAt };
   }
 }

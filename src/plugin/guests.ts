@@ -46,7 +46,7 @@ export interface Guest {
 }
 
 /** What the configuration says of a plugin's rights on the bus. */
-export type PluginRights = Pick<PluginSettings, "needsTools" | "approvedTools" | "permissions"> &
+export type PluginRights = Pick<PluginSettings, "needsTools" | "permissions"> &
   Partial<Pick<PluginSettings, "providesStorage" | "providesAi">>;
 
 /** What everybody else than plugins with permissions may do with documents and events. */
@@ -69,8 +69,6 @@ export class Guests {
   readonly #options: GuestsOptions;
   /** Plugins redial: what they said counts for each of their connections. */
   readonly #manifests = new Map<string, PluginManifest>();
-  /** The guests of connections, until the manifests or the configuration change. */
-  #found = new WeakMap<Connection, Guest>();
 
   constructor(options: GuestsOptions) {
     this.#options = options;
@@ -88,19 +86,12 @@ export class Guests {
     const more = unapproved(manifest, this.#options.rightsOf(name));
     if (more !== undefined) return `it provides ${more}, which nobody approved. ${approving(name)}`;
     this.#manifests.set(name, manifest);
-    this.changed();
     return undefined;
-  }
-
-  /** Other plugins are configured, or may call other tools. */
-  changed(): void {
-    this.#found = new WeakMap();
   }
 
   /** A plugin has ended: its manifest does not count for the next one with that id. */
   forget(id: string): void {
     this.#manifests.delete(id);
-    this.changed();
   }
 
   /** Whether a certificate is that of a plugin. */
@@ -110,19 +101,11 @@ export class Guests {
     return isKnown || peer.unit === PLUGIN_UNIT;
   }
 
-  of(connection: Connection): Guest {
-    const known = this.#found.get(connection);
-    if (known !== undefined) return known;
-    const guest = this.#guest(connection);
-    this.#found.set(connection, guest);
-    return guest;
-  }
-
   manifestOf(id: string): PluginManifest | undefined {
     return this.#manifests.get(id);
   }
 
-  #guest({ peer }: Connection): Guest {
+  of({ peer }: Connection): Guest {
     const name = nameOf({ peer });
     if (peer !== undefined && this.isPlugin(peer)) return this.#plugin(name);
     if (peer === undefined || TRANSPORT.test(name) || name === CONTROL_NAME) {
@@ -132,14 +115,13 @@ export class Guests {
   }
 
   #plugin(name: string): Guest {
-    const { needsTools = [], approvedTools, permissions } = this.#options.rightsOf(name) ?? {};
+    const { needsTools = [], permissions } = this.#options.rightsOf(name) ?? {};
     const said = this.#manifests.get(name)?.needsTools ?? [];
-    const approved = permissions === undefined ? approvedTools : (permissions.tools ?? []);
     // What a person has approved counts, not what the manifest says.
-    const needed = new Set([...needsTools, ...(approved ?? said)]);
+    const needed = permissions === undefined ? said : (permissions.tools ?? []);
     const mayCall = (tool: string, owner: string | undefined): boolean =>
-      owner === name || needed.has(tool) || needed.has("*");
-    const guest = { name, isPlugin: true, isApproved: approved !== undefined, mayCall };
+      owner === name || covers(needsTools, tool) || covers(needed, tool);
+    const guest = { name, isPlugin: true, isApproved: permissions !== undefined, mayCall };
     if (permissions === undefined) return { ...UNLIMITED, ...guest };
     const { namespace, publish = [], subscribe = [] } = permissions;
     const mayUse = (topics: readonly string[]) => (topic: string) =>

@@ -32,7 +32,6 @@ import {
 } from "./guests.ts";
 import { BusCertificates } from "./bus-certificates.ts";
 import { Events } from "./serve/events.ts";
-import { PluginHost } from "./host/plugin-host.ts";
 import { type FirstStarts, firstStarts } from "./plugin/first-starts.ts";
 import type { PluginOffer } from "./plugin/known-offer.ts";
 import { limitStorage, namespacedStorage, routeStorage } from "./storage/route-storage.ts";
@@ -99,7 +98,6 @@ export class Orchestrator implements AsyncDisposable {
   #listener: Listener | undefined;
   /** A second listener, if the bus itself listens only over QUIC, or not on this machine. */
   readonly #tlsListener = new Lazy(() => this.#listen("tls://localhost:0", "require"));
-  readonly #host: PluginHost;
   #plugins: readonly Plugin[] = [];
   /** Plugins that are being ended. Until then they keep their permissions. */
   readonly #leaving = new Map<Plugin, Promise<void>>();
@@ -120,7 +118,6 @@ export class Orchestrator implements AsyncDisposable {
     this.#tools = new PluginTools(offer, manifestOf);
     const folder = options.folder ?? join(options.certsDir, "run");
     this.#folders = this.#ending.use(new PluginFolders(folder, this.#certificates));
-    this.#host = this.#ending.use(new PluginHost());
     const patience = options.firstList ?? FIRST_LIST;
     this.#firstStarts = firstStarts({ plugins: () => this.#plugins, manifestOf, patience });
   }
@@ -290,7 +287,6 @@ export class Orchestrator implements AsyncDisposable {
     });
     const kept = new Set(plugins);
     this.#plugins = plugins;
-    this.#guests.changed();
     this.#publish();
     const gone = [...before.values()].filter((plugin) => !kept.has(plugin));
     const ends = gone.map((plugin) => this.#end(plugin));
@@ -320,7 +316,6 @@ export class Orchestrator implements AsyncDisposable {
       log: this.#log,
       offer,
       folder: () => this.#folders.make(settings.id),
-      host: this.#host,
       prefersTls: !this.#isOnlyQuic,
       orchestratorAddress: () =>
         settings.module === undefined ? plainAddress(this.address) : this.#tlsAddress(),

@@ -76,12 +76,6 @@ const PLUGIN: s.Settings = {
     "Tools that it may call, in addition to its own and those in its manifest; `*` for all.",
   ),
   permissions: pluginPermissions,
-  approvedTools: s.list(
-    s.ANY_TEXT,
-    "Tools of others that it may call, as approved by earlier versions: those in its " +
-      "manifest count no more then. `*` for all. `trunkline plugin approve` writes " +
-      "`permissions` instead.",
-  ),
   providesStorage: s.list(
     s.ANY_TEXT,
     "Kinds of storage that it provides, in addition to those in its manifest.",
@@ -120,17 +114,11 @@ const pluginCommand = s.shape(
 
 const pluginModule = s.shape(
   "PluginModule",
-  "A plugin that is a module for Node. It shares a process with others, in a worker of " +
-    "its own.",
+  "A plugin that is a module for Node.",
   {
     module: s.text("The module, as an absolute path."),
     args: s.ARGS,
     env: s.ENV,
-    process: s.choice(
-      ["shared", "own"],
-      "`own` gives it a process of its own, for a module that changes the whole process, " +
-        "such as its working directory; `shared` when left out.",
-    ),
     ...PLUGIN,
   },
   { required: ["module"] },

@@ -1,12 +1,7 @@
 import { existsSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import type {
-  Message,
-  Repository,
-  Thread,
-  Anchor,
-  Suggestion,
-} from "../store/review/review-thread.ts";
+import type { Message, Repository, Thread } from "../store/review/review-thread.ts";
+import type { Anchor, Suggestion } from "../store/schema.gen.ts";
 import { Reviews, type Saying } from "../store/review/reviews.ts";
 import type { ThreadFilter } from "../store/review/reviews-rows.ts";
 import { addComment, type NewComment } from "./add-comment.ts";

@@ -4,7 +4,7 @@ import { chmodSync, readFileSync, statSync, symlinkSync, writeFileSync } from "n
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import type { Anchor } from "../store/review/review-thread.ts";
+import type { Anchor } from "../store/schema.gen.ts";
 import { sampleLines, SampleRepository } from "../../test/samples/sample-review-repository.ts";
 
 async function suggested(

@@ -9,9 +9,9 @@ import { RpcError } from "./rpc-error.ts";
 
 export interface RequestOptions {
   /** Gives the request up: the other side is told, the promise rejects with the signal's reason. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   /** Milliseconds to wait for the answer; no limit when left out. */
-  readonly timeout?: number;
+  readonly timeout?: number | undefined;
   /** The request of the other side that gave rise to this one, where there is one. */
   readonly topic?: Topic;
 }

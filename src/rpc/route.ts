@@ -12,11 +12,11 @@ export type Handler<P, R, S> = (params: P, call: Call<S>) => R | Promise<R>;
 /** The limits of one method. */
 export interface RouteLimits {
   /** Bytes of the whole message. */
-  readonly maxSize?: number;
+  readonly maxSize?: number | undefined;
   /** Bytes of the message that `maxSize` does not count. The parameters are not checked yet. */
   readonly uncounted?: (params: unknown) => number;
   /** Milliseconds without progress; none when left out. */
-  readonly timeout?: number;
+  readonly timeout?: number | undefined;
   /** Shared by all connections, so that a second connection is not a second allowance. */
   readonly rate?: RateLimiter;
   /** Whether the rate does not count a call. */

@@ -10,8 +10,6 @@ export interface SessionLimits {
   readonly updateRate: Rate | undefined;
   /** Limits of a method that is called at clients. */
   readonly ask: (method: string) => AskLimits;
-  /** Queued updates of one client, above which it is sent the later ones from the log. */
-  readonly backlog: { readonly updates: number; readonly characters: number };
   /** Milliseconds after which a cancelled turn ends, even if its agent has not answered. */
   readonly cancelGrace: number;
   /** Milliseconds without clients and turns after which a session is closed. */
@@ -20,10 +18,10 @@ export interface SessionLimits {
 
 export interface AskLimits {
   /** Bytes of the whole message. */
-  readonly maxSize?: number;
-  readonly timeout?: number;
+  readonly maxSize?: number | undefined;
+  readonly timeout?: number | undefined;
   readonly retry: boolean;
-  readonly rate?: RateLimiter;
+  readonly rate?: RateLimiter | undefined;
 }
 
 const NO_SIZE = Number.MAX_SAFE_INTEGER;
@@ -42,7 +40,6 @@ export function resolveSessionLimits(
     ask: (method) => {
       return asked.getOrInsertComputed(method, () => askLimits(method, table));
     },
-    backlog: { updates: 1_000, characters: 4 * 1024 * 1024 },
     cancelGrace: 5_000,
     idle: 30 * MINUTE,
     ...overrides,
@@ -51,10 +48,5 @@ export function resolveSessionLimits(
 
 function askLimits(method: string, table: LimitTable): AskLimits {
   const { maxSize, timeout, retry = false, rate } = limitsFor(method, table);
-  return {
-    retry,
-    ...(maxSize === undefined ? {} : { maxSize }),
-    ...(timeout === undefined ? {} : { timeout }),
-    ...(rate === undefined ? {} : { rate: new RateLimiter(rate) }),
-  };
+  return { retry, maxSize, timeout, rate: rate && new RateLimiter(rate) };
 }

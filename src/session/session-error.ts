@@ -1,21 +1,7 @@
 import { type ErrorCode, TrunklineError } from "../base/errors.ts";
 
 /** Failures with an error code of their own (ACP message specification § ACP-Specific Errors). */
-export type SessionProblem =
-  | "session-not-found"
-  | "session-expired"
-  | "session-locked"
-  | "auth-required"
-  | "tool-not-found"
-  | "tool-disabled"
-  | "tool-timeout"
-  | "file-not-found"
-  | "permission-denied"
-  | "file-too-large"
-  | "mcp-error"
-  | "mcp-unavailable";
-
-const CODES: Readonly<Record<SessionProblem, ErrorCode>> = {
+const CODES = {
   "session-not-found": "not-found",
   "session-expired": "closed",
   "session-locked": "conflict",
@@ -28,7 +14,9 @@ const CODES: Readonly<Record<SessionProblem, ErrorCode>> = {
   "file-too-large": "limit",
   "mcp-error": "unavailable",
   "mcp-unavailable": "unavailable",
-};
+} satisfies Readonly<Record<string, ErrorCode>>;
+
+export type SessionProblem = keyof typeof CODES;
 
 /** A failure in a session, which a dialect maps to its error code. */
 export class SessionError extends TrunklineError {

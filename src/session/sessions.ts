@@ -67,12 +67,8 @@ export async function readPage(
   store: Pick<SessionStore, "list">,
   { cwd, cursor, owner }: PageOptions,
 ): Promise<SessionPage> {
-  const listed = await store.list({
-    limit: PAGE + 1,
-    ...(cursor === undefined ? {} : { after: readCursor(cursor) }),
-    ...(cwd === undefined ? {} : { cwd }),
-    ...(owner === undefined ? {} : { owner }),
-  });
+  const after = cursor === undefined ? undefined : readCursor(cursor);
+  const listed = await store.list({ limit: PAGE + 1, after, cwd, owner });
   const sessions = listed.slice(0, PAGE);
   const last = sessions.at(-1);
   if (listed.length <= PAGE || last === undefined) return { sessions };

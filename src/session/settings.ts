@@ -20,33 +20,28 @@ interface Choice {
  */
 export function inBothForms(settings: SessionSettings): SessionSettings {
   const { modes, models, configOptions: given = [] } = settings;
-  const all: { -readonly [Name in keyof SessionSettings]: SessionSettings[Name] } = { ...settings };
-  const own: ConfigOption[] = [];
   const [mode, model] = KINDS.map((kind) => optionOf(given, kind));
+  const own: ConfigOption[] = [];
   if (modes !== undefined && mode === undefined) {
-    const choices = modes.availableModes.map(({ id, ...named }) => ({ value: id, ...named }));
+    const choices = modes.availableModes.map(({ id: value, ...named }) => ({ value, ...named }));
     own.push(asOption("mode", modes.currentModeId, choices));
   }
   if (models !== undefined && model === undefined) {
-    const choices = models.availableModels.map(({ modelId, ...named }) => ({
-      value: modelId,
-      ...named,
-    }));
+    const known = models.availableModels;
+    const choices = known.map(({ modelId: value, ...named }) => ({ value, ...named }));
     own.push(asOption("model", models.currentModelId, choices));
   }
-  if (modes === undefined && mode !== undefined) {
-    const availableModes = choicesOf(mode).map(({ value, ...named }) => ({ id: value, ...named }));
-    all.modes = { currentModeId: String(mode.currentValue), availableModes };
-  }
-  if (models === undefined && model !== undefined) {
-    const availableModels = choicesOf(model).map(({ value, ...named }) => ({
-      modelId: value,
-      ...named,
-    }));
-    all.models = { currentModelId: String(model.currentValue), availableModels };
-  }
-  if (own.length + given.length > 0) all.configOptions = [...own, ...given];
-  return all;
+  const availableModes = choicesOf(mode).map(({ value: id, ...named }) => ({ id, ...named }));
+  const availableModels = choicesOf(model).map(({ value: modelId, ...named }) => ({
+    modelId,
+    ...named,
+  }));
+  return {
+    ...(mode && { modes: { currentModeId: String(mode.currentValue), availableModes } }),
+    ...(model && { models: { currentModelId: String(model.currentValue), availableModels } }),
+    ...settings,
+    ...(own.length + given.length > 0 && { configOptions: [...own, ...given] }),
+  };
 }
 
 /** The updates that tell a client the current settings. */
@@ -97,15 +92,13 @@ export function withChoice(
   const { modes, models, configOptions } = settings;
   return {
     ...settings,
-    ...(kind === "mode" && modes ? { modes: { ...modes, currentModeId: currentValue } } : {}),
-    ...(kind === "model" && models ? { models: { ...models, currentModelId: currentValue } } : {}),
-    ...(configOptions
-      ? {
-          configOptions: configOptions.map((option) =>
-            option.category === kind ? { ...option, currentValue } : option,
-          ),
-        }
-      : {}),
+    ...(kind === "mode" && modes && { modes: { ...modes, currentModeId: currentValue } }),
+    ...(kind === "model" && models && { models: { ...models, currentModelId: currentValue } }),
+    ...(configOptions && {
+      configOptions: configOptions.map((option) =>
+        option.category === kind ? { ...option, currentValue } : option,
+      ),
+    }),
   };
 }
 
@@ -132,8 +125,8 @@ export function optionOf(
 }
 
 /** The values of a select option, with groups flattened. */
-function choicesOf(option: ConfigOption): Choice[] {
-  const { options } = option;
+function choicesOf(option: ConfigOption | undefined): Choice[] {
+  const { options } = option ?? {};
   if (!Array.isArray(options)) return [];
   return options.flatMap((entry: ConfigOption) =>
     Array.isArray(entry.options) ? (entry.options as Choice[]) : [entry as unknown as Choice],

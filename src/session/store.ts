@@ -45,9 +45,9 @@ export interface SessionStore {
   find(id: string): Promise<SessionRecord | undefined>;
   /** Sessions by last use, newest first. `owner` is the one in the notes; "" finds those without one. */
   list(options?: {
-    cwd?: string;
-    owner?: string;
-    after?: ListedSession;
+    cwd?: string | undefined;
+    owner?: string | undefined;
+    after?: ListedSession | undefined;
     limit?: number;
   }): Promise<SessionRecord[]>;
   /** Ids of a principal's sessions that some process has open. */

@@ -123,7 +123,7 @@ export class Holder implements Disposable {
 
   /** Removes the lock files of processes that were killed. */
   clean(): void {
-    for (const name of this.leftovers()) {
+    for (const name of this.#leftovers()) {
       const { name: id, ext } = parse(name);
       if (ext === NEW) rmSync(join(this.#folder, name), { force: true });
       else this.#remove(id);
@@ -132,7 +132,7 @@ export class Holder implements Disposable {
   }
 
   /** The names of files that killed processes have left behind. */
-  leftovers(): string[] {
+  #leftovers(): string[] {
     return this.#names().filter((name) => {
       const { name: id, ext } = parse(name);
       if (ext === LOCK || ext === SOCKET) return !this.isAlive(id);

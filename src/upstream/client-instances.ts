@@ -1,7 +1,7 @@
 import { TrunklineError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { errorResult, type ToolContext, type ToolResult } from "../tool/tool.ts";
-import type { UpstreamLimits } from "./settings.ts";
+import { isOfProject, type UpstreamLimits } from "./settings.ts";
 import type { Upstream } from "./upstream.ts";
 
 /** Whether all clients use one instance of a server, or each has its own. */
@@ -9,9 +9,6 @@ export type InstanceMode = "shared" | "client";
 
 export interface ClientInstancesOptions {
   readonly main: Upstream;
-  readonly mode: InstanceMode;
-  /** Each works in the project of its caller, and none for callers whose project is not known. */
-  readonly isOfProject?: boolean;
   readonly log: Log;
   readonly limits: Pick<UpstreamLimits, "instances" | "instanceIdle">;
   /** A further instance. Questions of it that belong to no call are for its owner. */
@@ -44,6 +41,8 @@ export class ClientInstances {
   /** Clients that have an open question of the main instance. */
   readonly #asked = new Map<string, number>();
   mode: InstanceMode;
+  /** Each works in the project of its caller, and none for callers whose project is not known. */
+  readonly #isOfProject: boolean;
   /** Whose the main instance is, when each client has its own. */
   #owner: { readonly client: string; context: ToolContext } | undefined;
   #hasAsked = false;
@@ -52,12 +51,14 @@ export class ClientInstances {
 
   constructor(options: ClientInstancesOptions) {
     this.#options = options;
-    this.mode = options.mode;
+    const { settings } = options.main;
+    this.mode = settings.instance ?? "shared";
+    this.#isOfProject = isOfProject(settings);
   }
 
   /** Whether the server was switched because it asked something. */
   get isSwitched(): boolean {
-    return this.mode !== this.#options.mode;
+    return this.mode !== (this.#options.main.settings.instance ?? "shared");
   }
 
   /** The instances besides the main one that run now. */
@@ -69,7 +70,7 @@ export class ClientInstances {
   /** The instance for a caller. */
   for(context: ToolContext): Upstream {
     const { client } = context.caller;
-    if (this.#options.isOfProject === true) {
+    if (this.#isOfProject) {
       const folder = this.#folderOf(context);
       return this.#ownInstance(`${client}\n${folder}`, context, folder);
     }

@@ -28,8 +28,8 @@ export interface LifecycleOptions {
   readonly limits: UpstreamLimits;
   readonly log: Log;
   readonly client: Pick<McpClientOptions, "events" | "report" | "limits">;
-  readonly open?: OpenLink;
-  readonly channelLimits?: Partial<ChannelLimits>;
+  readonly open?: OpenLink | undefined;
+  readonly channelLimits?: Partial<ChannelLimits> | undefined;
   readonly up: (client: McpClient) => void;
   readonly down: () => void;
 }
@@ -211,8 +211,8 @@ export class Lifecycle {
         timeout: limits.start,
         probe: limits.probe,
         questionLimits: limits.questions,
-        ...(originOf === undefined ? {} : { originOf }),
-        ...(canCall === undefined ? {} : { canCall }),
+        originOf,
+        canCall,
       });
       return { client, link };
     } catch (error) {

@@ -177,9 +177,11 @@ describe("A server that cannot list its tools at first", { timeout: 600_000 }, (
     app.offer.tools.onChange(() => {
       if (app.toolNames.includes("echo")) changed.resolve();
     });
-    await app.offer.known();
-    const [missing] = app.offer.missing();
-    assert.match(missing?.why ?? "", /could not say which tools it has: the database is locked/);
+    const why = /could not say which tools it has: the database is locked/;
+    await until(async () => {
+      await app.offer.known();
+      return why.test(app.offer.missing()[0]?.why ?? "");
+    });
     isLocked = false;
     await changed.promise;
     assert.deepEqual(app.offer.missing(), []);

@@ -13,12 +13,7 @@ import { ClientInstances, type InstanceMode } from "./client-instances.ts";
 import { type Catalogue, CatalogueFile, type CatalogueKind, isKnown } from "./catalogue.ts";
 import { CatalogueRefresh } from "./catalogue-refresh.ts";
 import type { OpenLink } from "./link.ts";
-import {
-  DEFAULT_UPSTREAM_LIMITS,
-  isOfProject,
-  type UpstreamLimits,
-  type UpstreamSettings,
-} from "./settings.ts";
+import { DEFAULT_UPSTREAM_LIMITS, type UpstreamLimits, type UpstreamSettings } from "./settings.ts";
 import { Throttle } from "../base/limit/rate-limiter.ts";
 
 export interface UpstreamStatus {
@@ -58,15 +53,17 @@ export interface UpstreamOptions {
   readonly isOffered: (name: string) => boolean;
   /** It has something to say to people that belongs to no call. */
   readonly logged?: (notice: Notice) => void;
-  readonly open?: OpenLink;
-  readonly limits?: Partial<UpstreamLimits>;
-  readonly channelLimits?: Partial<ChannelLimits>;
+  readonly open?: OpenLink | undefined;
+  readonly limits?: Partial<UpstreamLimits> | undefined;
+  readonly channelLimits?: Partial<ChannelLimits> | undefined;
   /** Of a further instance of a server: whose it is. */
   readonly owner?: () => ToolContext | undefined;
   /** Who alone uses it. */
-  readonly person?: string;
+  readonly person?: string | undefined;
   /** Called for all that is done for a caller, who may have to log in first. */
-  readonly gate?: <T>(server: string, context: ToolContext, work: () => Promise<T>) => Promise<T>;
+  readonly gate?:
+    | (<T>(server: string, context: ToolContext, work: () => Promise<T>) => Promise<T>)
+    | undefined;
 }
 
 /** How often a request is sent that does not reach the server. */
@@ -117,8 +114,6 @@ export class Upstream {
     });
     this.#instances = new ClientInstances({
       main: this,
-      mode: settings.instance ?? "shared",
-      isOfProject: isOfProject(settings),
       log: this.#log,
       limits: this.#limits,
       make: (owner, folder) => this.#makeFurther(owner, folder),
@@ -139,8 +134,8 @@ export class Upstream {
           this.#log.warn(event, fields);
         },
       },
-      ...(open === undefined ? {} : { open }),
-      ...(channelLimits === undefined ? {} : { channelLimits }),
+      open,
+      channelLimits,
       up: (client) => {
         this.#refresh.connected(client);
         for (const uri of this.#watched) client.watch(uri).catch(() => {});
@@ -248,14 +243,20 @@ export class Upstream {
   /**
    * Sends a request, and retries where that is safe. An error that the server answers with becomes a
    * `ToolFault`. A request that never reached the server is sent again. One whose answer was lost is
-   * repeated once, only if it is harmless, since it may have been carried out.
+   * repeated once, only if it is harmless, since it may have been carried out. The catalogue may be from
+   * an earlier run: a tool that has changed since is not called before it is listed again.
    */
-  async use<T>(work: (client: McpClient) => Promise<T>, isHarmless = false): Promise<T> {
+  async use<T>(
+    work: (client: McpClient) => Promise<T>,
+    isHarmless: boolean,
+    tool?: string,
+  ): Promise<T> {
     const life = this.#life;
     for (let attempt = 1; ; attempt++) {
       try {
         const client =
           attempt === 1 ? (life.client ?? (await life.ready())) : await life.restarted();
+        if (tool !== undefined && this.#refresh.listing !== undefined) await this.#listed(tool);
         const result = await work(client);
         life.backoff.succeeded();
         return result;
@@ -317,7 +318,7 @@ export class Upstream {
     const instance = instances.for(context);
     let said: ToolResult["content"] = [];
     try {
-      const result = await instance.#callTool(name, call, isHarmless);
+      const result = await instance.use(call, isHarmless, name);
       const isAsked = instance === this && before !== instances.refusals;
       if (!isAsked || result.isError !== true) return result;
       said = result.content;
@@ -325,7 +326,7 @@ export class Upstream {
       if (instance !== this || before === instances.refusals) throw error;
     }
     return isHarmless
-      ? instances.for(context).#callTool(name, call, isHarmless)
+      ? instances.for(context).use(call, isHarmless, name)
       : instances.unasked(said);
   }
 
@@ -340,22 +341,7 @@ export class Upstream {
     if (this.#watched.size > 0) this.#life.ready().catch(() => {});
   }
 
-  /**
-   * The same for a tool call. The catalogue may be from an earlier run: a tool that has changed since is
-   * not called before it is listed again.
-   */
-  #callTool(
-    name: string,
-    call: (client: McpClient) => Promise<ToolResult>,
-    isHarmless: boolean,
-  ): Promise<ToolResult> {
-    const isListed = this.#life.client !== undefined && this.#refresh.listing === undefined;
-    if (isListed) return this.use(call, isHarmless);
-    return this.#listed(name).then(() => this.use(call, isHarmless));
-  }
-
   async #listed(name: string): Promise<void> {
-    await this.#life.ready();
     await this.#refresh.listing;
     if (this.#options.isOffered(name)) return;
     const why = `MCP server '${this.name}' describes it otherwise now, or has it no more`;

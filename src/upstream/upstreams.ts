@@ -1,7 +1,6 @@
 import { TrunklineError } from "../base/errors.ts";
 import { personOf, type Principal } from "../base/principal.ts";
 import { TaskQueue } from "../base/limit/task-queue.ts";
-import type { Log } from "../base/log.ts";
 import type { Notice, Notices } from "../tool/notices.ts";
 import type { Clients } from "../tool/offer/clients.ts";
 import {
@@ -17,16 +16,13 @@ import type { Resources } from "../tool/offer/resources.ts";
 import type { ServerInstructions } from "../tool/offer/server-instructions.ts";
 import type { MissingSource, ToolSources } from "../tool/offer/tool-sources.ts";
 import type { Toolbox } from "../tool/toolbox.ts";
-import type { ChannelLimits } from "../wire/channel.ts";
 import { type CatalogueKind, isKnown } from "./catalogue.ts";
-import type { OpenLink } from "./link.ts";
 import { Names } from "../tool/offer/names.ts";
 import { type Publication, Published } from "../tool/offer/published.ts";
 import {
   isAddress,
   isIncluded,
   isOfProject,
-  type UpstreamLimits,
   type UpstreamSettings,
   timeoutOf,
 } from "./settings.ts";
@@ -49,18 +45,13 @@ export interface UpstreamOffer {
   readonly instructions: Pick<ServerInstructions, "replace" | "isApproved">;
 }
 
-export interface UpstreamsOptions {
+export interface UpstreamsOptions extends Pick<
+  UpstreamOptions,
+  "folder" | "log" | "open" | "limits" | "channelLimits" | "gate"
+> {
   readonly offer: UpstreamOffer;
-  /** Where it is remembered what upstreams offer; nowhere where left out. */
-  readonly folder?: string;
-  readonly log: Log;
-  readonly open?: OpenLink;
-  readonly limits?: Partial<UpstreamLimits>;
-  readonly channelLimits?: Partial<ChannelLimits>;
   /** Who alone uses them, as themselves: all that they offer is this person's. */
   readonly principal?: Principal;
-  /** Called for all that is done for a caller. */
-  readonly gate?: UpstreamOptions["gate"];
 }
 
 export type UpstreamTable = Readonly<Record<string, UpstreamSettings>>;
@@ -205,21 +196,16 @@ export class Upstreams implements Required<Omit<ToolSources, "opened">>, AsyncDi
   }
 
   #make(name: string, settings: UpstreamSettings): Upstream {
-    const { offer, folder, log, open, limits, channelLimits, principal, gate } = this.#options;
+    const { offer, principal, ...options } = this.#options;
     return new Upstream(name, settings, {
-      folder,
-      log,
+      ...options,
+      person: this.#person,
       changed: (kind) => this.#changed(kind),
       updated: (uri) => {
         for (const shown of this.#resources.watchedAs(name, uri)) offer.resources.updated(shown);
       },
       isOffered: (tool) => offer.tools.get(tool, undefined, principal) !== undefined,
       logged: (notice) => this.#post(notice),
-      ...(this.#person === undefined ? {} : { person: this.#person }),
-      ...(gate === undefined ? {} : { gate }),
-      ...(open === undefined ? {} : { open }),
-      ...(limits === undefined ? {} : { limits }),
-      ...(channelLimits === undefined ? {} : { channelLimits }),
     });
   }
 

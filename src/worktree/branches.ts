@@ -64,15 +64,25 @@ export async function isAncestor(git: Git, one: string, other: string): Promise<
   return (await git.run(args, { accepts: [0, 1, 128] })).code === 0;
 }
 
-/** Creates a branch with a free name, and returns that name. */
-export async function saveAs(git: Git, name: string, commit: string): Promise<string> {
+export async function isBranchName(git: Git, name: string): Promise<boolean> {
+  const { code } = await git.run(["check-ref-format", "--branch", name], { accepts: [0, 1, 128] });
+  return code === 0 && !name.startsWith("@{");
+}
+
+/** The name, with a number where a branch has it. */
+export async function freeBranch(git: Git, name: string): Promise<string> {
   for (let count = 1; ; count++) {
     const branch = count === 1 ? name : `${name}-${count}`;
-    if (await hasBranch(git, branch)) continue;
-    // An empty old value: the branch must not exist.
-    await git.run(["update-ref", `${HEADS}${branch}`, commit, ""], { mode: "files" });
-    return branch;
+    if (!(await hasBranch(git, branch))) return branch;
   }
+}
+
+/** Creates a branch with a free name, and returns that name. */
+export async function saveAs(git: Git, name: string, commit: string): Promise<string> {
+  const branch = await freeBranch(git, name);
+  // An empty old value: the branch must not exist.
+  await git.run(["update-ref", `${HEADS}${branch}`, commit, ""], { mode: "files" });
+  return branch;
 }
 
 /** Whether a rebase of the branch is in progress in some work tree; git then moves it at the end. */

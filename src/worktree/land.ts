@@ -11,6 +11,7 @@ import {
   HEADS,
   isAncestor,
   isBeingRebased,
+  isBranchName,
   nestedRepositories,
   worktreesOf,
 } from "./branches.ts";
@@ -143,8 +144,7 @@ async function refuseNested(git: Git, head: string, commit: string): Promise<voi
 
 /** Creates a branch, or moves an existing one forward. */
 async function makeBranch(git: Git, name: string, tip: string): Promise<void> {
-  const { code } = await git.run(["check-ref-format", "--branch", name], { accepts: [0, 1, 128] });
-  if (code !== 0 || name.startsWith("@{")) {
+  if (!(await isBranchName(git, name))) {
     throw refusal("usage", `'${name.slice(0, 100)}' is no name for a branch`);
   }
   const old = (await hasBranch(git, name)) ? await git.text(["rev-parse", HEADS + name]) : "";

@@ -10,7 +10,15 @@ import { findRepository, listSubmodules } from "../git/repository.ts";
 import type { Workplace, Workplaces, WorktreeRequest } from "../session/workplace.ts";
 import { FileLock } from "../store/file-lock.ts";
 import { replaceFile } from "../store/replace-file.ts";
-import { hasBranch, HEADS, type Removed, removeWorktree, worktreesOf } from "./branches.ts";
+import {
+  freeBranch,
+  hasBranch,
+  HEADS,
+  isBranchName,
+  type Removed,
+  removeWorktree,
+  worktreesOf,
+} from "./branches.ts";
 
 /** What is stored beside a work tree, so that it can be put away when its session is gone. */
 interface WorktreeRecord extends Workplace {
@@ -234,16 +242,10 @@ export class Worktrees implements Workplaces {
     wanted: string | undefined,
   ): Promise<Pick<Workplace, "branch" | "isOwnBranch">> {
     if (wanted === undefined) {
-      const name = `trunkline/${session.slice(0, 8)}`;
-      for (let count = 1; ; count++) {
-        const branch = count === 1 ? name : `${name}-${count}`;
-        if (!(await hasBranch(git, branch))) return { branch, isOwnBranch: true };
-      }
+      const branch = await freeBranch(git, `trunkline/${session.slice(0, 8)}`);
+      return { branch, isOwnBranch: true };
     }
-    const { code } = await git.run(["check-ref-format", "--branch", wanted], {
-      accepts: [0, 1, 128],
-    });
-    if (code !== 0 || wanted.startsWith("@{")) {
+    if (!(await isBranchName(git, wanted))) {
       const says = `Cannot create a work tree: '${wanted.slice(0, 100)}' is no name for a branch.`;
       throw new TrunklineError("usage", says);
     }

@@ -11,6 +11,7 @@ import { HttpServer } from "../../src/app/serve/http-server.ts";
 import { untilSignal } from "../../src/base/process/long-running.ts";
 import { Connection } from "../../src/protocol/mcp/serve/connection.ts";
 import { McpDoor } from "../../src/protocol/mcp/serve/door.ts";
+import { gatewaySources } from "../support/gateway-sources.ts";
 import { fixtureOffer } from "./fixture/offer.ts";
 
 using data = mkdtempDisposableSync(join(tmpdir(), "trunkline-fixture-"));
@@ -25,7 +26,11 @@ if (process.argv[2] === "stdio") {
   const signalled = untilSignal();
   // The suite has no tokens to show, and is not about access. Connections that end before their answers, as the suite wants to see them.
   const mcp = { limits: { keepAlive: 100, longestConnection: 250 } };
-  const server = await HttpServer.open(app, { offer: fixtureOffer(), mcp, noAuth: true });
+  const server = await HttpServer.open(app, {
+    sources: gatewaySources(fixtureOffer()),
+    mcp,
+    noAuth: true,
+  });
   process.stdout.write(`${JSON.stringify({ url: server.origin })}\n`);
   await signalled;
   await server.close(500);

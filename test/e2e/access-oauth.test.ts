@@ -285,9 +285,9 @@ describe("tasks of 2026-07-28", { timeout: 600_000 }, () => {
 /** A certificate for 127.0.0.1, and the authority that has signed it. */
 function makeCertificate(): { readonly ca: string; readonly cert: string; readonly key: string } {
   const now = Date.now();
-  const signing = createPrivateKey(newKey("p256"));
+  const signing = createPrivateKey(newKey());
   const ca = issueAuthority(signing, now);
-  const key = newKey("p256");
+  const key = newKey();
   const signer = { certificate: new X509Certificate(ca), key: signing };
   const options = { name: "tools", key: createPrivateKey(key), hosts: [], now };
   const cert = issueLeaf(signer, options);

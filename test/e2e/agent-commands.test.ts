@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
-import { existsSync, mkdirSync, readdirSync, symlinkSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 
 import { AgentEditor, NO_SANDBOX, type SeenTurn } from "../agent/agent-editor.ts";
-import { Packages } from "../support/packages.ts";
 import { Program } from "../support/program.ts";
 import { runInProcess } from "../support/run-in-process.ts";
 
@@ -26,7 +25,7 @@ describe("trunkline acp without a key and without a network", { timeout: 600_000
     assert.equal(update.sessionUpdate, "available_commands_update");
     const names = update.availableCommands.map(({ name }: { name: string }) => name);
     const all = [
-      "help search diff review fix-comments rewrite test format commit undo init background",
+      "help search diff review fix-comments test format commit undo init background",
       "redo remember memory mode model compact pause continue",
     ];
     assert.deepEqual(names.toSorted(), all.join(" ").split(" ").toSorted());
@@ -81,22 +80,6 @@ describe("trunkline acp without a key and without a network", { timeout: 600_000
     assert.deepEqual(readdirSync(join(editor.data, "undo")), [id]);
     await editor.ask("session/delete", { sessionId: id });
     assert.deepEqual(readdirSync(join(editor.data, "undo")), []);
-  });
-
-  it("rewrites code by its structure, once ast-grep is installed", async () => {
-    const id = await editor.another({ "a.ts": "foo(1);\nbar(2);\n" });
-    const { data } = editor;
-    assert.match(
-      (await editor.say(id, "/rewrite foo($A) => baz($A)")).text,
-      /npm install --prefix/,
-    );
-    const packages = new Packages("test/agent");
-    await packages.install();
-    mkdirSync(join(data, "packages"));
-    symlinkSync(packages.path(""), join(data, "packages/node_modules"));
-    const [diff] = diffsIn(await editor.say(id, "/rewrite foo($A) => baz($A)"));
-    assert.equal(editor.read("a.ts"), "baz(1);\nbar(2);\n");
-    assert.match(diff?.newText ?? "", /baz\(1\)/);
   });
 
   it("applies the suggestion of a review comment that was added in a terminal", async () => {

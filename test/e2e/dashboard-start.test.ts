@@ -73,7 +73,7 @@ describe("beginning things by the dashboard's API", { timeout: 600_000 }, () => 
       [{ folder: join(folder, "a.txt") }, /There is no folder/],
       [{}, /'folder' is missing/],
       [{ folder, prompt: { text: "x", images: [{ mimeType: "text/html", data: "" }] } }, /image/],
-      [{ folder, prompt: { images: [] } }, /'text' is missing/],
+      [{ folder, prompt: { images: [] } }, /'prompt.text' is missing/],
       [{ folder: home.path, worktree: true }, /repository/],
     ];
     for (const [body, says] of wrongs) {

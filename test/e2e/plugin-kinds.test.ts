@@ -170,8 +170,8 @@ describe("trunkline plugin dev", { timeout: 600_000 }, () => {
   });
 });
 
-describe("plugins that share a process", { timeout: 600_000 }, () => {
-  it("have certificates and rights of their own, and come back when their process is killed", async () => {
+describe("plugins that are modules", { timeout: 600_000 }, () => {
+  it("have processes, certificates and rights of their own, and come back when they are killed", async () => {
     await using home = new BusHome();
     const file = join(home.path, "shared.mjs");
     writeFileSync(file, SHARED.replace("SDK", SDK));
@@ -204,8 +204,9 @@ describe("plugins that share a process", { timeout: 600_000 }, () => {
     const call = async (name: string, tool = "who_one"): Promise<string> =>
       (await home.runInProcess("plugin", "call", name, "--args", JSON.stringify({ tool }))).out;
     const [one, two] = [await call("who_one"), await call("who_two")];
-    const pid = one.split(" ")[1];
-    assert.deepEqual([one, two], [`one ${pid}`, `two ${pid}`]);
+    const [pid, other] = [one.split(" ")[1], two.split(" ")[1]];
+    assert.deepEqual([one, two], [`one ${pid}`, `two ${other}`]);
+    assert.notEqual(pid, other);
     // Its certificate says who it is: it may call its own tools, and not the other's.
     assert.equal(await call("ask_one"), `one ${pid}`);
     assert.match(await call("ask_two"), /'tools\.two' may not call 'who_one'/);
@@ -218,8 +219,9 @@ describe("plugins that share a process", { timeout: 600_000 }, () => {
     assert.match(await call("peek_three"), isLimited ? /^plugin:/m : /^root:/);
     assert.match(await call("peek_one"), /^root:/);
     process.kill(Number(pid), "SIGKILL");
-    await orchestrator.logged("plugin.up", 7);
-    assert.match(await call("who_two"), /^two \d+$/);
+    await orchestrator.logged("plugin.up", 5);
+    assert.match(await call("who_one"), /^one \d+$/);
+    assert.equal(await call("who_two"), `two ${other}`);
 
     // The one with permissions has a network of its own, where this machine can make one.
     const { plugins: states } = JSON.parse(

@@ -6,7 +6,8 @@ import { connect, createServer, type TLSSocket } from "node:tls";
 
 import {
   type CertificatesOptions,
-  openCertificates,
+  Certificates,
+  type IssuedCredentials,
 } from "../../src/protocol/bus/certificates/certificates.ts";
 
 const LONG_AGO = new Date("2020-01-01");
@@ -33,7 +34,7 @@ export class SampleCertificates implements AsyncDisposable {
 
   open(options: CertificatesOptions = {}) {
     const warn = (message: string): number => this.warnings.push(message);
-    return openCertificates(this.path, { warn, ...this.#options, ...options });
+    return new Certificates(this.path, { warn, ...this.#options, ...options });
   }
 
   file(name: string): string {
@@ -60,15 +61,11 @@ export class SampleCertificates implements AsyncDisposable {
   }
 }
 
-interface Side {
-  readonly certPem: string;
-  readonly keyPem: string;
-  readonly caPem: string;
-}
+type Side = Pick<IssuedCredentials, "cert" | "key" | "ca">;
 
 /** Connects over TLS, both sides shown. Resolves to the name that the server has read. */
 export async function greet(server: Side, client: Side): Promise<string> {
-  const options = ({ certPem, keyPem, caPem }: Side) => ({ cert: certPem, key: keyPem, ca: caPem });
+  const options = ({ cert, key, ca }: Side) => ({ cert, key, ca });
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   const listening = createServer(
     { ...options(server), requestCert: true, rejectUnauthorized: true, minVersion: "TLSv1.3" },

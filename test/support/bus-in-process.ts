@@ -139,7 +139,7 @@ function settingsOf(entry: PluginEntry): PluginSettings {
     providesStorage: entry.provides_storage ?? [],
     providesAi: [],
     ...(entry.needs_tools === undefined ? {} : { needsTools: entry.needs_tools }),
-    ...(entry.approved_tools === undefined ? {} : { approvedTools: entry.approved_tools }),
+    ...(entry.approved_tools && { permissions: { everything: true, tools: entry.approved_tools } }),
     dependsOn: entry.depends_on ?? [],
   };
 }

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { toJson } from "@bufbuild/protobuf";
 
 import { readFlags } from "../../src/plugin/sdk/flags.ts";
-import { openCertificates } from "../../src/protocol/bus/certificates/certificates.ts";
+import { Certificates } from "../../src/protocol/bus/certificates/certificates.ts";
 import { issueLeaf, newKey } from "../../src/protocol/bus/certificates/issue.ts";
 import { bodyOf, decodeRequest, encodeResponse } from "../../src/protocol/bus/codec.ts";
 import { BusClient } from "../../src/protocol/bus/connect.ts";
@@ -22,7 +22,7 @@ const flags = readFlags(process.argv.slice(2));
 if (BUS_ROGUE === "own-authority" && !existsSync(join(flags.certsDir, "ca.key"))) {
   // As Orchestra's SDK does where it finds no key of an authority.
   const other = join(flags.certsDir, "other");
-  await openCertificates(other).trusted();
+  await new Certificates(other).trusted();
   for (const name of ["ca.crt", "ca.key"]) {
     const path = join(flags.certsDir, name);
     writeFileSync(path, readFileSync(join(other, name)));
@@ -37,7 +37,7 @@ async function credentialsOf(name: string): Promise<Credentials> {
     return { ca: read("ca.crt"), cert: read(`${name}.crt`), key: read(`${name}.key`) };
   }
   const signer = { certificate: new X509Certificate(read("ca.crt")), key: read("ca.key") };
-  const key = newKey("ed25519");
+  const key = newKey();
   const leaf = { name, key: createPrivateKey(key), hosts: [], now: Date.now() };
   const signing = { ...signer, key: createPrivateKey(signer.key) };
   return { ca: read("ca.crt"), cert: issueLeaf(signing, leaf), key };

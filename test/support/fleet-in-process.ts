@@ -1,3 +1,4 @@
+import { gatewaySources } from "./gateway-sources.ts";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -47,9 +48,8 @@ export class FleetInProcess implements AsyncDisposable {
     const { offer } = tools;
     const fleet = opened.use(await FleetGateway.open(app, { offer, isTyped: true }));
     const { sharing } = fleet;
-    const input = { cwd: this.folder, env: {}, flags: {} };
-    const sources = { tools, bus: { opened: async () => undefined }, fleet: fleet.view, input };
-    const server = await HttpServer.open(app, { offer, noAuth: true, sharing, sources });
+    const sources = { ...gatewaySources(offer), tools, fleet: fleet.view };
+    const server = await HttpServer.open(app, { noAuth: true, sharing, sources });
     opened.defer(() => server.close(0));
     // As `trunkline serve` does: from the start it notices which sessions move.
     await server.holder();

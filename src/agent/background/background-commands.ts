@@ -4,7 +4,7 @@ import { TrunklineError } from "../../base/errors.ts";
 import { untilAborted } from "../../base/abort.ts";
 import type { AgentIdentity } from "../command-environment.ts";
 import { type Confinement, confinementNotes } from "../files/command-sandbox.ts";
-import { readBounded } from "../files/read-bounded.ts";
+import { BoundedText, readBounded } from "../files/read-bounded.ts";
 import { endText, startLine } from "../files/run-line.ts";
 import type { Consent, ToolWork } from "../tools/agent-tool.ts";
 
@@ -30,7 +30,7 @@ export class BackgroundCommand {
   readonly line: string;
   /** Resolves when it has ended, and nothing is left that it started. */
   readonly over: Promise<void>;
-  readonly #output = new RecentText(MOST_OUTPUT);
+  readonly #output = new BoundedText(MOST_OUTPUT);
   readonly #stopping = new AbortController();
   readonly #confinement: Confinement | undefined;
   readonly #told = new Set<string>();
@@ -63,7 +63,7 @@ export class BackgroundCommand {
 
   /** Waits until it writes something or ends, at most that many milliseconds. */
   async news(milliseconds: number, signal: AbortSignal): Promise<void> {
-    if (this.#output.hasNews || this.#end !== undefined || milliseconds <= 0) return;
+    if (!this.#output.isEmpty || this.#end !== undefined || milliseconds <= 0) return;
     const late = delay(milliseconds, undefined, { ref: false });
     await untilAborted(Promise.race([this.#heard.promise, this.over, late]), signal);
   }
@@ -170,43 +170,5 @@ export class BackgroundCommands implements AsyncDisposable {
   #forget(): void {
     const ended = this.all.filter(({ end }) => end !== undefined);
     for (const { id } of ended.slice(0, -MOST_ENDED)) this.#commands.delete(id);
-  }
-}
-
-/** Keeps the end of a text that may never end, until it is taken. */
-export class RecentText {
-  readonly #most: number;
-  #text = "";
-  /** Characters before the kept text that nobody has taken. */
-  #dropped = 0;
-
-  constructor(most: number) {
-    this.#most = most;
-  }
-
-  get hasNews(): boolean {
-    return this.#text !== "";
-  }
-
-  add(text: string): void {
-    this.#text += text;
-    // Trimmed rarely, since it copies.
-    if (this.#text.length > this.#most * 2) this.#trim();
-  }
-
-  /** What was added since the last call. */
-  take(): string {
-    this.#trim();
-    const [text, missed] = [this.#text, this.#dropped];
-    this.#text = "";
-    this.#dropped = 0;
-    return missed === 0 ? text : `(${missed} characters were dropped.)\n${text}`;
-  }
-
-  #trim(): void {
-    const over = this.#text.length - this.#most;
-    if (over <= 0) return;
-    this.#dropped += over;
-    this.#text = this.#text.slice(over);
   }
 }

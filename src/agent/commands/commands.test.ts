@@ -19,7 +19,7 @@ describe("without a language model", () => {
     const [update] = rig.updates;
     assert.equal(update?.sessionUpdate, "available_commands_update");
     const names = ((update?.availableCommands ?? []) as { name: string }[]).map(({ name }) => name);
-    for (const name of ["fix-comments", "search", "rewrite", "review", "test", "format", "init"]) {
+    for (const name of ["fix-comments", "search", "review", "test", "format", "init"]) {
       assert.ok(names.includes(name), name);
     }
     for (const name of ["diff", "commit", "undo", "help"]) assert.ok(names.includes(name), name);

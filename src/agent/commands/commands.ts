@@ -5,7 +5,7 @@ import { fixComments, review } from "./review.ts";
 import { help, offlineText } from "./help.ts";
 import { format, init, test } from "./project-commands.ts";
 import { goOn, pause } from "./pause.ts";
-import { rewrite, search } from "./search.ts";
+import { search } from "./search.ts";
 import {
   type CommandContext,
   compact,
@@ -92,7 +92,6 @@ const COMMANDS: readonly SlashCommand[] = [
   diff,
   review,
   fixComments,
-  rewrite,
   test,
   format,
   commit,

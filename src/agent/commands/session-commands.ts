@@ -97,8 +97,6 @@ export interface CommandContext {
   readonly compact: () => Promise<string | undefined>;
   readonly background: BackgroundCommands;
   readonly memory: Memory;
-  /** The data folder. */
-  readonly data: string;
   /** Runs a step as a tool call: it is shown, needs consent, and has a timeout. */
   perform(step: Step): Promise<ToolAnswer>;
 }

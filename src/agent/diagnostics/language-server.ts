@@ -2,11 +2,15 @@ import { pathToFileURL } from "node:url";
 
 import { untilAborted } from "../../base/abort.ts";
 import { background } from "../../base/background.ts";
-import { FULL_READ } from "../../base/event-loop.ts";
-import { DEFAULT_LIMITS } from "../../base/limit/limits.ts";
 import { type ChildOptions, OwnedChild } from "../../base/process/child-process.ts";
+import { parseMessage } from "../../rpc/message/message.ts";
+import { notification, request } from "../../rpc/method.ts";
+import { Peer } from "../../rpc/peer.ts";
+import { type Dialect, resolvePeerLimits } from "../../rpc/peer-options.ts";
+import { route, routes } from "../../rpc/route.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
-import { TOO_MUCH, tryParse } from "../../rpc/message/message.ts";
+import { streamChannel } from "../../wire/channel/stream.ts";
+import { contentLength } from "../../wire/framing/content-length.ts";
 import type { Confinement } from "../files/command-sandbox.ts";
 
 /** A problem that a language server found in a file. */
@@ -22,39 +26,68 @@ type Json = Readonly<Record<string, unknown>>;
 
 /** Bytes of one message, and of what a server has not read yet; one that goes beyond them is ended. */
 const MOST_BYTES = 32 * 1024 * 1024;
-/** Bytes before the body of a message. */
-const LONGEST_HEAD = 8 * 1024;
 /** Milliseconds without another report after which a server that reports by itself is done. */
 const QUIET = 300;
 
+const lsp: Dialect = {
+  name: "lsp",
+  batches: false,
+  nullIdIsNotification: false,
+  cancel: { method: "$/cancelRequest", param: "id" },
+  methodNotFound: (name) => `There is no method '${name}'`,
+};
+
 /**
- * A language server, as far as it tells the errors of a file: framing and a few messages of the Language
- * Server Protocol 3.17. What it says is not trusted.
+ * A language server, as far as it tells the errors of a file: a few messages of the Language Server Protocol
+ * 3.17. What it says is not trusted.
  */
 export class LanguageServer implements AsyncDisposable {
   readonly #child: OwnedChild;
+  readonly #peer: Peer;
   /** Resolves when it has ended, and its confinement after it. */
   readonly #closed: Promise<void>;
-  readonly #pending = new Map<number, PromiseWithResolvers<Json>>();
   readonly #versions = new Map<string, number>();
   readonly #published = new Map<string, readonly Diagnostic[]>();
   #heard = Promise.withResolvers<void>();
-  #input: Buffer[] = [];
-  #length = 0;
-  /** Bytes without which no message is whole. */
-  #needed = 0;
-  /** What it said was no message, or too much. */
-  #isRefused = false;
-  #lastId = 0;
   #pulls = false;
   readonly #isUnnumbered: boolean;
 
   private constructor(child: OwnedChild, confinement: AsyncDisposable, isUnnumbered: boolean) {
     this.#child = child;
     this.#isUnnumbered = isUnnumbered;
-    child.stdout.on("data", (chunk: Buffer) => this.#read(chunk));
+    const limits = { maxMessage: MOST_BYTES, highWater: MOST_BYTES, maxUnsent: MOST_BYTES };
+    const channel = streamChannel(child.stdout, child.stdin, { limits, framing: contentLength });
+    const refuse = (): void => channel.abort(new Error("what it said is no message, or too much"));
+    this.#peer = new Peer(channel, undefined, {
+      dialect: lsp,
+      receiver: (peer) => ({
+        message: (text) => {
+          const message = parseMessage(text, resolvePeerLimits());
+          return message instanceof RpcError ? refuse() : peer.message(text, message);
+        },
+        fault: refuse,
+        end: (error) => peer.end(error),
+      }),
+      // It asks for settings: there is nothing to say.
+      routes: routes(
+        route(request<Json>("workspace/configuration"), ({ items }) =>
+          Array.isArray(items) ? items.map(() => null) : null,
+        ),
+        route(request("workspace/workspaceFolders"), () => null),
+        route(notification<Json>("textDocument/publishDiagnostics"), (report) =>
+          this.#take(report),
+        ),
+      ),
+    });
+    background(
+      this.#peer.ended.then(() => {
+        this.#heard.resolve();
+        child.kill();
+      }),
+      "Ending a language server",
+    );
     this.#closed = child.exit.then(async () => {
-      this.#end();
+      await this.#peer.close();
       await child.gone;
       await confinement[Symbol.asyncDispose]();
     });
@@ -92,7 +125,7 @@ export class LanguageServer implements AsyncDisposable {
         capabilities?: Json;
       };
       server.#pulls = capabilities?.diagnosticProvider !== undefined;
-      server.#send({ method: "initialized", params: {} });
+      background(server.#peer.notify({ name: "initialized" }, {}), "Greeting a language server");
       return server;
     } catch (error) {
       await server[Symbol.asyncDispose]();
@@ -101,7 +134,7 @@ export class LanguageServer implements AsyncDisposable {
   }
 
   get isOver(): boolean {
-    return this.#child.isOver;
+    return this.#child.isOver || this.#peer.hasEnded;
   }
 
   /** The errors of a file with this text. */
@@ -120,7 +153,7 @@ export class LanguageServer implements AsyncDisposable {
       version === 1
         ? { textDocument: { uri, languageId: language, version, text } }
         : { textDocument: { uri, version }, contentChanges: [{ text }] };
-    this.#send({ method, params });
+    background(this.#peer.notify({ name: method }, params), "Telling a language server");
     if (this.#pulls) {
       const asked = { textDocument: { uri } };
       const { items } = await this.#request("textDocument/diagnostic", asked, signal);
@@ -147,94 +180,19 @@ export class LanguageServer implements AsyncDisposable {
     await this.#closed;
   }
 
-  async #request(method: string, params: object, signal: AbortSignal): Promise<Json> {
-    if (this.isOver) throw new Error("the language server has ended");
-    const id = ++this.#lastId;
-    const waiting = Promise.withResolvers<Json>();
-    this.#pending.set(id, waiting);
-    this.#send({ id, method, params });
-    try {
-      return await untilAborted(waiting.promise, signal);
-    } finally {
-      if (this.#pending.delete(id)) this.#send({ method: "$/cancelRequest", params: { id } });
-    }
+  #request(name: string, params: object, signal: AbortSignal): Promise<Json> {
+    return this.#peer.request<object, Json>({ name }, params, { signal });
   }
 
-  #send(message: object): void {
-    const body = JSON.stringify({ jsonrpc: "2.0", ...message });
-    const { stdin } = this.#child;
-    if (stdin.writableLength > MOST_BYTES) throw new Error("the language server does not read");
-    stdin.write(`Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
-  }
-
-  #read(chunk: Buffer): void {
-    const { stdout } = this.#child;
-    if (this.#isRefused) return;
-    // It may flood: others have their turn first.
-    if (chunk.length >= FULL_READ) {
-      stdout.pause();
-      setImmediate(() => stdout.resume());
-    }
-    this.#input.push(chunk);
-    this.#length += chunk.length;
-    if (this.#length < this.#needed) return;
-    this.#isRefused = !this.#takeAll(Buffer.concat(this.#input));
-    if (this.#isRefused) this.#child.kill();
-  }
-
-  /** Takes the whole messages, and keeps the rest. False if it is no message, or one that costs too much. */
-  #takeAll(input: Buffer): boolean {
-    for (let rest = input; ; rest = rest.subarray(this.#needed)) {
-      const end = rest.subarray(0, LONGEST_HEAD).indexOf("\r\n\r\n");
-      const head = rest.subarray(0, Math.max(0, end)).toString("latin1");
-      const size = Number(/content-length: *(\d+)/i.exec(head)?.[1] ?? Number.NaN);
-      if (end < 0 ? rest.length > LONGEST_HEAD : !(size <= MOST_BYTES)) return false;
-      this.#needed = end < 0 ? 0 : end + 4 + size;
-      if (end < 0 || rest.length < this.#needed) {
-        [this.#input, this.#length] = [[rest], rest.length];
-        return true;
-      }
-      const body = tryParse(rest.toString("utf8", end + 4, this.#needed), DEFAULT_LIMITS);
-      if (body === TOO_MUCH || body instanceof RpcError) return false;
-      try {
-        this.#take(body as Json);
-      } catch {
-        return false;
-      }
-    }
-  }
-
-  #take({ id, method, params, result, error }: Json): void {
-    if (method === undefined) {
-      const waiting = this.#pending.get(Number(id));
-      this.#pending.delete(Number(id));
-      if (error === undefined) waiting?.resolve((result ?? {}) as Json);
-      else waiting?.reject(new Error(String((error as Json).message)));
-    } else if (id !== undefined) {
-      // It asks for settings, or to register something: there is nothing to say.
-      const { items = [] } = (params ?? {}) as { readonly items?: readonly unknown[] };
-      const answer = method === "workspace/configuration" ? items.map(() => null) : null;
-      this.#send({ id, result: answer });
-    } else if (method === "textDocument/publishDiagnostics") {
-      const { uri, diagnostics, version } = (params ?? {}) as Json;
-      // The server is not trusted: only files that it was told of.
-      if (!this.#versions.has(String(uri))) return;
-      // Without a number it is about the file on disk, unless the server numbers none.
-      const isNumbered = typeof version === "number";
-      const current = this.#versions.get(String(uri)) ?? 0;
-      if (isNumbered ? version < current : !this.#isUnnumbered) return;
-      this.#published.set(String(uri), errorsIn(diagnostics));
-      this.#heard.resolve();
-      this.#heard = Promise.withResolvers();
-    }
-  }
-
-  #end(): void {
-    for (const waiting of this.#pending.values()) {
-      waiting.reject(new Error("the language server has ended"));
-    }
-    this.#pending.clear();
+  #take({ uri, diagnostics, version }: Json): void {
+    // The server is not trusted: only files that it was told of.
+    const current = this.#versions.get(String(uri));
+    if (current === undefined) return;
+    // Without a number it is about the file on disk, unless the server numbers none.
+    if (typeof version === "number" ? version < current : !this.#isUnnumbered) return;
+    this.#published.set(String(uri), errorsIn(diagnostics));
     this.#heard.resolve();
+    this.#heard = Promise.withResolvers();
   }
 }
 

@@ -119,11 +119,6 @@ export class TurnJournal {
     this.#make = make;
   }
 
-  /** The files that the turn has changed. */
-  get paths(): readonly string[] {
-    return [...this.#known.keys()];
-  }
-
   /**
    * Records the content of a file; must be awaited before it is changed. `/undo` restores the first record.
    * Returns whether this is the first.

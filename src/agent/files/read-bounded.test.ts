@@ -28,6 +28,20 @@ describe("BoundedText", () => {
     assert.match(kept, new RegExp(`\\(${all.length - 100} characters left out\\)`));
   });
 
+  it("gives each part once, where it is taken", () => {
+    const text = new BoundedText(16);
+    text.add("one ");
+    text.add("two");
+    assert.equal(text.isEmpty, false);
+    assert.equal(text.take(), "one two");
+    assert.equal(text.isEmpty, true);
+    for (let piece = 0; piece < 50; piece++) text.add("abcdefghij");
+    text.add("the end");
+    assert.equal(text.take(), "abcd\n\u2026 (491 characters left out) \u2026\nfghijthe end");
+    text.add("!");
+    assert.equal(text.take(), "!");
+  });
+
   it("accepts one piece of any size", () => {
     const text = new BoundedText(8);
     text.add("x".repeat(1_000_000));

@@ -44,7 +44,7 @@ export async function readBounded(
   return { text: output.settle().text, exit, isCut: output.isCut, isLate };
 }
 
-/** Keeps the beginning and the end of a text of any length. */
+/** Keeps the beginning and the end of a text of any length, which may never end. */
 export class BoundedText {
   readonly #most: number;
   #head = "";
@@ -57,6 +57,10 @@ export class BoundedText {
 
   get isCut(): boolean {
     return this.#cut > 0;
+  }
+
+  get isEmpty(): boolean {
+    return this.#head === "";
   }
 
   get text(): string {
@@ -78,6 +82,14 @@ export class BoundedText {
   settle(): this {
     this.#trim(this.#most - Math.floor(this.#most / 4));
     return this;
+  }
+
+  /** What was added since the last call. */
+  take(): string {
+    const { text } = this.settle();
+    this.#head = this.#tail = "";
+    this.#cut = 0;
+    return text;
   }
 
   #trim(most: number): void {

@@ -1,11 +1,10 @@
 import { TrunklineError } from "../../base/errors.ts";
-import type { PermissionSubject } from "../../session/permission/permission.ts";
 import { recordingChanges } from "../files/turn-files.ts";
 import { type Confinement, confinementNotes } from "../files/command-sandbox.ts";
 import { startInBackground } from "../background/background-tools.ts";
 import { fenced, fencedEnd, HostQuestions } from "./tool-runner.ts";
 import { type CommandLine, type LineEnd, runInTerminal, runLine } from "../files/run-line.ts";
-import { type AgentTool, type Consent, inputOf, textContent, type ToolWork } from "./agent-tool.ts";
+import { type AgentTool, inputOf, textContent, type ToolWork } from "./agent-tool.ts";
 
 const TIMEOUT = 120_000;
 const LONGEST = 1_800_000;
@@ -80,36 +79,24 @@ export async function allowToRun(
   const isThere = sandbox !== undefined && !isWished && (await sandbox.isThere());
   const confined = isThere ? "in" : isWished ? "left" : "none";
   const isOutside = sandbox !== undefined && !isThere;
-  const subject = { action: "run", command: line, folder, sandbox: confined } as const;
-  const consent = consentToRun(subject);
-  await allow(isOutside ? withoutSandbox(consent, line, isWished) : consent);
-  return isOutside;
-}
-
-/** The request for consent to a command line. */
-function consentToRun(subject: PermissionSubject & { readonly action: "run" }): Consent {
-  const { command, folder } = subject;
   const isHere = folder === ".";
-  return {
-    subject,
-    covers: `exactly this command${isHere ? "" : ` in ${folder}`}`,
-    title: command,
-    content: [textContent(`${isHere ? "" : `In ${folder}:\n\n`}${fenced(command)}`)],
-  };
-}
-
-/** The request for a command line without a sandbox. Consent to the same line in a sandbox does not cover it. */
-function withoutSandbox(consent: Consent, line: string, isWished: boolean): Consent {
-  const { covers, content = [] } = consent;
+  const covers = `exactly this command${isHere ? "" : ` in ${folder}`}`;
+  const content = textContent(`${isHere ? "" : `In ${folder}:\n\n`}${fenced(line)}`);
   const where = isWished ? "Outside of the sandbox" : "Without a sandbox";
   const warning = `${where}: it can read and change all that you can, and reach the network.`;
-  return {
-    ...consent,
-    covers: `${covers}, ${where.toLowerCase()}`,
-    title: `${where}: ${line}`,
-    content: [textContent(warning), ...content],
-    needsPerson: true,
-  };
+  await allow({
+    // Consent to a line in a sandbox does not cover the same line without one.
+    subject: { action: "run", command: line, folder, sandbox: confined },
+    ...(isOutside
+      ? {
+          title: `${where}: ${line}`,
+          covers: `${covers}, ${where.toLowerCase()}`,
+          content: [textContent(warning), content],
+          needsPerson: true,
+        }
+      : { title: line, covers, content: [content] }),
+  });
+  return isOutside;
 }
 
 /** Runs a command line in the editor's terminal or here, and records its changes for `/undo`. */

@@ -23,7 +23,6 @@ import { loadConfig } from "../../config/load.ts";
 import { fail, refuseUpgrade, send, sendJson } from "../../server/http/http-answers.ts";
 import { createListener, listen } from "../../server/http/listener.ts";
 import { Metrics } from "../../server/http/metrics.ts";
-import { statusPage } from "../../server/http/page.ts";
 import { Readiness } from "../../server/http/readiness.ts";
 import { NotifyRoutes } from "../../server/notify/notify-routes.ts";
 import { LazyRuns } from "../../run/open/lazy-runs.ts";
@@ -41,7 +40,6 @@ import { McpHttp } from "../../protocol/mcp/serve/http/mcp-http.ts";
 import type { McpHttpOptions } from "../../protocol/mcp/serve/http/options.ts";
 import { refuse, transportError } from "../../protocol/mcp/serve/http/reply.ts";
 import type { PeerOptions } from "../../rpc/peer-options.ts";
-import { Offer } from "../../tool/offer/offer.ts";
 import type { Channel } from "../../wire/channel.ts";
 import { tapped } from "../../wire/channel/tapped.ts";
 import { WebSocketAcceptor } from "../../wire/channel/websocket-acceptor.ts";
@@ -51,14 +49,12 @@ import type { Duplex } from "node:stream";
 export interface HttpServerOptions {
   /** `--no-auth`: programs on this machine need no token. */
   readonly noAuth?: boolean;
-  /** What is offered on /mcp. */
-  readonly offer?: Offer;
   /** Observes the program already. */
   readonly metrics?: Metrics;
   /** How sessions are shared, where that is not by the data folder. */
   readonly sharing?: SessionSharing | undefined;
-  /** What the dashboard shows beside sessions. */
-  readonly sources?: DashboardSources;
+  /** What is offered on /mcp, and what the dashboard shows beside sessions. */
+  readonly sources: DashboardSources;
   /** How /mcp is served. */
   readonly mcp?: Omit<
     McpHttpOptions,
@@ -100,7 +96,7 @@ export class HttpServer {
     this.#app = app;
     this.#metrics = options.metrics ?? new Metrics();
     this.#serving = serving;
-    this.#fleet = options.sources?.fleet;
+    this.#fleet = options.sources.fleet;
     this.#admission = new Admission(app, {
       serving,
       own: () => this.#own,
@@ -108,7 +104,7 @@ export class HttpServer {
     });
     this.#login = new Login(this.#admission);
     const { resourceMetadata } = this.#admission;
-    const offer = options.offer ?? new Offer();
+    const { offer } = options.sources.tools;
     this.#tasks = lazyTasks(app);
     this.mcpDoor = new McpDoor({
       offer,
@@ -140,10 +136,7 @@ export class HttpServer {
     });
     this.#serverLogins = new ServerLoginRoutes({
       ...{ serving, offer, admission: this.#admission, own: () => this.#own },
-      app: async () => {
-        const input = options.sources?.input;
-        return input === undefined ? app : new AppContext((await loadConfig(input)).config);
-      },
+      app: async () => new AppContext((await loadConfig(options.sources.input)).config),
     });
     offer.loginPage = (name) => `${this.browserUrl}${LOGINS_PATH}#${encodeURIComponent(name)}`;
     this.#notify = new NotifyRoutes(app, this.#admission, async (answer, by) =>
@@ -175,7 +168,6 @@ export class HttpServer {
       sources: options.sources,
       traffic: this.#traffic,
       origin: () => this.browserUrl,
-      uptimeSeconds: () => this.#metrics.uptimeSeconds,
       assistants: () => this.#mcp.size,
     });
     this.#sockets = new WebSocketAcceptor(limits);
@@ -191,7 +183,7 @@ export class HttpServer {
   }
 
   /** Listens on the configured address. */
-  static async open(app: AppContext, options: HttpServerOptions = {}): Promise<HttpServer> {
+  static async open(app: AppContext, options: HttpServerOptions): Promise<HttpServer> {
     const { noAuth = false } = options;
     const server = new HttpServer(app, resolveServing(app.config, { noAuth }), options);
     try {
@@ -329,13 +321,11 @@ export class HttpServer {
   ): void {
     if (path === "/acp") return this.#acpHttp.handle(request, response, principal);
     if (this.#dashboard.has(path)) {
-      return this.#dashboard.handle(path, request, response, principal, () => {
-        statusPage(this.browserUrl, this.#health()).send(response, 200);
-      });
+      return this.#dashboard.handle(path, request, response, principal);
     }
     switch (`${request.method} ${path}`) {
       case "GET /healthz":
-        return sendJson(response, this.#publicHealth());
+        return sendJson(response, this.#health());
       case "GET /readyz":
         return background(this.#readiness.answer(response), "Sending the readiness");
       case "GET /metrics":
@@ -403,15 +393,12 @@ export class HttpServer {
     this.#clients.delete(client);
   }
 
-  #health(): { status: "ok"; version: string; uptimeSeconds: number; connections: number } {
+  /** What `/healthz` shows without a token. */
+  #health(): { status: "ok" } {
+    if (this.#serving.isOpen) return { status: "ok" };
     const { uptimeSeconds } = this.#metrics;
     const connections = this.#clients.size + this.#acpHttp.size + this.#mcp.size;
-    return { status: "ok", version: VERSION, uptimeSeconds, connections };
-  }
-
-  /** What `/healthz` shows without a token. */
-  #publicHealth(): { status: "ok" } {
-    return this.#serving.isOpen ? { status: "ok" } : this.#health();
+    return { status: "ok", ...{ version: VERSION, uptimeSeconds, connections } };
   }
 }
 

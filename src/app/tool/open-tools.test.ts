@@ -53,7 +53,7 @@ class Home implements AsyncDisposable {
     await home.configure({ s: home.server });
     {
       await using opened = await home.open();
-      await opened.known();
+      await opened.offer.known();
     }
     assert.equal((await readdir(join(home.data, "upstreams"))).length, 1);
     return home;
@@ -114,7 +114,7 @@ describe("openTools() with stored catalogues", { timeout: 120_000 }, () => {
     await using home = await Home.used("first", "second");
     await using opened = await home.open();
     assert.deepEqual(namesOf(opened), ["first", "second"]);
-    assert.equal(opened.known(), undefined);
+    assert.equal(opened.offer.known(), undefined);
     assert.equal(opened.status()[0]?.state, "idle");
     assert.equal(await call(opened, "second"), "called");
     assert.equal(opened.status()[0]?.state, "up");

@@ -86,7 +86,6 @@ export async function openTools(
     get approvals() {
       return approver.approvals;
     },
-    known: () => opened.offer.known(),
     started: () => opened.started(),
     status: () => opened.status(),
     restart: (name) => opened.restart(name),

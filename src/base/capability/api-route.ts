@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 
+import { type Check, keyText } from "../check.ts";
 import { TrunklineError } from "../errors.ts";
 import type { Principal } from "../principal.ts";
 
@@ -73,4 +74,11 @@ export function textIn(body: ApiCall["body"], name: string): string {
   const value = body[name];
   if (typeof value === "string" && value.trim() !== "") return value;
   throw new TrunklineError("usage", `'${name}' is missing.`);
+}
+
+/** A body as it has to be. Throws "usage" for the first member that is wrong. */
+export function bodyAs<T>(body: ApiCall["body"], check: Check<T>): T {
+  const problem = check(body);
+  if (problem === undefined) return body as T;
+  throw new TrunklineError("usage", `'${keyText(problem.path)}' ${problem.says}.`);
 }

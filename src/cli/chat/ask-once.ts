@@ -1,11 +1,10 @@
 import { background } from "../../base/background.ts";
 import { untilSignal } from "../../base/process/long-running.ts";
-import type { Attached, Ended } from "../../protocol/acp/attach.ts";
+import { type Attached, type Ended, withLoss } from "../../protocol/acp/attach.ts";
 import { ConversationText } from "../transcript/conversation-text.ts";
 import { permitting } from "../session/questions.ts";
 import { ERASE_LINE, paint } from "../shell/layout.ts";
 import { type ChatInvocation, openChat } from "./open-chat.ts";
-import { withLoss } from "./chat-client.ts";
 
 /** One turn: the answer goes to standard output; on a terminal, everything else does too. */
 export async function askOnce(invocation: ChatInvocation, prompt: string): Promise<number> {

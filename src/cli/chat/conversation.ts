@@ -1,8 +1,12 @@
 import { background } from "../../base/background.ts";
 import { atMost } from "../../base/abort.ts";
-import type { Wanted } from "../../protocol/acp/attach.ts";
+import {
+  type OpenedSession,
+  type TerminalClient,
+  type Wanted,
+  withLoss,
+} from "../../protocol/acp/attach.ts";
 import { control, firstLine } from "../shell/layout.ts";
-import { type ChatClient, type ChatSession, withLoss } from "./chat-client.ts";
 import { type Completion, Completions } from "./completion.ts";
 import { LineEditor } from "./line-editor.ts";
 import type { LiveScreen } from "./live-screen.ts";
@@ -82,8 +86,8 @@ export class Conversation implements Disposable {
   readonly #left = Promise.withResolvers<void>();
   #transcript: TranscriptView;
   #status = new Status("\u2026");
-  #client: ChatClient | undefined;
-  #session: ChatSession | undefined;
+  #client: TerminalClient | undefined;
+  #session: OpenedSession | undefined;
   /** The session that is being opened: what was said in it is shown first. */
   #opening: string | undefined;
   #replayed: Line[] | undefined;
@@ -130,11 +134,11 @@ export class Conversation implements Disposable {
 
   /** The client is there: opens the first session. Rejects if that fails. */
   async begin(
-    client: ChatClient,
+    client: TerminalClient,
     wanted: Wanted,
     agent: string,
     folder: string,
-  ): Promise<Pick<ChatSession, "settings">> {
+  ): Promise<Pick<OpenedSession, "settings">> {
     this.#client = client;
     await this.#open(wanted, agent, folder);
     return this.#session ?? { settings: null };
@@ -511,7 +515,8 @@ export class Conversation implements Disposable {
     if (client === undefined || sessionId === undefined || controller.signal.aborted) return;
     try {
       const blocks = await promptBlocks(text, this.#folder);
-      const turn = client.prompt(sessionId, blocks, how, controller.signal);
+      const taken = { whileRunning: how, echo: true } as const;
+      const turn = client.prompt(sessionId, blocks, taken, controller.signal);
       const { stopReason } = await withLoss(client, turn);
       if (!this.#isHere(message)) return;
       if (stopReason === "cancelled") this.#giveBack(message);
@@ -606,7 +611,8 @@ export class Conversation implements Disposable {
   }
 
   async #sessions(): Promise<readonly PickerItem[]> {
-    return (await this.#host.sessions?.()) ?? (await this.#client?.list()) ?? [];
+    const own = await this.#host.sessions?.();
+    return own ?? (await this.#client?.list())?.map(sessionItem) ?? [];
   }
 
   /** Goes to another session, or begins one. The one before goes on. */
@@ -695,6 +701,12 @@ function commandsOf({ availableCommands }: Json): PickerItem[] {
     value: `/${wordsOf(name)}`,
     hint: firstLine(wordsOf(description)),
   }));
+}
+
+/** A session of the gateway. */
+function sessionItem({ sessionId, title, cwd }: Json): PickerItem {
+  const label = firstLine(wordsOf(title) || "(no prompt yet)").slice(0, 60);
+  return { value: wordsOf(sessionId), label, hint: wordsOf(cwd) };
 }
 
 function pendingLine({ text, how }: PendingMessage): Line {

@@ -42,13 +42,6 @@ export class LineEditor {
     this.#at += text.length - length;
   }
 
-  /** Takes the text, and is empty. */
-  take(): string {
-    const text = this.#text;
-    this.set("");
-    return text;
-  }
-
   /** Edits by a key. Returns false for a key that is not for editing. */
   press({ name, text, ctrl, meta }: Key): boolean {
     const edit = ctrl ? CTRL[name] : meta ? META[name] : PLAIN[name];

@@ -4,6 +4,8 @@ import {
   type Attached,
   type AttachOptions,
   attachTo,
+  TerminalClient,
+  type TerminalListener,
   type Wanted,
 } from "../../protocol/acp/attach.ts";
 import type { Workplace, WorktreeRequest } from "../../session/workplace.ts";
@@ -13,7 +15,6 @@ import { findSession, openChannel } from "../session/attach.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
 import { readGatewayUrl } from "../shell/gateway-url.ts";
 import { openQuietApp } from "../shell/open-app.ts";
-import { ChatClient, type ChatListener as ClientListener } from "./chat-client.ts";
 import { Status } from "./status-line.ts";
 
 export type ChatValues = OptionValues<
@@ -67,10 +68,11 @@ export async function openClient(
   invocation: ChatInvocation,
   app: AppContext,
   opened: AsyncDisposableStack,
-  listener: ClientListener,
-): Promise<ChatClient> {
+  listener: TerminalListener,
+): Promise<TerminalClient> {
   const channel = await openChannel(app, opened, gatewayOf(invocation), invocation.env);
-  return opened.use(await ChatClient.open(channel, listener));
+  const shows = { session: { notices: {}, compaction: {} } };
+  return opened.use(await TerminalClient.open(channel, { ...listener, shows }));
 }
 
 /** The name of the agent for the status line. */

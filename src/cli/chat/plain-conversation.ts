@@ -3,12 +3,11 @@ import { createInterface } from "node:readline";
 import { atMost } from "../../base/abort.ts";
 import { background } from "../../base/background.ts";
 import { untilSignal } from "../../base/process/long-running.ts";
-import type { Attached } from "../../protocol/acp/attach.ts";
+import { type Attached, withLoss } from "../../protocol/acp/attach.ts";
 import { ConversationText } from "../transcript/conversation-text.ts";
 import { askingWith, Questions } from "../session/questions.ts";
 import { type ChatInvocation, openChat } from "./open-chat.ts";
 import type { Status } from "./status-line.ts";
-import { withLoss } from "./chat-client.ts";
 
 /** Lines of an earlier conversation that are shown. */
 const REPLAYED = 100;

@@ -2,25 +2,18 @@ import { type Command, flag } from "../shell/command.ts";
 
 export const demo: Command = {
   name: "demo",
-  summary: "See everything work, in a temporary folder",
+  summary: "Watch an agent at work in your browser, and answer it",
   description:
-    "Runs real commands and prints them: an identity switch and a guarded push, a review comment " +
-    "that the agent fixes, a plugin's tool over the bus, a remote run that ends in a pushed branch, " +
-    "and what MCP and ACP clients send and get.\n\n" +
+    "Opens a session in your browser: the built-in agent changes a sample repository, asks you for a " +
+    "command and a commit, and answers your comment on a line. Where no browser can be opened, it " +
+    "prints a link, and a command that shows the same session in a terminal.\n\n" +
     "A scripted model on this machine takes the place of a language model, so it needs no key and " +
-    "no network. It reads and writes nothing outside of a temporary folder, which it removes at the " +
-    "end. Exits with 0 if everything worked.",
-  options: {
-    open: flag(
-      "Open one session of it in your browser, which works and waits for you, until Ctrl-C",
-    ),
-    keep: flag("Leave the temporary folder, to look around in it"),
-    json: flag("Print one JSON object, and nothing else: at the end, or with --open at once"),
-  },
+    "no network. It reads and writes nothing outside of a temporary folder, which it removes when you " +
+    "stop it with Ctrl-C.",
+  options: { json: flag("Print the link and the command as JSON") },
   examples: {
-    "trunkline demo": "Watch it all.",
-    "trunkline demo --open": "Take part in it, in your browser.",
-    "trunkline demo --json": "Let a program check that this machine can do it.",
+    "trunkline demo": "Take part in it.",
+    "trunkline demo --json": "Let a program show it: it gets the link and the command.",
   },
   load: () => import("./demo.ts"),
 };

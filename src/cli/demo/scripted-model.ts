@@ -8,25 +8,21 @@ export type Line =
   | string
   | { readonly says?: string; readonly tool: string; readonly arguments: object };
 
-/**
- * The answers of the model, by words of the prompt. An answer may use the results of the tools that were
- * called since the prompt, and so may all of them be one function of these.
- */
-export type Script = Readonly<
-  Record<string, readonly (Line | ((results: string[]) => Line))[] | ((results: string[]) => Line)>
->;
+/** Gives the next line, by the results of the tools that were called since the prompt. */
+type Script = (results: string[]) => Line;
 
 interface Message {
   readonly role: string;
   readonly content?: unknown;
 }
 
-/** Starts an OpenAI-compatible server (streamed chat completions) that has only scripted answers. */
+/** Starts an OpenAI-compatible server (streamed chat completions) that has answers to one prompt only. */
 export async function startScriptedModel(
+  prompt: string,
   script: Script,
 ): Promise<AsyncDisposable & { readonly url: string }> {
   const server = createServer((request, response) => {
-    answer(script, request, response).catch((error: Error) => {
+    answer(request, response, prompt, script).catch((error: Error) => {
       response.writeHead(500).end(JSON.stringify({ error: { message: error.message } }));
     });
   });
@@ -41,9 +37,10 @@ export async function startScriptedModel(
 }
 
 async function answer(
-  script: Script,
   request: IncomingMessage,
   response: ServerResponse,
+  prompt: string,
+  script: Script,
 ): Promise<void> {
   if (request.method === "GET") {
     response.setHeader("content-type", "application/json");
@@ -51,7 +48,7 @@ async function answer(
     return;
   }
   const { messages } = (await json(request)) as { messages: readonly Message[] };
-  const line = nextLine(script, messages);
+  const line = nextLine(messages, prompt, script);
   const delta =
     typeof line === "string"
       ? { role: "assistant", content: line }
@@ -83,17 +80,11 @@ async function answer(
 }
 
 /** The next answer to the last prompt. */
-function nextLine(script: Script, messages: readonly Message[]): Line {
+function nextLine(messages: readonly Message[], prompt: string, script: Script): Line {
   const last = messages.findLastIndex(({ role }) => role === "user");
-  const prompt = textOf(messages[last]);
-  const [, lines] = Object.entries(script).find(([words]) => prompt.includes(words)) ?? [];
-  const results = messages
-    .slice(last + 1)
-    .filter(({ role }) => role === "tool")
-    .map((message) => textOf(message));
-  if (typeof lines === "function") return lines(results);
-  const line = lines?.[results.length] ?? "I have nothing to say to that.";
-  return typeof line === "function" ? line(results) : line;
+  if (!textOf(messages[last]).includes(prompt)) return "I have nothing to say to that.";
+  const results = messages.slice(last + 1).filter(({ role }) => role === "tool");
+  return script(results.map((message) => textOf(message)));
 }
 
 function textOf(message: Message | undefined): string {

@@ -65,9 +65,6 @@ export const plugin: Command = {
         cwd: text("DIR", "With --mcp: folder that it is started in, instead of the current one"),
         approve,
         "allow-everything": allowEverything,
-        "own-process": flag(
-          "Give a script a process of its own, instead of a worker in a shared one",
-        ),
         replace: flag("Replace a plugin with the same id"),
         project,
       },

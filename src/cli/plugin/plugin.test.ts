@@ -8,7 +8,7 @@ import { selfCommand } from "../../base/process/self-command.ts";
 import { shellWord } from "../../base/text/shell-word.ts";
 import { busPlan, openBus } from "../../plugin/open/bus.ts";
 import { pinOf } from "../../plugin/plugin/pin.ts";
-import { openCertificates } from "../../protocol/bus/certificates/certificates.ts";
+import { Certificates } from "../../protocol/bus/certificates/certificates.ts";
 import { Offer } from "../../tool/offer/offer.ts";
 import { SampleCommandLine } from "../../../test/samples/sample-command-line.ts";
 
@@ -45,7 +45,7 @@ describe("trunkline plugin list, call, log and restart", () => {
       await using line = await SampleCommandLine.create();
       const { config } = await line.home.load();
       // One that ran before.
-      await openCertificates(busPlan(config).certsDir).trusted();
+      await new Certificates(busPlan(config).certsDir).trusted();
       const { code, out, err } = await line.run("plugin", ...args, ...NOBODY);
       assert.deepEqual([code, out], [1, ""]);
       assert.match(err, /127\.0\.0\.1:1.*Run `trunkline orchestrator`/);
@@ -151,12 +151,11 @@ describe("trunkline plugin add and remove", () => {
     const plugin = { module: file, args: ["--fast"], permissions, env: { A: "1" } };
     assert.deepEqual(await pinnedIn(line), { "tools.p": plugin });
     assert.match((await line.run(...add)).err, /--replace replaces it/);
-    assert.equal((await line.run(...add, "--replace", "--own-process")).code, 0);
+    assert.equal((await line.run(...add, "--replace")).code, 0);
     const { config } = await line.home.load();
-    const own = { module: file, process: "own", permissions };
-    assert.deepEqual(await pinnedIn(line), { "tools.p": own });
+    assert.deepEqual(await pinnedIn(line), { "tools.p": { module: file, permissions } });
     const [{ module, binary, args } = {}] = busPlan(config).plugins;
-    assert.deepEqual([module, binary, args], [undefined, process.execPath, [file]]);
+    assert.deepEqual([module, binary, args], [file, process.execPath, []]);
     assert.equal((await line.run("plugin", "remove", "tools.p")).code, 0);
     assert.deepEqual((await line.home.load()).config.bus.plugins, {});
   });
@@ -264,7 +263,7 @@ describe("trunkline plugin add and remove", () => {
 
 describe("trunkline plugin approve", () => {
   it("asks once about a plugin that was added before anybody was asked", async () => {
-    const before = { command: "/opt/orchestra/tools-notes", approvedTools: ["clock"] };
+    const before = { command: "/opt/orchestra/tools-notes" };
     const config = { bus: { plugins: { "tools.notes": before } } };
     await using line = await SampleCommandLine.create(config);
     const refused = await line.run("plugin", "approve", "tools.notes");
@@ -279,7 +278,7 @@ describe("trunkline plugin approve", () => {
     assert.deepEqual((await line.home.load()).config.bus.plugins["tools.notes"], {
       command: before.command,
       permissions: {
-        ...{ everything: true, tools: ["clock"], namespace: "/", publish: all, subscribe: all },
+        ...{ everything: true, tools: all, namespace: "/", publish: all, subscribe: all },
         provides: { tools: all, prompts: all, storage: all, ai: all },
       },
     });

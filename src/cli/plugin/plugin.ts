@@ -137,9 +137,7 @@ const PLUGINS: EntrySection = { what: "plugin", path: ["bus", "plugins"] };
 
 const SHOWN = "`trunkline plugin list` shows its state.";
 
-type PluginValues = Editing &
-  Consent &
-  OptionValues<"id" | "cwd", "mcp" | "own-process" | "replace", "env">;
+type PluginValues = Editing & Consent & OptionValues<"id" | "cwd", "mcp" | "replace", "env">;
 
 type PluginEntry = Config["bus"]["plugins"][string];
 
@@ -154,7 +152,7 @@ export async function add(invocation: Invocation<PluginValues>): Promise<number>
   const found = findPlugin(where, cwd);
   const { id, permissions, version } = await askAbout(invocation, found, { given: values.id });
   const env = values.env === undefined ? {} : { env: await readPairs("--env", values.env) };
-  const settings = { ...programOf(found, args, values), permissions, ...env };
+  const settings = { ...programOf(found, args), permissions, ...env };
   const entry = { ...settings, ...pinFor(id, settings, version) };
   return addEntry(invocation, PLUGINS, id, entry, SHOWN);
 }
@@ -223,15 +221,10 @@ function entryOf({ bus: { plugins } }: Config, id: string): PluginEntry | undefi
   return Object.hasOwn(plugins, id) ? plugins[id] : undefined;
 }
 
-/** A script for Node is a module, which can share a process with others. */
-function programOf(
-  { command, args: [module] }: FoundPlugin,
-  more: readonly string[],
-  values: PluginValues,
-): PluginEntry {
+/** A script for Node is a module. */
+function programOf({ command, args: [module] }: FoundPlugin, more: readonly string[]): PluginEntry {
   const args = more.length === 0 ? {} : { args: [...more] };
-  if (module === undefined) return { command, ...args };
-  return { module, ...args, ...(values["own-process"] === true ? { process: "own" } : {}) };
+  return module === undefined ? { command, ...args } : { module, ...args };
 }
 
 /** `trunkline plugin add --mcp -- COMMAND…` */
@@ -262,7 +255,7 @@ export async function approveAgain(invocation: Invocation<PluginValues>): Promis
   let permissions: PluginPermissions;
   let version: string | undefined;
   if (entry.permissions === undefined || file === undefined) {
-    permissions = entry.permissions ?? permissionsOfBefore(entry);
+    permissions = entry.permissions ?? ALL_RIGHTS;
     await approve(values, id, { permissions, why: "it was added before anybody was asked" });
   } else {
     const { everything: hasAll } = entry.permissions;
@@ -274,11 +267,9 @@ export async function approveAgain(invocation: Invocation<PluginValues>): Promis
   const edited = await editConfig(inputOf(invocation), kindOf(invocation), (now) => {
     if (valueAt(now, at) === undefined)
       throw cannotApprove(id, "it is in another file; see --project");
-    const old = valueAt(now, [...at, "approvedTools"]);
     return [
       { path: [...at, "permissions"], value: permissions },
       ...(pin === undefined ? [] : [{ path: [...at, "pin"], value: pin }]),
-      ...(old === undefined ? [] : [{ path: [...at, "approvedTools"], value: undefined }]),
     ];
   });
   return tellEdited(invocation, edited, `Approved plugin '${id}' in`, SHOWN);
@@ -288,13 +279,11 @@ function cannotApprove(id: string, why: string): TrunklineError {
   return new TrunklineError("not-found", `Cannot approve plugin '${visibleLine(id)}': ${why}.`);
 }
 
-/** The permissions of a plugin from before plugins had permissions: it runs with all rights. */
-function permissionsOfBefore({ approvedTools = ["*"] }: PluginEntry): PluginPermissions {
-  const all = ["*"];
-  const provides = { tools: all, prompts: all, storage: all, ai: all };
-  const topics = { publish: all, subscribe: all };
-  return { everything: true, tools: approvedTools, namespace: SHARED, ...topics, provides };
-}
+/** The permissions of a plugin that was configured without any: it runs with all rights. */
+const ALL_RIGHTS: PluginPermissions = {
+  ...{ everything: true, namespace: SHARED, tools: ["*"], publish: ["*"], subscribe: ["*"] },
+  provides: { tools: ["*"], prompts: ["*"], storage: ["*"], ai: ["*"] },
+};
 
 /** `trunkline plugin remove ID` */
 export async function remove(invocation: Invocation<Editing>): Promise<number> {

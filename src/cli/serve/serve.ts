@@ -66,7 +66,7 @@ export async function run(invocation: Invocation<ServeValues>): Promise<number> 
       return [typedCommand(invocation.env), ...globalOptions(invocation).map(shellWord)].join(" ");
     },
   };
-  const server = await HttpServer.open(app, { offer, noAuth, sources, metrics, sharing });
+  const server = await HttpServer.open(app, { noAuth, sources, metrics, sharing });
   try {
     const id = crypto.randomUUID();
     await using _relays = await letRelaysIn(app, {
@@ -145,7 +145,7 @@ async function openPages(
   out("\n");
   if (isFirst) {
     try {
-      const { LiveDemo, showDemo } = await import("../demo/live-demo.ts");
+      const { LiveDemo, showDemo } = await import("../demo/demo.ts");
       const demo = await LiveDemo.begin(signal);
       await showDemo(demo, invocation);
       return demo;

@@ -49,7 +49,7 @@ export class Questions {
 
   /** The index of the chosen option; undefined if the request was withdrawn. */
   ask(text: string, options: readonly string[], signal: AbortSignal): Promise<number | undefined> {
-    return this.#ask(text, options, false, signal) as Promise<number | undefined>;
+    return this.askText(text, options, signal, false) as Promise<number | undefined>;
   }
 
   /** The same, or a text. */
@@ -57,15 +57,7 @@ export class Questions {
     text: string,
     options: readonly string[],
     signal: AbortSignal,
-  ): Promise<Said | undefined> {
-    return this.#ask(text, options, true, signal);
-  }
-
-  #ask(
-    text: string,
-    options: readonly string[],
-    takesText: boolean,
-    signal: AbortSignal,
+    takesText = true,
   ): Promise<Said | undefined> {
     const { promise, resolve: settle } = Promise.withResolvers<Said | undefined>();
     const question = { text, options, takesText, settle };

@@ -6,7 +6,7 @@ import { visibleLine } from "../../base/text/visible.ts";
 import { untilSignal } from "../../base/process/long-running.ts";
 import { instructionsFor } from "../../app/tool/instructions.ts";
 import { type OpenedTools, openTools } from "../../app/tool/open-tools.ts";
-import type { Seen } from "../../store/approval/approvals-file.ts";
+import type { Seen } from "../../store/schema.gen.ts";
 import type { Offer } from "../../tool/offer/offer.ts";
 import { INSTRUCTIONS_NAME } from "../../tool/offer/server-instructions.ts";
 import { serverOf } from "../../tool/profile/rank-tools.ts";

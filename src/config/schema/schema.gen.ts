@@ -855,11 +855,6 @@ export interface PluginCommand {
   /** Tools that it may call, in addition to its own and those in its manifest; `*` for all. */
   readonly needsTools?: readonly string[];
   readonly permissions?: PluginPermissions;
-  /**
-   * Tools of others that it may call, as approved by earlier versions: those in its manifest count
-   * no more then. `*` for all. `trunkline plugin approve` writes `permissions` instead.
-   */
-  readonly approvedTools?: readonly string[];
   /** Kinds of storage that it provides, in addition to those in its manifest. */
   readonly providesStorage?: readonly string[];
   /** AI providers that it implements, in addition to those in its manifest. */
@@ -932,7 +927,7 @@ export interface PluginPermissions {
   };
 }
 
-/** A plugin that is a module for Node. It shares a process with others, in a worker of its own. */
+/** A plugin that is a module for Node. */
 export interface PluginModule {
   /** The module, as an absolute path. */
   readonly module: string;
@@ -942,11 +937,6 @@ export interface PluginModule {
   readonly env?: {
     readonly [key: string]: string;
   };
-  /**
-   * `own` gives it a process of its own, for a module that changes the whole process, such as its
-   * working directory; `shared` when left out.
-   */
-  readonly process?: "shared" | "own";
   readonly pin?: PluginPin;
   /** Sent to it when it boots. */
   readonly config?: {
@@ -959,11 +949,6 @@ export interface PluginModule {
   /** Tools that it may call, in addition to its own and those in its manifest; `*` for all. */
   readonly needsTools?: readonly string[];
   readonly permissions?: PluginPermissions;
-  /**
-   * Tools of others that it may call, as approved by earlier versions: those in its manifest count
-   * no more then. `*` for all. `trunkline plugin approve` writes `permissions` instead.
-   */
-  readonly approvedTools?: readonly string[];
   /** Kinds of storage that it provides, in addition to those in its manifest. */
   readonly providesStorage?: readonly string[];
   /** AI providers that it implements, in addition to those in its manifest. */
@@ -1001,11 +986,6 @@ export interface PluginMcp {
   /** Tools that it may call, in addition to its own and those in its manifest; `*` for all. */
   readonly needsTools?: readonly string[];
   readonly permissions?: PluginPermissions;
-  /**
-   * Tools of others that it may call, as approved by earlier versions: those in its manifest count
-   * no more then. `*` for all. `trunkline plugin approve` writes `permissions` instead.
-   */
-  readonly approvedTools?: readonly string[];
   /** Kinds of storage that it provides, in addition to those in its manifest. */
   readonly providesStorage?: readonly string[];
   /** AI providers that it implements, in addition to those in its manifest. */
@@ -4168,7 +4148,6 @@ const fitsPluginCommand: (value: unknown) => boolean = (value) => {
       case "dependsOn":
       case "needsTools":
       case "permissions":
-      case "approvedTools":
       case "providesStorage":
       case "providesAi":
       case "callTimeout":
@@ -4235,28 +4214,20 @@ const fitsPluginCommand: (value: unknown) => boolean = (value) => {
   if (permissions !== undefined) {
     if (!fitsPluginPermissions(permissions)) return false;
   }
-  const approvedTools: unknown = value.approvedTools;
-  if (approvedTools !== undefined) {
-    if (!Array.isArray(approvedTools)) return false;
-    for (let i4 = 0; i4 < approvedTools.length; i4++) {
-      const item6: unknown = approvedTools[i4];
-      if (typeof item6 !== "string") return false;
-    }
-  }
   const providesStorage: unknown = value.providesStorage;
   if (providesStorage !== undefined) {
     if (!Array.isArray(providesStorage)) return false;
-    for (let i5 = 0; i5 < providesStorage.length; i5++) {
-      const item7: unknown = providesStorage[i5];
-      if (typeof item7 !== "string") return false;
+    for (let i4 = 0; i4 < providesStorage.length; i4++) {
+      const item6: unknown = providesStorage[i4];
+      if (typeof item6 !== "string") return false;
     }
   }
   const providesAi: unknown = value.providesAi;
   if (providesAi !== undefined) {
     if (!Array.isArray(providesAi)) return false;
-    for (let i6 = 0; i6 < providesAi.length; i6++) {
-      const item8: unknown = providesAi[i6];
-      if (typeof item8 !== "string") return false;
+    for (let i5 = 0; i5 < providesAi.length; i5++) {
+      const item7: unknown = providesAi[i5];
+      if (typeof item7 !== "string") return false;
     }
   }
   const callTimeout: unknown = value.callTimeout;
@@ -4452,14 +4423,12 @@ const fitsPluginModule: (value: unknown) => boolean = (value) => {
       case "module":
       case "args":
       case "env":
-      case "process":
       case "pin":
       case "config":
       case "enabled":
       case "dependsOn":
       case "needsTools":
       case "permissions":
-      case "approvedTools":
       case "providesStorage":
       case "providesAi":
       case "callTimeout":
@@ -4489,10 +4458,6 @@ const fitsPluginModule: (value: unknown) => boolean = (value) => {
       const item2: unknown = env[key2];
       if (typeof item2 !== "string") return false;
     }
-  }
-  const process2: unknown = value.process;
-  if (process2 !== undefined) {
-    if (process2 !== "shared" && process2 !== "own") return false;
   }
   const pin: unknown = value.pin;
   if (pin !== undefined) {
@@ -4530,28 +4495,20 @@ const fitsPluginModule: (value: unknown) => boolean = (value) => {
   if (permissions !== undefined) {
     if (!fitsPluginPermissions(permissions)) return false;
   }
-  const approvedTools: unknown = value.approvedTools;
-  if (approvedTools !== undefined) {
-    if (!Array.isArray(approvedTools)) return false;
-    for (let i4 = 0; i4 < approvedTools.length; i4++) {
-      const item6: unknown = approvedTools[i4];
-      if (typeof item6 !== "string") return false;
-    }
-  }
   const providesStorage: unknown = value.providesStorage;
   if (providesStorage !== undefined) {
     if (!Array.isArray(providesStorage)) return false;
-    for (let i5 = 0; i5 < providesStorage.length; i5++) {
-      const item7: unknown = providesStorage[i5];
-      if (typeof item7 !== "string") return false;
+    for (let i4 = 0; i4 < providesStorage.length; i4++) {
+      const item6: unknown = providesStorage[i4];
+      if (typeof item6 !== "string") return false;
     }
   }
   const providesAi: unknown = value.providesAi;
   if (providesAi !== undefined) {
     if (!Array.isArray(providesAi)) return false;
-    for (let i6 = 0; i6 < providesAi.length; i6++) {
-      const item8: unknown = providesAi[i6];
-      if (typeof item8 !== "string") return false;
+    for (let i5 = 0; i5 < providesAi.length; i5++) {
+      const item7: unknown = providesAi[i5];
+      if (typeof item7 !== "string") return false;
     }
   }
   const callTimeout: unknown = value.callTimeout;
@@ -4588,7 +4545,6 @@ const fitsPluginMcp: (value: unknown) => boolean = (value) => {
       case "dependsOn":
       case "needsTools":
       case "permissions":
-      case "approvedTools":
       case "providesStorage":
       case "providesAi":
       case "callTimeout":
@@ -4656,28 +4612,20 @@ const fitsPluginMcp: (value: unknown) => boolean = (value) => {
   if (permissions !== undefined) {
     if (!fitsPluginPermissions(permissions)) return false;
   }
-  const approvedTools: unknown = value.approvedTools;
-  if (approvedTools !== undefined) {
-    if (!Array.isArray(approvedTools)) return false;
-    for (let i4 = 0; i4 < approvedTools.length; i4++) {
-      const item6: unknown = approvedTools[i4];
-      if (typeof item6 !== "string") return false;
-    }
-  }
   const providesStorage: unknown = value.providesStorage;
   if (providesStorage !== undefined) {
     if (!Array.isArray(providesStorage)) return false;
-    for (let i5 = 0; i5 < providesStorage.length; i5++) {
-      const item7: unknown = providesStorage[i5];
-      if (typeof item7 !== "string") return false;
+    for (let i4 = 0; i4 < providesStorage.length; i4++) {
+      const item6: unknown = providesStorage[i4];
+      if (typeof item6 !== "string") return false;
     }
   }
   const providesAi: unknown = value.providesAi;
   if (providesAi !== undefined) {
     if (!Array.isArray(providesAi)) return false;
-    for (let i6 = 0; i6 < providesAi.length; i6++) {
-      const item8: unknown = providesAi[i6];
-      if (typeof item8 !== "string") return false;
+    for (let i5 = 0; i5 < providesAi.length; i5++) {
+      const item7: unknown = providesAi[i5];
+      if (typeof item7 !== "string") return false;
     }
   }
   const callTimeout: unknown = value.callTimeout;
@@ -4714,7 +4662,6 @@ export const checkPluginCommand: Check<PluginCommand> = (value) => {
       case "dependsOn":
       case "needsTools":
       case "permissions":
-      case "approvedTools":
       case "providesStorage":
       case "providesAi":
       case "callTimeout":
@@ -4722,7 +4669,7 @@ export const checkPluginCommand: Check<PluginCommand> = (value) => {
       case "queue":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["command", "args", "env", "pin", "config", "enabled", "dependsOn", "needsTools", "permissions", "approvedTools", "providesStorage", "providesAi", "callTimeout", "calls", "queue"]) };
+        return { path: [key], says: unknownKey(key, ["command", "args", "env", "pin", "config", "enabled", "dependsOn", "needsTools", "permissions", "providesStorage", "providesAi", "callTimeout", "calls", "queue"]) };
     }
   }
   const command: unknown = value.command;
@@ -4791,37 +4738,25 @@ export const checkPluginCommand: Check<PluginCommand> = (value) => {
     const problem2 = checkPluginPermissions(permissions);
     if (problem2 !== undefined) return within(problem2, "permissions");
   }
-  const approvedTools: unknown = value.approvedTools;
-  if (approvedTools !== undefined) {
-    if (!Array.isArray(approvedTools)) {
-      return { path: ["approvedTools"], says: "must be a list" };
-    }
-    for (let i4 = 0; i4 < approvedTools.length; i4++) {
-      const item6: unknown = approvedTools[i4];
-      if (typeof item6 !== "string") {
-        return { path: ["approvedTools", i4], says: "must be a string" };
-      }
-    }
-  }
   const providesStorage: unknown = value.providesStorage;
   if (providesStorage !== undefined) {
     if (!Array.isArray(providesStorage)) {
       return { path: ["providesStorage"], says: "must be a list" };
     }
-    for (let i5 = 0; i5 < providesStorage.length; i5++) {
-      const item7: unknown = providesStorage[i5];
-      if (typeof item7 !== "string") {
-        return { path: ["providesStorage", i5], says: "must be a string" };
+    for (let i4 = 0; i4 < providesStorage.length; i4++) {
+      const item6: unknown = providesStorage[i4];
+      if (typeof item6 !== "string") {
+        return { path: ["providesStorage", i4], says: "must be a string" };
       }
     }
   }
   const providesAi: unknown = value.providesAi;
   if (providesAi !== undefined) {
     if (!Array.isArray(providesAi)) return { path: ["providesAi"], says: "must be a list" };
-    for (let i6 = 0; i6 < providesAi.length; i6++) {
-      const item8: unknown = providesAi[i6];
-      if (typeof item8 !== "string") {
-        return { path: ["providesAi", i6], says: "must be a string" };
+    for (let i5 = 0; i5 < providesAi.length; i5++) {
+      const item7: unknown = providesAi[i5];
+      if (typeof item7 !== "string") {
+        return { path: ["providesAi", i5], says: "must be a string" };
       }
     }
   }
@@ -5058,14 +4993,12 @@ export const checkPluginModule: Check<PluginModule> = (value) => {
       case "module":
       case "args":
       case "env":
-      case "process":
       case "pin":
       case "config":
       case "enabled":
       case "dependsOn":
       case "needsTools":
       case "permissions":
-      case "approvedTools":
       case "providesStorage":
       case "providesAi":
       case "callTimeout":
@@ -5073,7 +5006,7 @@ export const checkPluginModule: Check<PluginModule> = (value) => {
       case "queue":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["module", "args", "env", "process", "pin", "config", "enabled", "dependsOn", "needsTools", "permissions", "approvedTools", "providesStorage", "providesAi", "callTimeout", "calls", "queue"]) };
+        return { path: [key], says: unknownKey(key, ["module", "args", "env", "pin", "config", "enabled", "dependsOn", "needsTools", "permissions", "providesStorage", "providesAi", "callTimeout", "calls", "queue"]) };
     }
   }
   const module: unknown = value.module;
@@ -5094,12 +5027,6 @@ export const checkPluginModule: Check<PluginModule> = (value) => {
     for (const key2 in env) {
       const item2: unknown = env[key2];
       if (typeof item2 !== "string") return { path: ["env", key2], says: "must be a string" };
-    }
-  }
-  const process2: unknown = value.process;
-  if (process2 !== undefined) {
-    if (process2 !== "shared" && process2 !== "own") {
-      return { path: ["process"], says: "must be one of: shared, own" };
     }
   }
   const pin: unknown = value.pin;
@@ -5148,37 +5075,25 @@ export const checkPluginModule: Check<PluginModule> = (value) => {
     const problem2 = checkPluginPermissions(permissions);
     if (problem2 !== undefined) return within(problem2, "permissions");
   }
-  const approvedTools: unknown = value.approvedTools;
-  if (approvedTools !== undefined) {
-    if (!Array.isArray(approvedTools)) {
-      return { path: ["approvedTools"], says: "must be a list" };
-    }
-    for (let i4 = 0; i4 < approvedTools.length; i4++) {
-      const item6: unknown = approvedTools[i4];
-      if (typeof item6 !== "string") {
-        return { path: ["approvedTools", i4], says: "must be a string" };
-      }
-    }
-  }
   const providesStorage: unknown = value.providesStorage;
   if (providesStorage !== undefined) {
     if (!Array.isArray(providesStorage)) {
       return { path: ["providesStorage"], says: "must be a list" };
     }
-    for (let i5 = 0; i5 < providesStorage.length; i5++) {
-      const item7: unknown = providesStorage[i5];
-      if (typeof item7 !== "string") {
-        return { path: ["providesStorage", i5], says: "must be a string" };
+    for (let i4 = 0; i4 < providesStorage.length; i4++) {
+      const item6: unknown = providesStorage[i4];
+      if (typeof item6 !== "string") {
+        return { path: ["providesStorage", i4], says: "must be a string" };
       }
     }
   }
   const providesAi: unknown = value.providesAi;
   if (providesAi !== undefined) {
     if (!Array.isArray(providesAi)) return { path: ["providesAi"], says: "must be a list" };
-    for (let i6 = 0; i6 < providesAi.length; i6++) {
-      const item8: unknown = providesAi[i6];
-      if (typeof item8 !== "string") {
-        return { path: ["providesAi", i6], says: "must be a string" };
+    for (let i5 = 0; i5 < providesAi.length; i5++) {
+      const item7: unknown = providesAi[i5];
+      if (typeof item7 !== "string") {
+        return { path: ["providesAi", i5], says: "must be a string" };
       }
     }
   }
@@ -5224,7 +5139,6 @@ export const checkPluginMcp: Check<PluginMcp> = (value) => {
       case "dependsOn":
       case "needsTools":
       case "permissions":
-      case "approvedTools":
       case "providesStorage":
       case "providesAi":
       case "callTimeout":
@@ -5232,7 +5146,7 @@ export const checkPluginMcp: Check<PluginMcp> = (value) => {
       case "queue":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["mcp", "cwd", "env", "pin", "config", "enabled", "dependsOn", "needsTools", "permissions", "approvedTools", "providesStorage", "providesAi", "callTimeout", "calls", "queue"]) };
+        return { path: [key], says: unknownKey(key, ["mcp", "cwd", "env", "pin", "config", "enabled", "dependsOn", "needsTools", "permissions", "providesStorage", "providesAi", "callTimeout", "calls", "queue"]) };
     }
   }
   const mcp: unknown = value.mcp;
@@ -5302,37 +5216,25 @@ export const checkPluginMcp: Check<PluginMcp> = (value) => {
     const problem2 = checkPluginPermissions(permissions);
     if (problem2 !== undefined) return within(problem2, "permissions");
   }
-  const approvedTools: unknown = value.approvedTools;
-  if (approvedTools !== undefined) {
-    if (!Array.isArray(approvedTools)) {
-      return { path: ["approvedTools"], says: "must be a list" };
-    }
-    for (let i4 = 0; i4 < approvedTools.length; i4++) {
-      const item6: unknown = approvedTools[i4];
-      if (typeof item6 !== "string") {
-        return { path: ["approvedTools", i4], says: "must be a string" };
-      }
-    }
-  }
   const providesStorage: unknown = value.providesStorage;
   if (providesStorage !== undefined) {
     if (!Array.isArray(providesStorage)) {
       return { path: ["providesStorage"], says: "must be a list" };
     }
-    for (let i5 = 0; i5 < providesStorage.length; i5++) {
-      const item7: unknown = providesStorage[i5];
-      if (typeof item7 !== "string") {
-        return { path: ["providesStorage", i5], says: "must be a string" };
+    for (let i4 = 0; i4 < providesStorage.length; i4++) {
+      const item6: unknown = providesStorage[i4];
+      if (typeof item6 !== "string") {
+        return { path: ["providesStorage", i4], says: "must be a string" };
       }
     }
   }
   const providesAi: unknown = value.providesAi;
   if (providesAi !== undefined) {
     if (!Array.isArray(providesAi)) return { path: ["providesAi"], says: "must be a list" };
-    for (let i6 = 0; i6 < providesAi.length; i6++) {
-      const item8: unknown = providesAi[i6];
-      if (typeof item8 !== "string") {
-        return { path: ["providesAi", i6], says: "must be a string" };
+    for (let i5 = 0; i5 < providesAi.length; i5++) {
+      const item7: unknown = providesAi[i5];
+      if (typeof item7 !== "string") {
+        return { path: ["providesAi", i5], says: "must be a string" };
       }
     }
   }

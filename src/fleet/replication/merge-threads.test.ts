@@ -1,27 +1,27 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import type { DocumentEvent, ThreadDocument } from "../../store/review/thread-document.ts";
+import type { WrittenEvent, ThreadDocument } from "../../store/schema.gen.ts";
 import { mergeThreads } from "./thread-kind.ts";
 
-const OPENED: DocumentEvent = { kind: "opened", at: 1, by: "ada", role: "person", text: "one" };
+const OPENED: WrittenEvent = { kind: "opened", at: 1, by: "ada", role: "person", text: "one" };
 
-function agent(kind: DocumentEvent["kind"], at: number, text?: string): DocumentEvent {
+function agent(kind: WrittenEvent["kind"], at: number, text?: string): WrittenEvent {
   return { kind, at, by: "bot", role: "agent", ...(text === undefined ? {} : { text }) };
 }
 
-function person(kind: DocumentEvent["kind"], at: number, text?: string): DocumentEvent {
+function person(kind: WrittenEvent["kind"], at: number, text?: string): WrittenEvent {
   return { kind, at, by: "ada", role: "person", ...(text === undefined ? {} : { text }) };
 }
 
 function thread(
   state: ThreadDocument["state"],
-  events: readonly DocumentEvent[],
+  events: readonly WrittenEvent[],
   more: Partial<ThreadDocument> = {},
 ): ThreadDocument {
   return {
     id: "r00000",
-    repository: { gitDir: "/r/.git", root: "/r", remotes: [], firstCommit: undefined },
+    repository: { gitDir: "/r/.git", root: "/r", remotes: [] },
     anchor: { path: "a", side: "new" },
     severity: "nit",
     comment: "one",

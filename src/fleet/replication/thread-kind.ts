@@ -1,16 +1,16 @@
 import { hash } from "node:crypto";
 import type { DatabaseSync } from "node:sqlite";
+import { defined } from "../../base/defined.ts";
 import type { Database } from "../../store/database.ts";
 import { repositoryFor } from "../../store/review/reviews-repositories.ts";
 import type { ThreadState } from "../../store/review/review-thread.ts";
 import type { Moment } from "../../store/review/reviews-rows.ts";
 import { sql } from "../../store/sql.ts";
+import type { ThreadDocument, WrittenEvent } from "../../store/schema.gen.ts";
 import {
-  type DocumentEvent,
   eventKey,
   parseDocument,
   readDocument,
-  type ThreadDocument,
   writeDocument,
 } from "../../store/review/thread-document.ts";
 import { DatabaseKind, rowText, type SharedRows, type SharedText } from "./shared-base.ts";
@@ -27,21 +27,21 @@ export function mergeThreads(local: ThreadDocument, shared: ThreadDocument): Thr
   const state = hasMore && hasLess ? stateAfter(events) : hasMore ? local.state : shared.state;
   const claims = [shared.claim, local.claim].filter((claim) => claim !== undefined);
   const claim = state === "claimed" ? claims[0] : undefined;
-  return {
+  return defined<ThreadDocument>({
     ...shared,
     events,
     // Nobody knows whose claim it was.
     state: state === "claimed" && claim === undefined ? "open" : state,
     claim,
     isResolvedThere: local.isResolvedThere ?? shared.isResolvedThere,
-  };
+  });
 }
 
 function union(
-  some: readonly DocumentEvent[],
-  others: readonly DocumentEvent[],
-): readonly DocumentEvent[] {
-  const all = new Map<string, DocumentEvent>();
+  some: readonly WrittenEvent[],
+  others: readonly WrittenEvent[],
+): readonly WrittenEvent[] {
+  const all = new Map<string, WrittenEvent>();
   for (const event of [...some, ...others]) {
     const key = eventKey(event);
     const posted = new Set([...(all.get(key)?.comments ?? []), ...(event.comments ?? [])]);
@@ -52,7 +52,7 @@ function union(
 }
 
 /** The state that results from events. Agents change nothing about a thread that a person has resolved. */
-function stateAfter(events: readonly DocumentEvent[]): ThreadState {
+function stateAfter(events: readonly WrittenEvent[]): ThreadState {
   let state: ThreadState = "open";
   let before: ThreadState = "open";
   for (const { kind, role } of events) {

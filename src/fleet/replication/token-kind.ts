@@ -1,7 +1,8 @@
 import { existsSync } from "node:fs";
 
 import { objectIn } from "../../base/check.ts";
-import { type AccessToken, readAccessToken } from "../../store/access/access-token.ts";
+import { readAccessToken } from "../../store/access/access-token.ts";
+import type { AccessToken } from "../../store/schema.gen.ts";
 import type { AccessTokens } from "../../store/access/access-tokens.ts";
 import {
   type Decide,

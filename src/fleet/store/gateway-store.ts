@@ -216,11 +216,6 @@ export class FleetReader implements SessionReading {
     return this.#sessionOf(entry);
   }
 
-  async count(owner?: string): Promise<number> {
-    await this.#options.mirror.caughtUp();
-    return this.#options.mirror.count(owner);
-  }
-
   async events(id: string, from: number, limit: number): Promise<LoggedEvent[]> {
     const events: LoggedEvent[] = [];
     let read = 0;

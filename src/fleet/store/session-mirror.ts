@@ -159,12 +159,6 @@ export class SessionMirror implements AsyncDisposable {
     return held;
   }
 
-  /** Sessions of an owner, or all. */
-  count(owner?: string): number {
-    if (owner === undefined) return this.#rows.size;
-    return [...this.#rows.values()].filter((row) => row.owner === owner).length;
-  }
-
   get(id: string): SessionEntry | undefined {
     const row = this.#rows.get(id);
     return row && (JSON.parse(row.text) as SessionEntry);

@@ -5,7 +5,7 @@ import { Lazy } from "../../base/lazy.ts";
 import type { Log } from "../../base/log.ts";
 import type { BusTransport, Orchestrator } from "../orchestrator.ts";
 import type { ConfinePlugin } from "../plugin/plugin-process.ts";
-import { approving, isLimited } from "../plugin/permissions.ts";
+import { approving } from "../plugin/permissions.ts";
 import type { PluginSettings } from "../plugin/settings.ts";
 import type { Offer } from "../../tool/offer/offer.ts";
 import { selfCommand } from "../../base/process/self-command.ts";
@@ -144,11 +144,7 @@ export async function reconfigure(
 
 /** QUIC, or TLS for addresses with `tls://`. */
 export async function busTransport(): Promise<BusTransport> {
-  const [{ listen }, { connect }] = await Promise.all([
-    import("../../wire/quic/transport.ts"),
-    import("../../wire/quic/transport.ts"),
-  ]);
-  return { listen, connect };
+  return await import("../../wire/quic/transport.ts");
 }
 
 function pluginsOf({ plugins }: Config["bus"]): PluginSettings[] {
@@ -160,12 +156,11 @@ function pluginsOf({ plugins }: Config["bus"]): PluginSettings[] {
 /** The settings of a configured plugin. */
 export function settingsOf(id: string, program: PluginProgram): PluginSettings {
   const { env = {}, config = {}, providesStorage = [], providesAi = [], dependsOn = [] } = program;
-  const { needsTools, permissions, approvedTools, pin } = program;
+  const { needsTools, permissions, pin } = program;
   return {
     ...{ id, ...programOf(id, program), env, config, providesStorage, providesAi, dependsOn },
     ...(needsTools && { needsTools }),
     ...(permissions && { permissions }),
-    ...(approvedTools && { approvedTools }),
     ...(pin && { pin }),
     ...limitsOf(program),
   };
@@ -185,10 +180,8 @@ function programOf(
     return { binary, args, ...codeIn([binary, ...args]) };
   }
   if ("module" in program) {
-    const { module, args = [], process: place = "shared", permissions } = program;
-    const binary = process.execPath;
-    const isOwn = place === "own" && !isLimited(permissions);
-    return isOwn ? { binary, args: [module, ...args], code: module } : { module, binary, args };
+    const { module, args = [] } = program;
+    return { module, binary: process.execPath, args };
   }
   const [binary, ...own] = selfCommand();
   const { mcp, cwd } = program;

@@ -66,9 +66,9 @@ describe("devPlugin()", () => {
     await told.told("run as it is to be run now");
     await writeFile(file, "throw new Error('a slip');");
     await told.told("changed: it is started again");
-    await told.told("a slip");
+    await told.told("Error: a slip");
     await told.told(
-      /^down: It ended .* after saying: a slip\. A change of its files starts it again$/,
+      /^down: It ended .* after saying: Error: a slip\. A change of its files starts it again$/,
     );
   });
 

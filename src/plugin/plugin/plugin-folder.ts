@@ -58,7 +58,7 @@ export class PluginFolder implements AsyncDisposable {
    */
   async restore(): Promise<void> {
     for (const [name, credentials] of this.#written) await this.#write(name, credentials);
-    await this.#put(AUTHORITY_KEY, newKey("ed25519"));
+    await this.#put(AUTHORITY_KEY, newKey());
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -25,15 +25,16 @@ describe("startPlugin()", { timeout: 60_000 }, () => {
     covers("bus.spawn.flags", "bus.spawn.ready");
     const said: string[] = [];
     const code = `
-      console.log("on stdout, which nobody reads");
+      console.log("on stdout");
       console.error(process.env.GREETING + " " + process.argv.slice(1).join(" "));
       console.error("READY localhost:50123");
       process.stdin.resume();`;
     const { child, address } = await start(code, { said: (line) => said.push(line) });
     await child.end();
     assert.equal(address, "localhost:50123");
-    assert.deepEqual(said, [
+    assert.deepEqual(said.toSorted(), [
       "hello --orchestrator-addr=localhost:1 --listen-addr=localhost:0 --certs-dir=/certs",
+      "on stdout",
     ]);
   });
 

@@ -6,17 +6,17 @@ import { atMost } from "../../base/abort.ts";
 import { background } from "../../base/background.ts";
 import { type ChildOptions, type Confine, OwnedChild } from "../../base/process/child-process.ts";
 import { TrunklineError } from "../../base/errors.ts";
+import { readLines } from "../../base/process/lines.ts";
 import { LastWords } from "../../base/process/stderr-log.ts";
 import { maskText } from "../../base/text/mask.ts";
 import { usualVariables } from "../../base/process/environment.ts";
-import type { PluginHost, PluginRun } from "../host/plugin-host.ts";
 import { PREFERRED_TRANSPORT } from "../sdk/flags.ts";
 import { isLimited, type PermittedPaths, permittedPaths, portsOf } from "./permissions.ts";
 import type { PluginFolder } from "./plugin-folder.ts";
 import type { PluginSettings } from "./settings.ts";
 
 export interface PluginProcess {
-  readonly child: PluginRun;
+  readonly child: Pick<OwnedChild, "pid" | "exit" | "end" | "kill">;
   /** Where it serves, as it says itself. */
   readonly address: string;
   /** Connects to a port in its network, where it has one of its own. */
@@ -50,8 +50,6 @@ export type ConfinePlugin = (plugin: ConfinedPlugin) => Promise<PluginConfinemen
 export interface PluginPlace {
   /** We dial it over TLS if we can, so it need not serve QUIC. */
   readonly prefersTls?: boolean | undefined;
-  /** The process for those that share one. */
-  readonly host?: PluginHost | undefined;
   /** Has a plugin with permissions reach only what was approved. */
   readonly confine?: ConfinePlugin | undefined;
   /** Takes connections to the bus from the network of such a plugin. */
@@ -134,18 +132,14 @@ export async function startInFolder(
 
 type Launched = Omit<PluginProcess, "address">;
 
-/** Starts the program, or the module in the process that it shares with others. */
+/** Starts the program, or Node with the module. */
 async function launch(start: PluginStart, stderr: (line: string) => void): Promise<Launched> {
-  const { settings, host, orchestratorAddress } = start;
+  const { settings, orchestratorAddress } = start;
   const { module, binary, permissions } = settings;
   if (isLimited(permissions)) return launchLimited(start, stderr);
-  const env = variablesOf(start);
-  const args = argumentsOf(start, orchestratorAddress);
-  if (module !== undefined && host !== undefined) {
-    return { child: await host.start({ file: module, args, env, stderr }) };
-  }
-  const all = module === undefined ? args : [module, ...args];
-  return { child: await begin({ command: binary, args: all, env, stderr }) };
+  const own = argumentsOf(start, orchestratorAddress);
+  const args = module === undefined ? own : [module, ...own];
+  return { child: await begin(start, { command: binary, args, env: variablesOf(start), stderr }) };
 }
 
 /** Starts a program in a sandbox, in which it can do only what was approved. */
@@ -167,10 +161,10 @@ async function launchLimited(
   const [command, args] =
     module === undefined ? [program, own] : [binary, [realpathSync(module), ...own]];
   const given = { env: variablesOf(start), stderr };
-  if (confined === undefined) return { child: await begin({ command, args, ...given }) };
+  if (confined === undefined) return { child: await begin(start, { command, args, ...given }) };
   let child: OwnedChild;
   try {
-    child = await begin(confined.confine({ command, args, ...given }));
+    child = await begin(start, confined.confine({ command, args, ...given }));
   } catch (error) {
     await confined[Symbol.asyncDispose]();
     throw error;
@@ -207,10 +201,9 @@ function argumentsOf({ settings, certsDir }: PluginStart, orchestratorAddress: s
   ];
 }
 
-async function begin(options: ChildOptions): Promise<OwnedChild> {
+async function begin({ said }: PluginStart, options: ChildOptions): Promise<OwnedChild> {
   const child = await OwnedChild.start(options);
-  // Nobody reads its standard output, and a full pipe would block it.
-  child.stdout.resume();
+  readLines(child.stdout, said);
   return child;
 }
 

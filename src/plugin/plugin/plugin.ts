@@ -5,7 +5,6 @@ import { TrunklineError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
 import { StderrLog } from "../../base/process/stderr-log.ts";
 import type { Connection } from "../../wire/quic/connection.ts";
-import type { PluginRun } from "../host/plugin-host.ts";
 import {
   introduce,
   type PluginOffer,
@@ -86,11 +85,9 @@ export interface PluginOptions extends PluginPlace {
 const LONGEST_WAIT = 5_000;
 
 /** A plugin that is up. */
-interface Running {
-  readonly child: PluginRun;
+interface Running extends Pick<PluginProcess, "child" | "address"> {
   readonly folder: PluginFolder;
   readonly link: PluginLink;
-  readonly address: string;
   /** Whether it reaches only what was approved. */
   readonly isLimited: boolean;
   readonly health: ReturnType<typeof watchHealth>;

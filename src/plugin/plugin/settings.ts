@@ -6,12 +6,10 @@ import type { PluginPermissions } from "./permissions.ts";
 
 /** One configured plugin. */
 export interface PluginSettings extends Omit<PluginEntry, "enabled"> {
-  /** The module to run in the process that plugins share; else the program is started. */
+  /** The module that `binary`, which is Node, runs. It is one of ours, so it listens and dials over TLS. */
   readonly module?: string;
   /** What it may do, as approved. Without them nobody was asked, and it may do everything. */
   readonly permissions?: PluginPermissions;
-  /** Tools that it may call instead of those that it says itself: somebody was asked about these. */
-  readonly approvedTools?: readonly string[];
   /** The file with its code, besides a module. */
   readonly code?: string;
   /** Our own program, where that wraps an MCP server. */

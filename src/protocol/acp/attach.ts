@@ -2,7 +2,7 @@ import { TrunklineError } from "../../base/errors.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { ACP, STANDARD, TRUNKLINE } from "../../rpc/codes.ts";
 import { acpDialect } from "./dialect.ts";
-import { CLIENT_METHODS, type JsonObject, METHODS, objectOf, ours } from "./methods.ts";
+import { CLIENT_METHODS, type JsonObject, listOf, METHODS, objectOf, ours } from "./methods.ts";
 import type {
   AnswerParams,
   ElicitParams,
@@ -11,6 +11,7 @@ import type {
   SettingsResult,
   UpdateParams,
 } from "./schema.gen.ts";
+import type { ContentBlock } from "../../session/agent.ts";
 import type { WorktreeRequest } from "../../session/workplace.ts";
 import { Peer } from "../../rpc/peer.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
@@ -92,43 +93,115 @@ export async function attachTo(
   { update, ...person }: AttachOptions,
 ): Promise<Attached> {
   await using opening = new AsyncDisposableStack();
-  const peer = new Peer(channel, undefined, {
-    dialect: acpDialect,
-    routes: routes(
-      route(CLIENT_METHODS.update, (params) => update(params.update)),
-      ...personRoutes(person),
-    ),
-  });
-  opening.defer(() => peer.close());
-  const clientCapabilities = person.elicit === undefined ? {} : QUESTIONS;
-  await peer.request(METHODS.initialize, { ...HELLO, clientCapabilities });
-  const { sessionId, settings } = await openSession(peer, wanted).catch(inWords);
+  const listener = { ...person, update: (_: string, each: UpdateParams["update"]) => update(each) };
+  const client = opening.use(await TerminalClient.open(channel, listener));
+  const { sessionId, settings } = await client.open(wanted);
   const open = opening.move();
   return {
     sessionId,
     settings,
     role: ours(objectOf(settings)._meta).role === "observer" ? "observer" : "controller",
-    ended: peer.ended,
-    prompt: async (text) => {
-      const prompt = [{ type: "text", text }];
-      // What is typed ahead waits for its turn. Without a model, a task fails.
-      const _meta = { trunkline: { whileRunning: "queue", needsModel: true } };
-      return await peer.request(METHODS.prompt, { sessionId, prompt, _meta }).catch(inWords);
-    },
-    cancel: () => {
-      peer.notify(METHODS.cancel, { sessionId });
-    },
+    ended: client.ended,
+    // What is typed ahead waits for its turn.
+    prompt: (text) => client.prompt(sessionId, [{ type: "text", text }], { whileRunning: "queue" }),
+    cancel: () => client.cancel(sessionId),
     [Symbol.asyncDispose]: () => open.disposeAsync(),
   };
 }
 
-/** ACP initialization: a client that a person sits at. */
-export const HELLO = { protocolVersion: 1, clientInfo: { name: "terminal", version: VERSION } };
+export interface TerminalListener extends Omit<AttachOptions, "update"> {
+  readonly update: (sessionId: string, update: UpdateParams["update"]) => void;
+  /** What the terminal can show beside text, questions and tool calls. */
+  readonly shows?: JsonObject;
+}
+
 /** The capabilities of a client that can ask a person. */
-export const QUESTIONS = { elicitation: { form: {}, url: {} } };
+const QUESTIONS = { elicitation: { form: {}, url: {} } };
+
+/** A terminal as a client of sessions, of which the person is at one at a time. */
+export class TerminalClient implements AsyncDisposable {
+  readonly #peer: Peer;
+
+  private constructor(peer: Peer) {
+    this.#peer = peer;
+  }
+
+  static async open(
+    channel: Channel<string>,
+    { update, shows, ...person }: TerminalListener,
+  ): Promise<TerminalClient> {
+    const peer = new Peer(channel, undefined, {
+      dialect: acpDialect,
+      routes: routes(
+        route(CLIENT_METHODS.update, (params) => update(params.sessionId, params.update)),
+        ...personRoutes(person),
+      ),
+    });
+    await using opening = new AsyncDisposableStack();
+    const client = opening.use(new TerminalClient(peer));
+    await peer.request(METHODS.initialize, {
+      protocolVersion: 1,
+      clientInfo: { name: "terminal", version: VERSION },
+      clientCapabilities: { ...shows, ...(person.elicit && QUESTIONS) },
+    });
+    opening.move();
+    return client;
+  }
+
+  /** Resolves when the gateway is gone. */
+  get ended(): Promise<void> {
+    return this.#peer.ended;
+  }
+
+  /** Opens a session. What was said in it is shown by updates before this resolves. */
+  open(wanted: Wanted): Promise<OpenedSession> {
+    return openSession(this.#peer, wanted).catch(inWords);
+  }
+
+  /** Without a model, a task fails. Aborting the signal takes the prompt back while it waits. */
+  prompt(
+    sessionId: string,
+    prompt: readonly ContentBlock[],
+    how: { readonly whileRunning: "steer" | "queue"; readonly echo?: true },
+    signal?: AbortSignal,
+  ): Promise<Ended> {
+    const _meta = { trunkline: { ...how, needsModel: true } };
+    const params = { sessionId, prompt: [...prompt], _meta };
+    return this.#peer.request(METHODS.prompt, params, { signal }).catch(inWords);
+  }
+
+  /** The sessions of the gateway, by last use. */
+  async list(): Promise<readonly JsonObject[]> {
+    const { sessions } = await this.#peer.request(METHODS.listSessions, {}).catch(inWords);
+    return listOf(sessions);
+  }
+
+  cancel(sessionId: string): void {
+    this.#peer.notify(METHODS.cancel, { sessionId });
+  }
+
+  async setMode(sessionId: string, modeId: string): Promise<void> {
+    await this.#peer.request(METHODS.setMode, { sessionId, modeId }).catch(inWords);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#peer.close();
+  }
+}
+
+/** Resolves when the turn ends; rejects if the connection is lost. */
+export async function withLoss(
+  session: Pick<Attached, "ended">,
+  turn: Promise<Ended>,
+): Promise<Ended> {
+  const lost = session.ended.then((): never => {
+    throw new TrunklineError("closed", "The connection was closed. The session is stored.");
+  });
+  return Promise.race([turn, lost]);
+}
 
 /** What a person is asked and told. */
-export function personRoutes({
+function personRoutes({
   permit,
   elicit,
   queued,
@@ -151,10 +224,10 @@ export function personRoutes({
   ];
 }
 
-export async function openSession(
-  peer: Peer,
-  wanted: Wanted,
-): Promise<Pick<Attached, "sessionId" | "settings">> {
+/** A session, and its modes, models and options when it was opened. */
+export type OpenedSession = Pick<Attached, "sessionId" | "settings">;
+
+export async function openSession(peer: Peer, wanted: Wanted): Promise<OpenedSession> {
   if ("sessionId" in wanted) {
     const { sessionId, cwd, observe = false } = wanted;
     const _meta = observe ? { trunkline: { role: "observer" } } : undefined;
@@ -195,7 +268,7 @@ const CODE_NAMES = Object.values({ ...STANDARD, ...TRUNKLINE, timeout: ACP.timeo
 const CODE_NAME = new RegExp(`^(?:${CODE_NAMES.map(({ message }) => message).join("|")}): `);
 
 /** What was answered as an error, for a person to read. */
-export function inWords(error: unknown): never {
+function inWords(error: unknown): never {
   if (!(error instanceof RpcError)) throw error;
   const { details } = (error.data ?? {}) as { readonly details?: unknown };
   const message = error.message.replace(CODE_NAME, "");

@@ -39,7 +39,6 @@ export interface AgentListener {
 export interface ConnectOptions {
   readonly listener: AgentListener;
   readonly limits?: LimitTable | undefined;
-  readonly withLimits?: (options: PeerOptions<undefined>) => PeerOptions<undefined>;
 }
 
 const PROTOCOL_VERSION = 1;
@@ -79,8 +78,8 @@ export class AgentConnection implements AsyncDisposable {
    * version of the answer closes the connection, so this throws "unavailable".
    */
   static async open(channel: Channel<string>, options: ConnectOptions): Promise<AgentConnection> {
-    const { listener, limits, withLimits = (same) => same } = options;
-    const peer = new Peer(channel, undefined, withLimits(listening(listener, limits)));
+    const { listener, limits } = options;
+    const peer = new Peer(channel, undefined, listening(listener, limits));
     try {
       const agent = await peer.request(
         METHODS.initialize,
@@ -89,7 +88,7 @@ export class AgentConnection implements AsyncDisposable {
           clientCapabilities: CAPABILITIES,
           clientInfo: { name: "trunkline", version: VERSION },
         },
-        timeoutOf("initialize", limits),
+        { timeout: limitsFor("initialize", limits).timeout },
       );
       if (agent.protocolVersion !== PROTOCOL_VERSION) {
         const speaks = `it speaks version ${agent.protocolVersion} of ACP, not ${PROTOCOL_VERSION}`;
@@ -118,8 +117,8 @@ export class AgentConnection implements AsyncDisposable {
   ): Promise<R> {
     // The session limits the time of a prompt, since it knows whether there is progress. A person who
     // logs in may take long.
-    const limit = PATIENT.has(method.name) ? {} : timeoutOf(method.name, this.#limits);
-    return this.#peer.request(method, params, { ...limit, ...options });
+    const { timeout } = PATIENT.has(method.name) ? {} : limitsFor(method.name, this.#limits);
+    return this.#peer.request(method, params, { timeout, ...options });
   }
 
   /** ACP prompt-turn § Cancellation: a notification; the prompt is then answered with "cancelled". */
@@ -139,11 +138,6 @@ const PASSED_ON = [
   CLIENT_METHODS.elicitationComplete,
 ];
 
-function timeoutOf(name: string, limits: LimitTable | undefined): { timeout?: number } {
-  const { timeout } = limitsFor(name, limits);
-  return timeout === undefined ? {} : { timeout };
-}
-
 function listening(
   listener: AgentListener,
   limits: LimitTable | undefined,
@@ -160,7 +154,7 @@ function listening(
         throw toWire(error);
       }
     };
-    return route(method as Method<P, unknown>, guarded, maxSize === undefined ? {} : { maxSize });
+    return route(method as Method<P, unknown>, guarded, { maxSize });
   };
   return {
     dialect: acpDialect,

@@ -256,12 +256,9 @@ export class AcpConnection implements SessionClient {
     if (this.#peer === undefined) return Promise.reject(new Error("The connection is not open"));
     const { sessionId } = params as { readonly sessionId: string };
     this.#asking(sessionId, 1);
-    const asked = this.#peer.request(clientMethod(method), this.codec.question(method, params), {
-      topic: topicOf(params),
-      ...(signal === undefined ? {} : { signal }),
-      ...(timeout === undefined ? {} : { timeout }),
-    });
-    return asked
+    const sent = { topic: topicOf(params), signal, timeout };
+    return this.#peer
+      .request(clientMethod(method), this.codec.question(method, params), sent)
       .catch((error: unknown) => {
         throw fromWire(error);
       })

@@ -302,11 +302,7 @@ const RETRY = 50;
 
 function routeLimits(name: string, table: LimitTable | undefined): RouteLimits {
   const { maxSize, timeout, rate } = limitsFor(name, table);
-  return {
-    ...(maxSize === undefined ? {} : { maxSize }),
-    ...(timeout === undefined ? {} : { timeout }),
-    ...(rate === undefined ? {} : { rate: new RateLimiter(rate), key: sessionOf }),
-  };
+  return { maxSize, timeout, ...(rate && { rate: new RateLimiter(rate), key: sessionOf }) };
 }
 
 function sessionOf(params: unknown): string | undefined {
@@ -321,10 +317,7 @@ function serveConnection(door: AcpDoor): Route<AcpConnection>[] {
     client.introduce(params).hello(door.info, offerFor(door, client));
   return [
     // Answered synchronously: editors wait for it when they start.
-    route(METHODS.initialize, (params, { state }) => hello(params, state), {
-      ...(maxSize === undefined ? {} : { maxSize }),
-      ...(timeout === undefined ? {} : { timeout }),
-    }),
+    route(METHODS.initialize, (params, { state }) => hello(params, state), { maxSize, timeout }),
     route(METHODS.ping, () => ({})),
     route(METHODS.mcpMessage, (params, { state }) => state.serverSaid(params)),
   ];

@@ -140,13 +140,8 @@ function infoOf({ id, cwd, title, updated, notes }: SessionRecord): JsonObject {
 }
 
 function foreignInfoOf({ id, agent, theirs, cwd, title, updatedAt }: ListedForeign): JsonObject {
-  return {
-    sessionId: id,
-    cwd,
-    ...(title === undefined ? {} : { title }),
-    ...(updatedAt === undefined ? {} : { updatedAt }),
-    _meta: { trunkline: { origin: "agent", agent, agentSessionId: theirs } },
-  };
+  const trunkline = { origin: "agent", agent, agentSessionId: theirs };
+  return { sessionId: id, cwd, title, updatedAt, _meta: { trunkline } };
 }
 
 /** Routes of sessions: ACP session-setup, and listing, forking, closing and deleting. */
@@ -379,13 +374,7 @@ function labelsOf({ _meta }: NewSessionParams): Labels | undefined {
 
 function settingsOf(session: Session, client: AcpConnection): JsonObject {
   const { modes, models, configOptions: options, _meta } = session.settings;
-  const configOptions = options && optionsFor(client, options);
-  return {
-    ...(models === undefined ? {} : { models }),
-    ...(modes === undefined ? {} : { modes }),
-    ...(configOptions === undefined ? {} : { configOptions }),
-    ...(_meta === undefined ? {} : { _meta }),
-  };
+  return { models, modes, configOptions: options && optionsFor(client, options), _meta };
 }
 
 function optionsFor({ capabilities }: AcpConnection, options: readonly JsonObject[]): unknown {

@@ -214,9 +214,6 @@ const MOST_CONNECTIONS = 8;
 export const MOST_AT_ONCE = 64;
 /** Milliseconds after which a further connection that is idle is closed. */
 const IDLE = 10_000;
-/** Milliseconds for a second connection while the first is silent; doubled after each failure. */
-const FIRST_PROBE = 200;
-const LONGEST_PROBE = 10_000;
 /** A connection that lasted so many milliseconds is dialled again at once when it is lost. */
 const GOOD = 1_000;
 /** In milliseconds. It never stops trying. */
@@ -248,8 +245,6 @@ export class Redial implements AsyncDisposable {
   #dialling: Promise<Connection> | undefined;
   #timer: NodeJS.Timeout | undefined;
   #failure: Error | undefined;
-  #probing: Promise<void> | undefined;
-  #probeTime = FIRST_PROBE;
 
   constructor(options: RedialOptions) {
     this.#options = options;
@@ -321,7 +316,7 @@ export class Redial implements AsyncDisposable {
     for (const { reject } of this.#waiting) reject(over);
     clearTimeout(this.#timer);
     clearInterval(this.#idleTimer);
-    await Promise.allSettled([this.#dialling, this.#diallingFurther, this.#probing]);
+    await Promise.allSettled([this.#dialling, this.#diallingFurther]);
     const current = this.#current === undefined ? [] : [this.#current];
     const all = [...this.#draining, ...this.#further, ...current];
     this.#current = undefined;
@@ -360,7 +355,6 @@ export class Redial implements AsyncDisposable {
   async #connectFurther(): Promise<void> {
     const connection = await this.#dialNew();
     this.#further.add(connection);
-    this.#watch(connection);
     background(
       connection.closed.then(() => this.#further.delete(connection)),
       "Forgetting a connection",
@@ -396,7 +390,6 @@ export class Redial implements AsyncDisposable {
     this.#forgiven = 0;
     this.#backoff.succeeded();
     this.#failure = undefined;
-    this.#watch(connection);
     this.#options.connected?.(connection);
     for (const { resolve } of this.#waiting) resolve();
     if (before !== undefined && !before.isClosed) this.#drain(before);
@@ -419,35 +412,6 @@ export class Redial implements AsyncDisposable {
       connection.drain().then(() => this.#draining.delete(connection)),
       "Ending a connection",
     );
-  }
-
-  /**
-   * A network that gives us another address, such as a NAT or another Wi-Fi, leaves a connection that
-   * nobody answers on. Only a new one tells whether the other side is gone or only that way to it, so
-   * a slow peer loses nothing.
-   */
-  #watch(connection: Connection): void {
-    connection.watchQuiet?.(() => {
-      this.#probing ??= this.#probe(connection).finally(() => {
-        this.#probing = undefined;
-      });
-    });
-  }
-
-  async #probe(quiet: Connection): Promise<void> {
-    const { signal } = this.#stopping;
-    // A handshake whose first packet is lost is repeated only after a second.
-    const late = AbortSignal.timeout(this.#probeTime);
-    const dialling = this.#options.dial(AbortSignal.any([signal, late]));
-    const other = await dialling.catch(() => undefined);
-    // A slow network needs more time.
-    const longer = Math.min(this.#probeTime * 2, LONGEST_PROBE);
-    this.#probeTime = other === undefined ? longer : FIRST_PROBE;
-    if (other === undefined) return;
-    const isFound = quiet.isQuiet === true && !signal.aborted;
-    if (isFound && quiet === this.#current) this.#use(other);
-    else await other.close(0, "client closed");
-    if (isFound) quiet.giveUp?.();
   }
 
   #failed(reason: Error): void {

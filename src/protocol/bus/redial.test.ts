@@ -16,9 +16,6 @@ class FakeConnection implements Connection {
   /** Resolved when nothing is under way on it. */
   readonly idle = Promise.withResolvers<void>();
   isClosed = false;
-  isQuiet = false;
-  /** Says that nothing is heard of the other side. */
-  quiet: () => void = () => {};
   readonly #closed = Promise.withResolvers<ConnectionError>();
 
   get closed(): Promise<ConnectionError> {
@@ -27,14 +24,6 @@ class FakeConnection implements Connection {
 
   openStream(): never {
     throw new Error("Nobody opens streams here");
-  }
-
-  watchQuiet(quiet: () => void): void {
-    this.quiet = quiet;
-  }
-
-  giveUp(): void {
-    this.lose("out of reach");
   }
 
   async drain(): Promise<void> {
@@ -161,46 +150,6 @@ describe("Redial", () => {
     assert.equal(await redial.get(), dialled[1]);
     await redial[Symbol.asyncDispose]();
     await assert.rejects(redial.back(10_000), /closed on this side/);
-  });
-
-  it("gives up a connection on which nothing is heard once another one is there", async () => {
-    const { redial, dialled, fail } = redialling();
-    const first = (await redial.get()) as FakeConnection;
-    first.isQuiet = true;
-    fail(1);
-    first.quiet();
-    await turn();
-    // Nobody can be reached at all: it may come back.
-    assert.deepEqual([await redial.get(), first.isClosed], [first, false]);
-    first.quiet();
-    assert.match((await first.closed).message, /out of reach/);
-    assert.equal(await redial.get(), dialled[1]);
-    await redial[Symbol.asyncDispose]();
-  });
-
-  it("goes on looking for another connection where each try fails at once", async () => {
-    const { redial, dialled, fail } = redialling();
-    const first = (await redial.get()) as FakeConnection;
-    first.isQuiet = true;
-    fail(40);
-    while (!first.isClosed) {
-      first.quiet();
-      await turn();
-    }
-    assert.equal(await redial.get(), dialled[1]);
-    await redial[Symbol.asyncDispose]();
-  });
-
-  it("keeps a connection that was only slow", async () => {
-    const { redial, dialled } = redialling();
-    const first = (await redial.get()) as FakeConnection;
-    first.isQuiet = true;
-    first.quiet();
-    first.isQuiet = false;
-    await until(() => dialled.length >= 2);
-    await dialled[1]?.closed;
-    assert.deepEqual([await redial.get(), first.isClosed], [first, false]);
-    await redial[Symbol.asyncDispose]();
   });
 
   it("rejects waiting callers once it is closed", async () => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import type { Anchor } from "../../store/review/review-thread.ts";
+import type { Anchor } from "../../store/schema.gen.ts";
 import { FileText } from "./file-text.ts";
 import {
   CONTEXT,

@@ -1,4 +1,4 @@
-import type { Anchor } from "../../store/review/review-thread.ts";
+import type { Anchor } from "../../store/schema.gen.ts";
 import type { FileText } from "./file-text.ts";
 import type { Span } from "../../base/text/line-map.ts";
 import { followWords, isTelling, type Tracks, trackLines } from "./track-lines.ts";

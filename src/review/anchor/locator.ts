@@ -1,4 +1,4 @@
-import type { Anchor } from "../../store/review/review-thread.ts";
+import type { Anchor } from "../../store/schema.gen.ts";
 import type { Reviews } from "../../store/review/reviews.ts";
 import { Git } from "../../git/git.ts";
 import { findRepository, headCommit } from "../repository.ts";

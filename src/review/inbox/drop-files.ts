@@ -20,7 +20,6 @@ import { type Repository, SEVERITIES, type Severity } from "../../store/review/r
 import { hasDotGit } from "../../base/file/repository-path.ts";
 import type { NewThread } from "../../store/review/reviews-rows.ts";
 import { AnchorMaker, type MadeAnchor } from "../anchor/anchor.ts";
-import { isTime } from "../../store/review/thread-document.ts";
 import { recognised } from "../moved.ts";
 import { findRepository, type FoundRepository, placeOf } from "../repository.ts";
 import { parsedJson } from "../../base/check.ts";
@@ -468,5 +467,6 @@ function plainFolder(project: string): Repository {
 
 function timeOf(time: unknown): number | undefined {
   const at = typeof time === "number" ? time * (time < 1e11 ? 1000 : 1) : Date.parse(String(time));
-  return isTime(Math.trunc(at)) ? Math.trunc(at) : undefined;
+  const date = new Date(at).getTime();
+  return Number.isNaN(date) ? undefined : date;
 }

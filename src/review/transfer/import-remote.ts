@@ -2,7 +2,7 @@ import { TrunklineError } from "../../base/errors.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { isRepositoryPath } from "../../base/file/repository-path.ts";
 import { Git } from "../../git/git.ts";
-import type { Anchor } from "../../store/review/review-thread.ts";
+import type { Anchor } from "../../store/schema.gen.ts";
 import type { RemoteToKeep } from "../../store/review/reviews-remote.ts";
 import { LONGEST_COMMENT, suggestionIn } from "../add-comment.ts";
 import { AnchorMaker, type MadeAnchor } from "../anchor/anchor.ts";

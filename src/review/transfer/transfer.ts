@@ -1,17 +1,13 @@
 import { createHash } from "node:crypto";
 import { pathToFileURL } from "node:url";
+import { describeProblem } from "../../base/check.ts";
 import { TrunklineError } from "../../base/errors.ts";
-import type {
-  Anchor,
-  Severity,
-  Suggestion,
-  ThreadEvent,
-  ThreadState,
-} from "../../store/review/review-thread.ts";
+import { isRepositoryPath } from "../../base/file/repository-path.ts";
+import type { Severity, ThreadEvent } from "../../store/review/review-thread.ts";
 import type { Reviews } from "../../store/review/reviews.ts";
 import type { NewThread, PastEvent, ThreadFilter } from "../../store/review/reviews-rows.ts";
 import { blobId } from "../anchor/file-text.ts";
-import { isText, THREAD_FIELDS, wrongField } from "../../store/review/thread-document.ts";
+import { checkTransferredThread, type TransferredThread } from "../../store/schema.gen.ts";
 import type { ThreadView } from "../thread-view.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { VERSION } from "../../base/version.ts";
@@ -34,21 +30,6 @@ interface Transfer {
   readonly format: typeof FORMAT;
   readonly version: 1;
   readonly threads: readonly TransferredThread[];
-}
-
-interface TransferredThread {
-  readonly id: string;
-  readonly state: ThreadState;
-  readonly severity: Severity;
-  readonly comment: string;
-  readonly by: string;
-  readonly at: number;
-  readonly source: string;
-  readonly anchor: Anchor;
-  readonly suggestion?: Suggestion;
-  readonly events: readonly PastEvent[];
-  /** The file that was commented on, in base64. */
-  readonly text?: string;
 }
 
 const FORMAT = "trunkline-review";
@@ -100,9 +81,9 @@ export function readTransfer(
   if (!Array.isArray(threads)) throw problem("it has no list of threads");
   const refused: string[] = [];
   const good = threads.flatMap((thread: unknown, index): NewThread[] => {
-    const wrong = faultOf(thread);
+    const wrong = faultOf(thread, `threads[${index}]`);
     if (wrong !== undefined) {
-      refused.push(problem(`threads[${index}]${wrong}`).message);
+      refused.push(problem(wrong).message);
       return [];
     }
     const { events, state, text, ...rest } = thread as TransferredThread;
@@ -112,25 +93,18 @@ export function readTransfer(
   return { threads: good, refused };
 }
 
-function faultOf(thread: unknown): string | undefined {
-  if (typeof thread !== "object" || thread === null) return " is not a thread";
-  const wrong = wrongField(thread, FIELDS);
-  if (wrong !== undefined) return `.${wrong} is not valid`;
-  const { text, anchor } = thread as TransferredThread;
+function faultOf(thread: unknown, name: string): string | undefined {
+  const wrong = checkTransferredThread(thread);
+  if (wrong !== undefined) return describeProblem(name, wrong);
+  const { id, events, text, anchor } = thread as TransferredThread;
+  if (!THREAD_ID.test(id)) return `'${name}.id' is not that of a thread`;
+  if (!isRepositoryPath(anchor.path)) return `'${name}.anchor.path' leads out of the repository`;
+  // The thread itself says how it was opened.
+  if (events.some(({ kind }) => kind === "opened")) return `'${name}.events' open it once more`;
   // Texts are shared by blob id, so the id must be right.
   const isRight = text === undefined || blobId(Buffer.from(text, "base64")) === anchor.blob;
-  return isRight ? undefined : ".text is not that of its blob";
+  return isRight ? undefined : `'${name}.text' is not that of its blob`;
 }
-
-const FIELDS = {
-  ...THREAD_FIELDS,
-  id: (value: unknown) => isText(value) && THREAD_ID.test(value),
-  text: (value: unknown) => value === undefined || isText(value),
-  // The thread itself says how it was opened.
-  events: (value: unknown) =>
-    THREAD_FIELDS.events?.(value) === true &&
-    (value as PastEvent[]).every(({ kind }) => kind !== "opened"),
-};
 
 function problem(why: string): TrunklineError {
   return new TrunklineError("config", `Cannot import the threads: ${why}.`);

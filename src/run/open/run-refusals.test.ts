@@ -1,3 +1,4 @@
+import { gatewaySources } from "../../../test/support/gateway-sources.ts";
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
@@ -23,7 +24,10 @@ describe("a remote run that is refused", { timeout: 60_000 }, () => {
         `{ "remote": { "sandbox": "unsafe-off" }, "log": { "level": "error" } }`,
       );
       const { config } = await home.load({ flags: { port: "0" } });
-      const server = await HttpServer.open(new AppContext(config), { noAuth: true });
+      const server = await HttpServer.open(new AppContext(config), {
+        noAuth: true,
+        sources: gatewaySources(),
+      });
       try {
         using client = await AcpSocket.connect(`${server.localUrl}/acp`.replace("http", "ws"));
         const remote = {

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from "node:http";
-import { type Device, Devices } from "../../store/access/devices.ts";
+import { Devices } from "../../store/access/devices.ts";
+import type { Device } from "../../store/schema.gen.ts";
 import type { OwnerToken } from "../../store/access/access-token.ts";
 import { hostOf, isLoopbackAuthority, isOwnOrigin, type OwnAddress } from "./refuse-foreign.ts";
 import { deviceName } from "./device-name.ts";

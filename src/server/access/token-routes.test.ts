@@ -74,12 +74,12 @@ describe("tokens that are made on the dashboard", () => {
     await using tokens = new AccessTokens(folder.path);
     const good = { name: "a", scopes: ["tools"] };
     const wrong: [object, RegExp][] = [
-      [{ ...good, scopes: ["everything"] }, /'scopes' has to be/],
-      [{ ...good, scopes: [] }, /'scopes' has to be/],
-      [{ ...good, days: 0 }, /'days' has to be/],
+      [{ ...good, scopes: ["everything"] }, /'scopes\[0\]' must be/],
+      [{ ...good, scopes: [] }, /'scopes' must/],
+      [{ ...good, days: 0 }, /'days' must be/],
       [{ ...good, folders: ["work"] }, /absolute path/],
-      [{ ...good, tools: "all" }, /'tools' has to be a list/],
-      [{ ...good, name: "" }, /'name' is missing/],
+      [{ ...good, tools: "all" }, /'tools' must be a/],
+      [{ ...good, name: "" }, /'name' must be a text with words/],
     ];
     for (const [body, words] of wrong) await assert.rejects(create(tokens, body), words);
   });

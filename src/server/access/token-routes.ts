@@ -1,23 +1,22 @@
 import { dirname, isAbsolute } from "node:path";
 
+import { defined } from "../../base/defined.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import {
   accessTokenOf,
   OWNER,
   type Principal,
   type PrincipalLimits,
-  type Scope,
-  SCOPES,
 } from "../../base/principal.ts";
 import { untilShared } from "../../fleet/replication/until-shared.ts";
-import { type AccessToken, isExpired } from "../../store/access/access-token.ts";
+import { isExpired } from "../../store/access/access-token.ts";
+import type { AccessToken } from "../../store/schema.gen.ts";
 import type { AccessTokens } from "../../store/access/access-tokens.ts";
 import type { TokenRow } from "../dashboard/api.ts";
-import { type ApiCall, type ApiRoute, route, textIn } from "../../base/capability/api-route.ts";
+import { checkNewToken, type NewToken } from "../dashboard/schema.gen.ts";
+import { type ApiRoute, bodyAs, route } from "../../base/capability/api-route.ts";
 
 const DAY = 24 * 60 * 60_000;
-const MOST_DAYS = 3_650;
-const LIMITS = ["agents", "tools", "folders", "repositories"] as const;
 
 /** Access tokens, those of all. */
 export function tokenRoutes(
@@ -27,12 +26,12 @@ export function tokenRoutes(
   return [
     route("GET /api/tokens", "admin", async () => ({ tokens: tokens.list().map(rowOf) })),
     route("POST /api/tokens", "admin", async ({ principal, body }) => {
-      const { days } = body;
-      const expires = days === undefined ? undefined : new Date(Date.now() + daysOf(days) * DAY);
-      const limits = limitsOf(body);
-      const grant = { scopes: scopesOf(body), ...(limits === undefined ? {} : { limits }) };
-      const maker = makerOf(principal);
-      const { token, kept } = await tokens.create(textIn(body, "name"), grant, expires, maker);
+      const wanted = bodyAs(body, checkNewToken);
+      const { name, scopes, days } = wanted;
+      const expires = days === undefined ? undefined : new Date(Date.now() + days * DAY);
+      const limits = limitsOf(wanted);
+      const grant = { scopes, ...(isEmpty(limits) ? {} : { limits }) };
+      const { token, kept } = await tokens.create(name, grant, expires, makerOf(principal));
       return { token, row: rowOf(kept) };
     }),
     route("POST /api/tokens/:id/revoke", "admin", async ({ id }) => {
@@ -59,45 +58,21 @@ function makerOf(principal: Principal): string | undefined {
 /** Never the hash: nobody needs it. */
 function rowOf(token: AccessToken): TokenRow {
   const { id, name, scopes, limits, profile, maker, created, expires, lastUsed } = token;
-  return {
-    id,
-    name,
-    scopes,
-    ...(limits === undefined ? {} : { limits: { ...limits } }),
-    ...(profile === undefined ? {} : { profile }),
-    ...(maker === undefined ? {} : { maker }),
+  return defined<TokenRow>({
+    ...{ id, name, scopes, profile, maker, limits: limits && { ...limits } },
     created: Date.parse(created),
-    ...(expires === undefined ? {} : { expires: Date.parse(expires) }),
-    ...(lastUsed === undefined ? {} : { used: Date.parse(lastUsed) }),
+    expires: expires === undefined ? undefined : Date.parse(expires),
+    used: lastUsed === undefined ? undefined : Date.parse(lastUsed),
     isExpired: isExpired(token, Date.now()),
-  };
+  });
 }
 
-function scopesOf({ scopes }: ApiCall["body"]): Scope[] {
-  const known = Array.isArray(scopes) ? SCOPES.filter((scope) => scopes.includes(scope)) : [];
-  if (Array.isArray(scopes) && known.length === scopes.length && known.length > 0) return known;
-  const says = `'scopes' has to be a list of some of these: ${SCOPES.join(", ")}.`;
-  throw new TrunklineError("usage", says);
-}
-
-function limitsOf(body: ApiCall["body"]): PrincipalLimits | undefined {
-  const given = LIMITS.filter((name) => body[name] !== undefined);
-  if (given.length === 0) return undefined;
-  const limits: Record<string, string[]> = {};
-  for (const name of given) limits[name] = textsIn(body, name);
-  const relative = limits.folders?.find((folder) => !isAbsolute(folder));
-  if (relative === undefined) return limits;
+function limitsOf({ agents, tools, folders, repositories }: NewToken): PrincipalLimits {
+  const relative = folders?.find((folder) => !isAbsolute(folder));
+  if (relative === undefined) return defined({ agents, tools, folders, repositories });
   throw new TrunklineError("usage", `The folder '${relative}' has to be an absolute path.`);
 }
 
-function textsIn(body: ApiCall["body"], name: string): string[] {
-  const value = body[name];
-  const isTexts = Array.isArray(value) && value.every((each) => typeof each === "string");
-  if (isTexts) return value;
-  throw new TrunklineError("usage", `'${name}' has to be a list of texts.`);
-}
-
-function daysOf(days: unknown): number {
-  if (typeof days === "number" && days > 0 && days <= MOST_DAYS) return days;
-  throw new TrunklineError("usage", `'days' has to be a number up to ${MOST_DAYS}.`);
+function isEmpty(value: object): boolean {
+  return Object.keys(value).length === 0;
 }

@@ -119,15 +119,11 @@ export interface Me {
 export interface Overview {
   readonly steps: readonly OverviewStep[];
   readonly counts: {
-    readonly sessions: number;
-    readonly waiting: number;
-    readonly running: number;
     readonly threads: number;
     readonly approvals: number;
     /** Servers that should run and do not. */
     readonly down: number;
   };
-  readonly uptimeSeconds: number;
   /** The addresses for other programs. */
   readonly urls: { readonly mcp: string; readonly acp: string };
 }
@@ -481,14 +477,4 @@ export interface TokenRow {
   readonly expires?: number;
   readonly used?: number;
   readonly isExpired: boolean;
-}
-export interface NewToken {
-  readonly name: string;
-  readonly scopes: readonly string[];
-  /** Days until it ends; without it, it does not. */
-  readonly days?: number;
-  readonly agents?: readonly string[];
-  readonly tools?: readonly string[];
-  readonly folders?: readonly string[];
-  readonly repositories?: readonly string[];
 }

@@ -42,7 +42,7 @@ import { identityRoutes } from "./view/identities.ts";
 import { type OverviewOptions, readOverview } from "./view/overview.ts";
 import { PageCalls } from "./view/page-calls.ts";
 import { Runs } from "./view/runs.ts";
-import { ServerActions } from "./view/server-actions.ts";
+import { serverRoutes } from "./view/server-routes.ts";
 import { serviceParts } from "./view/services.ts";
 import { Threads } from "./view/threads.ts";
 import { Tools } from "./view/tools.ts";
@@ -56,13 +56,11 @@ export interface DashboardOptions {
   readonly reader: () => Promise<SessionReading>;
   /** The id under which this process holds sessions. */
   readonly holder: string;
-  /** Undefined where the server has none of it: then it is not shown. */
-  readonly sources?: DashboardSources | undefined;
+  readonly sources: DashboardSources;
   /** The last messages of clients and agents. */
   readonly traffic: TrafficRing;
   /** The URL by which others reach the server. */
   readonly origin: () => string;
-  readonly uptimeSeconds: () => number;
   /** Assistants that are connected to /mcp now. */
   readonly assistants: () => number;
 }
@@ -121,7 +119,7 @@ export class Dashboard implements AsyncDisposable {
     });
     const start = new StartRoutes({
       ...{ app, door, rows, sessions: this.#sessions, clients: this.#clients },
-      hasWorkers: options.sources?.fleet !== undefined,
+      hasWorkers: options.sources.fleet !== undefined,
     });
     const parts = serverParts(options, rows, threads, ends);
     this.#watching = new Watching({
@@ -180,7 +178,7 @@ export class Dashboard implements AsyncDisposable {
 
   #me(principal: Principal): Me {
     const { id, name = id === "" ? "owner" : id } = principal;
-    const { fleet, program } = this.#options.sources ?? {};
+    const { fleet, program } = this.#options.sources;
     const pool = fleet?.poolFor(principal);
     return {
       name,
@@ -249,54 +247,48 @@ function serverParts(
 ): { readonly routes: readonly ApiRoute[]; readonly live: readonly LiveSource[] } {
   const { app, sources } = options;
   const { data } = app.config;
-  const { fleet } = sources ?? {};
   let { config } = app;
   ends.defer(
     followConfig(app.reloading, app.log, (changed) => {
       config = { ...config, ...changed };
     }),
   );
-  const services =
-    sources === undefined ? undefined : serviceParts(sources, () => config.mcpServers);
-  const tools = sources === undefined ? undefined : new Tools(sources, new CallStatistics(data));
-  const calls =
-    tools === undefined || sources === undefined
-      ? undefined
-      : ends.use(
-          new PageCalls({
-            data,
-            toolbox: () => sources.tools.offer.tools,
-            profileFor: (principal) => tools.profileFor(principal),
-          }),
-        );
-  const actions = sources === undefined ? undefined : new ServerActions(sources);
+  const { fleet } = sources;
+  const services = serviceParts(sources, () => config.mcpServers);
+  const tools = new Tools(sources, new CallStatistics(data));
+  const calls = ends.use(
+    new PageCalls({
+      data,
+      toolbox: () => sources.tools.offer.tools,
+      profileFor: (principal) => tools.profileFor(principal),
+    }),
+  );
   const overview: OverviewOptions = {
     ...options,
     sessions,
     data,
     config: () => config,
     threads: (principal) => threads.count(principal),
-    approvals: () => tools?.approvals().length ?? 0,
-    down: () => services?.down() ?? 0,
+    approvals: () => tools.approvals().length,
+    down: services.down,
   };
   const routes = [
     route("GET /api/overview", "nothing", ({ principal }) => readOverview(overview, principal)),
-    ...(tools?.routes ?? []),
-    ...(calls?.routes ?? []),
-    ...(services?.routes ?? []),
-    ...(sources === undefined ? [] : agentRoutes(sources.input, app.log)),
-    ...(actions?.routes ?? []),
+    ...tools.routes,
+    ...calls.routes,
+    ...services.routes,
+    ...agentRoutes(sources.input, app.log),
+    ...serverRoutes(sources),
     ...(fleet === undefined ? [] : [route("GET /api/fleet", "admin", async () => fleet.state)]),
     ...identityRoutes(app, sessions.reader),
   ];
   const started = new PolledRows({
     event: "overview",
     every: 1_000,
-    // Without the uptime, which would make every row differ from the last.
-    read: async () => [{ ...(await readOverview(overview)), uptimeSeconds: 0 }],
+    read: async () => [await readOverview(overview)],
     idOf: () => "",
   });
-  return { routes, live: [started, ...(tools?.live ?? []), ...(services?.live ?? [])] };
+  return { routes, live: [started, ...tools.live, ...services.live] };
 }
 
 interface Failure {

@@ -42,13 +42,11 @@ export class LazyDashboard implements AsyncDisposable {
     return path === "/" || path.startsWith(API) || path.startsWith(ASSETS);
   }
 
-  /** Answers a request. `withoutPage` answers for the page where it was not built. */
   handle(
     path: string,
     request: IncomingMessage,
     response: ServerResponse,
     principal: Principal,
-    withoutPage: () => void,
   ): void {
     const isApi = path.startsWith(API);
     if (!isApi && request.method !== "GET" && request.method !== "HEAD") {
@@ -58,9 +56,8 @@ export class LazyDashboard implements AsyncDisposable {
     const answered = isApi
       ? this.#dashboard.get().then((it) => it.handle(path, request, response, principal))
       : this.#files.get().then((files) => {
-          if (path !== "/") files.send(path, request, response);
-          else if (files.hasPage) files.sendPage(request, response);
-          else withoutPage();
+          if (path === "/") files.sendPage(request, response);
+          else files.send(path, request, response);
         });
     answered.catch((error: unknown) => {
       this.#options.app.log.error("dashboard.not-opened", { error });

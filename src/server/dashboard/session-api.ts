@@ -3,8 +3,6 @@
  * in `api.ts`.
  */
 
-import type { Severity } from "../../store/review/review-thread.ts";
-
 export type SessionState = "waiting" | "running" | "idle";
 
 /** `GET /api/sessions[?cursor=][&limit=][&q=TEXT]` → `Page<SessionRow>`: waiting ones first, then by last use. */
@@ -215,41 +213,15 @@ export interface FileDiff {
  * Needs `review`: `POST /api/sessions/ID/comment` `CommentBody` → `ThreadRow`
  * Reading: `GET /api/sessions/ID/export?format=ndjson|html`: a download.
  */
-export interface PromptBody {
-  /** Files of the project that it names by `@` are named to the agent, images of it are added. */
-  readonly text: string;
-  readonly images?: readonly PromptImage[];
-  /** While a turn runs: join it, or wait for its end. Default queue. */
-  readonly whileRunning?: "steer" | "queue";
-}
-/** As ACP has it: png, jpeg, gif or webp, in base64. */
-export interface PromptImage {
-  readonly mimeType: string;
-  readonly data: string;
-}
-export interface AnswerBody {
-  /** `Ask.id` */
-  readonly id: string;
-  /** Permission: the chosen option; null cancels. */
-  readonly optionId?: string | null;
-  /** Question: ACP elicitation result, such as `{action: "accept", content: {…}}`. */
-  readonly result?: Readonly<Record<string, unknown>>;
-}
-export interface SettingBody {
-  readonly kind: "mode" | "model" | "option";
-  readonly id: string;
-  /** Of an option. */
-  readonly value?: unknown;
-}
-export interface CommentBody {
-  readonly path: string;
-  readonly side: "old" | "new";
-  /** The first line, from 1, and the last one. Without them, the whole file. */
-  readonly line?: number;
-  readonly end?: number;
-  readonly text: string;
-  readonly severity?: Severity;
-}
+export type {
+  AnswerBody,
+  CommentBody,
+  NewRun,
+  NewSession,
+  PromptBody,
+  PromptImage,
+  SettingBody,
+} from "./schema.gen.ts";
 
 /* ------------------------------------------------------------------------------- beginning something */
 
@@ -281,27 +253,6 @@ export interface FolderPage {
   }[];
   /** There are more than are listed. */
   readonly isCut: boolean;
-}
-export interface NewSession {
-  /** Absolute; `~` is the home folder of the owner. */
-  readonly folder: string;
-  readonly agent?: string;
-  /** Whether it gets a work tree of its own, and the branch of that; a new one where it is left out. */
-  readonly worktree?: boolean;
-  readonly branch?: string;
-  /** Chosen before the prompt is sent. */
-  readonly settings?: readonly SettingBody[];
-  /** The session waits where it is left out. */
-  readonly prompt?: PromptBody;
-}
-export interface NewRun {
-  /** An address, or an absolute folder with a clone of it. */
-  readonly repository: string;
-  /** A branch, a tag or a full hash. */
-  readonly revision?: string;
-  readonly agent?: string;
-  readonly pullRequest?: boolean;
-  readonly prompt: PromptBody;
 }
 export interface Begun {
   /** Of the session; a run has the same. */

@@ -29,7 +29,7 @@ export interface DashboardSources {
   /** How the configuration was found, to change it as `trunkline config set` does. */
   readonly input: ConfigInput;
   /** Starts a configured server alone, and says what that came to. */
-  readonly testServer?: ((config: Config, name: string) => Promise<ServerTest>) | undefined;
+  readonly testServer: (config: Config, name: string) => Promise<ServerTest>;
   /** What a person types to run Trunkline here, so that it uses the same files. */
   readonly program?: string | undefined;
 }

@@ -10,12 +10,12 @@ import { describe, it } from "node:test";
 import { WebFiles } from "./web-files.ts";
 
 /** A built application, and a server for it. */
-async function withFiles(test: (url: string) => Promise<void>): Promise<void> {
+async function withFiles(test: (url: string) => Promise<void>, isBuilt = true): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), "trunkline-web-"));
   writeFileSync(join(folder, "index.html"), "<!doctype html><title>Trunkline</title>");
   writeFileSync(join(folder, "main-0A1B2C3D.js"), "export {};");
   writeFileSync(join(folder, "notes.txt"), "not for anybody");
-  const files = await WebFiles.load(folder);
+  const files = await WebFiles.load(isBuilt ? folder : join(folder, "none"));
   // An upgrade replaces the folder while the server runs.
   rmSync(folder, { recursive: true });
   const server = createServer((request, response) => {
@@ -65,7 +65,10 @@ describe("the files of the dashboard", () => {
       }
     }));
 
-  it("has no page where none was built", async () => {
-    assert.equal((await WebFiles.load("/nowhere")).hasPage, false);
-  });
+  it("says what to do where no page was built", () =>
+    withFiles(async (url) => {
+      const answer = await fetch(url);
+      assert.equal(answer.status, 404);
+      assert.match(await answer.text(), /not built: npm run build/);
+    }, false));
 });

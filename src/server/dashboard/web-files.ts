@@ -65,11 +65,6 @@ export class WebFiles {
     return new WebFiles(files);
   }
 
-  /** Whether the page is there. */
-  get hasPage(): boolean {
-    return this.#files.has(PAGE);
-  }
-
   /** The page itself. */
   sendPage(request: IncomingMessage, response: ServerResponse): void {
     this.#send(PAGE, request, response);
@@ -86,7 +81,8 @@ export class WebFiles {
 
   #send(name: string, { headers }: IncomingMessage, response: ServerResponse): void {
     const file = this.#files.get(name);
-    if (file === undefined) return fail(response, 404, "The dashboard was not built.");
+    if (file === undefined)
+      return fail(response, 404, "The dashboard was not built: npm run build");
     const { type, bytes, tag } = file;
     const isForever = HASHED.test(name);
     response.setHeader("etag", tag);

@@ -3,7 +3,7 @@ import { hash } from "node:crypto";
 import type { ServerResponse } from "node:http";
 import { describe, it } from "node:test";
 
-import { Page, statusPage } from "./page.ts";
+import { Page } from "./page.ts";
 
 /** What a page answers with. */
 function sent(page: Page, headers = {}): { status: number; html: string; policy: string[] } {
@@ -36,15 +36,5 @@ describe("Page", () => {
     const { html, policy } = sent(new Page("<p>x</p>"));
     assert.doesNotMatch(html, /<script/);
     assert.ok(policy.includes("script-src 'none'"));
-  });
-});
-
-describe("statusPage()", () => {
-  it("shows the addresses by which it is reached, with the scheme of the server", () => {
-    const health = { version: "1.2.3", uptimeSeconds: 5, connections: 2 };
-    const { html } = sent(statusPage("https://a.example:1", health));
-    assert.match(html, /Trunkline 1\.2\.3/);
-    assert.match(html, /https:\/\/a\.example:1\/mcp/);
-    assert.match(html, /wss:\/\/a\.example:1\/acp/);
   });
 });

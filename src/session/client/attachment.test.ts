@@ -7,8 +7,8 @@ import { chunk } from "../../../test/support/scripted-agent.ts";
 
 const COUNT = 2_000;
 const NUMBERS = Array.from({ length: COUNT }, (_, at) => `${at} `);
-/** A small queue, and no limit to the rate. */
-const LIMITS = { backlog: { updates: 5, characters: 1_000_000 }, updateRate: undefined };
+/** No limit to the rate. */
+const LIMITS = { updateRate: undefined };
 const OPTIONS = [{ optionId: "yes", name: "Yes", kind: "allow_once" }] as const;
 
 /** A client that knows only ACP, and reads one message in a turn of the event loop. */
@@ -106,7 +106,7 @@ describe("a client that reads slowly", { timeout: 60_000 }, () => {
       script: async (turn) => {
         for (const text of ["a", long, "b", long, "c"]) await turn.update(chunk(text));
       },
-      sessionLimits: { ...LIMITS, updateSize: 2_000, backlog: { updates: 2, characters: 5_000 } },
+      sessionLimits: { ...LIMITS, updateSize: 2_000 },
     });
     const { client, sessionId } = await app.client();
     const slow = app.connect({ highWater: 500 });

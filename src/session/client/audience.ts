@@ -8,7 +8,6 @@ import type { SessionLimits } from "../limits.ts";
 import { replay } from "../turn/replay.ts";
 import type { SessionStore } from "../store.ts";
 import { setTimeout as delay } from "node:timers/promises";
-import { Holding } from "../../base/limit/byte-budget.ts";
 
 const TAKEN_WORDS =
   "Another Trunkline has taken this session over while this one did not answer. It goes on there.";
@@ -33,28 +32,24 @@ export class Audience {
   #commands: SessionUpdate | undefined;
   /** The last notification of each method. */
   readonly #told = new Map<string, object>();
-  /** Updates from before the first client attached; undefined once one has, or the limit is exceeded. */
-  #early: ShownUpdate[] | undefined = [];
-  #earlyCharacters = 0;
+  /** Number of the last event before the session was opened; undefined once a client has attached. */
+  #opened: number | undefined;
 
   /** `last` is the number of the last stored event. */
   constructor(sessionId: string, last: number, store: SessionStore, limits: SessionLimits) {
     this.#sessionId = sessionId;
     this.#store = store;
     this.#limits = limits;
-    const { backlog } = limits;
+    this.#opened = last;
     this.#options = {
-      ...{ sessionId, backlog },
+      sessionId,
       counts: (messages) => this.delivery.counts(messages),
       missed: (client, after, upTo) => this.#missed(client, after, upTo),
     };
     this.delivery = new Delivery(last, {
       rate: limits.updateRate,
       maxSize: limits.updateSize,
-      show: (shown, except) => {
-        if (this.#early !== undefined) this.#keep(this.#early, shown);
-        this.#show(shown, except);
-      },
+      show: (shown, except) => this.#show(shown, except),
     });
   }
 
@@ -88,12 +83,12 @@ export class Audience {
     if (client.isGone) return;
     const { last } = this.delivery;
     this.#attachments.get(client)?.end();
-    const attachment = new Attachment(client, last, this.#options);
+    const attachment = new Attachment(client, this.#opened ?? last, this.#options);
+    this.#opened = undefined;
     this.#attachments.set(client, attachment);
     for (const pending of this.#pending) pending.ask(client);
     for (const [method, params] of this.#told) client.notify?.(method, params);
-    for (const shown of this.#early ?? []) attachment.show(shown);
-    this.#early = undefined;
+    attachment.catchUp(last);
     if (this.#commands !== undefined)
       background(this.#showTo(client, last, this.#commands), "Showing the commands");
   }
@@ -108,7 +103,7 @@ export class Audience {
     settings?: readonly SessionUpdate[],
   ): Promise<void> {
     this.detach(client);
-    this.#early = undefined;
+    this.#opened = undefined;
     const { notices } = client.capabilities;
     const origin = after === undefined || client.isEchoed === true ? undefined : client.origin;
     for (let from = after ?? 0; ;) {
@@ -224,16 +219,6 @@ export class Audience {
     }
   }
 
-  #keep(early: ShownUpdate[], shown: ShownUpdate): void {
-    // Each client gets the current commands when it attaches.
-    if (shown.kind === "available_commands_update") return;
-    early.push(shown);
-    this.#earlyCharacters += shown.text.length;
-    const { updates, characters } = this.#limits.backlog;
-    const isTooMuch = early.length > updates || this.#earlyCharacters > characters;
-    if (isTooMuch) this.#early = undefined;
-  }
-
   #showTo(client: SessionClient, seq: number, update: SessionUpdate): Promise<void> | undefined {
     let room: Promise<void> | undefined;
     for (const shown of this.#shownAs(seq, update)) {
@@ -248,14 +233,8 @@ export class Audience {
   }
 }
 
-export interface Backlog {
-  readonly updates: number;
-  readonly characters: number;
-}
-
 export interface AttachmentOptions {
   readonly sessionId: string;
-  readonly backlog: Backlog;
   /** Counts messages that clients get beside one for each update. */
   readonly counts: (messages: number) => void;
   /** Reads the updates for a client from the log: those of the events after `after`, up to `upTo`. */
@@ -274,18 +253,17 @@ interface Gap {
 
 /** Milliseconds until the log is read again, where that failed. */
 const RETRY = 1_000;
+/** Updates that wait for one client, and that the log does not have. */
+const MOST_STATES = 1_000;
 
 /**
- * One client attached to one session. While the client's buffer is full, updates wait in a queue. When
- * the queue exceeds its limit, later ones are read from the log instead, so that a slow client delays
- * nobody else and misses nothing.
+ * One client attached to one session. What it has no room for is read from the log later, and what the log
+ * does not have waits in a queue, so that a slow client delays nobody else and misses nothing.
  */
 export class Attachment {
   readonly client: SessionClient;
   readonly #options: AttachmentOptions;
   readonly #queue: (ShownUpdate | Gap)[] = [];
-  #characters = 0;
-  readonly #holding = new Holding();
   #isBusy = false;
   #isOver = false;
   /** Number of the last event of the log that was sent. */
@@ -316,6 +294,14 @@ export class Attachment {
     }
   }
 
+  /** Shows what the log has up to an event. */
+  catchUp(upTo: number): void {
+    if (upTo <= this.#known) return;
+    this.#queue.push({ after: this.#known, upTo });
+    this.#known = upTo;
+    background(this.#sendRest(), "Showing what came before");
+  }
+
   /** Resolves when the client has been sent everything. */
   async caughtUp(): Promise<void> {
     if (!this.#isBusy || this.#isOver) return;
@@ -327,39 +313,26 @@ export class Attachment {
   end(): void {
     this.#isOver = true;
     this.#queue.length = 0;
-    this.#holding.set(0);
     this.#settle();
   }
 
   #keep(shown: ShownUpdate): void {
     const { seq, isInLog = false } = shown;
     const last = this.#queue.at(-1);
-    // Several updates of one event stay together.
-    const isNext = isInLog && seq > this.#known;
-    if (isInLog && last !== undefined && "after" in last) {
-      last.upTo = this.#known = seq;
-      return;
-    }
-    const characters = this.#characters + shown.text.length;
-    const { backlog } = this.#options;
-    const isMuch = this.#queue.length >= backlog.updates || characters > backlog.characters;
-    if (isNext && (isMuch || !this.#holding.set(characters))) {
-      this.#queue.push({ after: this.#known, upTo: seq });
-    } else {
-      if (!isInLog && this.#queue.filter(isState).length >= backlog.updates) this.#dropOldest();
+    if (isInLog && last !== undefined && "after" in last) last.upTo = seq;
+    else if (isInLog && seq > this.#known) this.#queue.push({ after: this.#known, upTo: seq });
+    else {
+      // Also the rest of an event that was begun: it stays together.
+      if (!isInLog && this.#queue.filter(isState).length >= MOST_STATES) this.#dropOldest();
       this.#queue.push(shown);
-      this.#characters += shown.text.length;
-      this.#holding.set(this.#characters, true);
     }
-    if (isNext) this.#known = seq;
+    if (isInLog) this.#known = seq;
   }
 
   /** Drops the oldest update that tells of a state, which a later one tells again. */
   #dropOldest(): void {
     const at = this.#queue.findIndex(isState);
-    const [dropped] = at < 0 ? [] : this.#queue.splice(at, 1);
-    if (dropped === undefined || "after" in dropped) return;
-    this.#characters -= dropped.text.length;
+    this.#queue.splice(at, 1);
     const [before, after] = [this.#queue[at - 1], this.#queue[at]];
     if (before === undefined || !("after" in before)) return;
     if (after === undefined || !("after" in after)) return;
@@ -376,17 +349,14 @@ export class Attachment {
     return this.client.show(sessionId, shown, counts);
   }
 
-  async #sendRest(room: Promise<void>): Promise<void> {
+  async #sendRest(room?: Promise<void>): Promise<void> {
     this.#isBusy = true;
     await room;
     for (let next = this.#queue[0]; next !== undefined; next = this.#queue[0]) {
       if ("after" in next) await this.#catchUp(next);
       else {
         this.#queue.shift();
-        this.#characters -= next.text.length;
-        this.#holding.set(this.#characters);
-        const full = this.#send(next);
-        if (full !== undefined) await full;
+        await this.#send(next);
       }
     }
     this.#isBusy = false;

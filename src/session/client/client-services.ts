@@ -86,13 +86,8 @@ function files(
     ...(reader === undefined
       ? {}
       : {
-          readTextFile: async (path, { line, limit } = {}) => {
-            const params = {
-              sessionId,
-              path,
-              ...(line === undefined ? {} : { line }),
-              ...(limit === undefined ? {} : { limit }),
-            };
+          readTextFile: async (path, part) => {
+            const params = { sessionId, path, ...part };
             const answer = await ask(options, reader, "fs/read_text_file", params);
             return (answer as { content: string }).content;
           },
@@ -163,8 +158,7 @@ async function ask(
         await delay(wait, undefined, { signal, ref: false });
       }
       try {
-        const limit = timeout === undefined ? {} : { timeout };
-        return await client.ask(method, params, { signal, ...limit });
+        return await client.ask(method, params, { signal, timeout });
       } catch (error) {
         const isLate = error instanceof TrunklineError && error.code === "timeout";
         if (!isLate || !retry || attempt > 1) throw error;

@@ -52,7 +52,7 @@ export type ClientMethod =
 export interface AskOptions {
   /** Cancels the request; the client is notified. */
   readonly signal?: AbortSignal | undefined;
-  readonly timeout?: number;
+  readonly timeout?: number | undefined;
 }
 
 export interface ClientCapabilities {

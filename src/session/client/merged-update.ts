@@ -21,8 +21,6 @@ export class MergedUpdate {
   #text: string | undefined;
   /** Bytes of its JSON, once something was joined: counting them anew each time is slow. */
   #bytes: number | undefined;
-  /** Texts are not counted while all of them fit even if JSON escapes each character. */
-  #isCounted = false;
 
   constructor(update: SessionUpdate) {
     this.#update = update;
@@ -44,17 +42,10 @@ export class MergedUpdate {
 
   #addText(text: string, maxBytes: number): boolean {
     const before = this.#text ?? (this.#update.content as { readonly text: string }).text;
-    this.#bytes ??= jsonBytes(this.#update);
-    if (!this.#isCounted && this.#bytes + (before.length + text.length) * WORST > maxBytes) {
-      this.#bytes = jsonBytes(this.update);
-      this.#isCounted = true;
-    }
-    if (this.#isCounted) {
-      const quotes = 2;
-      const bytes = this.#bytes + jsonBytes(text) - quotes;
-      if (bytes > maxBytes) return false;
-      this.#bytes = bytes;
-    }
+    const quotes = 2;
+    const bytes = (this.#bytes ?? jsonBytes(this.#update)) + jsonBytes(text) - quotes;
+    if (bytes > maxBytes) return false;
+    this.#bytes = bytes;
     this.#text = before + text;
     return true;
   }
@@ -136,12 +127,5 @@ function jsonBytes(value: unknown): number {
 function textOf(content: unknown): string | undefined {
   const { type, text } = (content ?? {}) as Readonly<Record<string, unknown>>;
   if (type !== "text" || typeof text !== "string") return undefined;
-  return countOf(content as object) === 2 ? text : undefined;
-}
-
-/** The number of members. It is counted for each piece of text, and a list of their names takes longer. */
-function countOf(value: object): number {
-  let count = 0;
-  for (const _ in value) count++;
-  return count;
+  return Object.keys(content as object).length === 2 ? text : undefined;
 }

@@ -42,7 +42,7 @@ export class SessionCommands implements AsyncDisposable {
   }
 
   list(cwd?: string): Promise<SessionRecord[]> {
-    return this.#log.list(cwd === undefined ? {} : { cwd });
+    return this.#log.list({ cwd });
   }
 
   /** The session with that id, or the only one whose id begins with it. */

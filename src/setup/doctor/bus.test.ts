@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { SampleHome } from "../../../test/samples/sample-home.ts";
-import { openCertificates } from "../../protocol/bus/certificates/certificates.ts";
+import { Certificates } from "../../protocol/bus/certificates/certificates.ts";
 import { checkBus } from "./settings-checks.ts";
 
 describe("checkBus()", () => {
@@ -34,7 +34,7 @@ describe("checkBus()", () => {
   it("finds a certificate that its key does not fit, and can put it aside", async () => {
     await using home = await SampleHome.create();
     const certs = join(home.data, "certs");
-    const certificates = openCertificates(certs);
+    const certificates = new Certificates(certs);
     await certificates.credentialsFor("greet");
     await certificates.credentialsFor("other");
     const check = async () => checkBus((await home.load()).config);
@@ -57,20 +57,20 @@ describe("checkBus()", () => {
   it("finds a damaged authority, with which all certificates are made anew", async () => {
     await using home = await SampleHome.create();
     const certs = join(home.data, "certs");
-    await openCertificates(certs).credentialsFor("greet");
+    await new Certificates(certs).credentialsFor("greet");
     writeFileSync(join(certs, "ca.crt"), "not a certificate");
     const [found, ...more] = await checkBus((await home.load()).config);
     assert.deepEqual([found?.state, more.length], ["fail", 0]);
     assert.match(found?.says ?? "", /no certificate in '.*ca\.crt'/);
     await found?.fix?.apply();
     assert.deepEqual(await checkBus((await home.load()).config), []);
-    await openCertificates(certs).credentialsFor("greet");
+    await new Certificates(certs).credentialsFor("greet");
   });
 
   it("does not put certificates aside that are kept elsewhere", async () => {
     await using home = await SampleHome.create();
     const certsDir = join(home.path, "elsewhere");
-    await openCertificates(certsDir).credentialsFor("greet");
+    await new Certificates(certsDir).credentialsFor("greet");
     await rm(join(certsDir, "greet.key"));
     await home.write(home.userFile, JSON.stringify({ bus: { certsDir } }));
     const [found] = await checkBus((await home.load()).config);

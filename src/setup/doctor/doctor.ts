@@ -32,13 +32,7 @@ import {
   checkServers,
   checkSetups,
 } from "./settings-checks.ts";
-import {
-  canBeUsed,
-  checkDataFolder,
-  checkFiles,
-  checkLeftovers,
-  checkWorktrees,
-} from "./state-checks.ts";
+import { canBeUsed, checkDataFolder, checkFiles, checkWorktrees } from "./state-checks.ts";
 
 /** Milliseconds for each check. They run at the same time; the limit only ends checks that hang. */
 const PATIENCE = 10_000;
@@ -186,7 +180,6 @@ function configuredChecks(
     checkServers(config, allowance, isDeep ? undefined : SERVERS_UP);
   const checks: readonly (readonly [string, "data" | "", Check["examine"]])[] = [
     ["Data files", "data", (allowance) => checkFiles(data, allowance)],
-    ["Leftovers", "data", () => checkLeftovers(data)],
     ["Work trees", "data", () => checkWorktrees(config, env)],
     ["trunkline mcp", "data", ({ signal }) => checkStart(invocation, signal)],
     ["Port", "", async (allowance) => [await checkPort(config, allowance)]],

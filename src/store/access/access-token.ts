@@ -5,30 +5,9 @@ import { fileWords, TrunklineError } from "../../base/errors.ts";
 import { replaceFile, withLock } from "../replace-file.ts";
 import { hash, randomBytes } from "node:crypto";
 
-import { AMOUNTS } from "../../base/limit/budget.ts";
-import { BEARER_PREFIX, type PrincipalLimits, type Scope, SCOPES } from "../../base/principal.ts";
-
-/** The stored record of a token, with its hash instead of the token. */
-export interface AccessToken {
-  readonly id: string;
-  readonly name: string;
-  /** Hash of the whole token in hexadecimal. 256 random bits need no salt and no slow hash. */
-  readonly sha256: string;
-  readonly created: string;
-  /** Undefined for a token that does not expire. */
-  readonly expires?: string;
-  /** Accurate to about a minute. */
-  readonly lastUsed?: string;
-  /** What the bearer may do. */
-  readonly scopes: readonly Scope[];
-  readonly limits?: PrincipalLimits;
-  /** The profile of its bearer, by name. */
-  readonly profile?: string;
-  /** Whose it is, where several are one person's. */
-  readonly person?: string;
-  /** The id of the token that created it; it ends with that one. Undefined if the owner created it. */
-  readonly maker?: string;
-}
+import { isObject } from "../../base/check.ts";
+import { BEARER_PREFIX, type Scope } from "../../base/principal.ts";
+import { type AccessToken, checkAccessToken } from "../schema.gen.ts";
 
 /** What a new token allows. */
 export type Grant = Pick<AccessToken, "scopes" | "limits" | "profile" | "person">;
@@ -39,7 +18,6 @@ const ALL_OF_BEFORE: readonly Scope[] = ["tools", "sessions", "programs", "revie
 /** Lets people and secret scanners recognize our tokens. */
 export const TOKEN_PREFIX = "tlk_";
 
-const LIMITS: ReadonlySet<string> = new Set(["agents", "tools", "folders", "repositories"]);
 const ID = /^[0-9a-f]{8}$/;
 const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
@@ -92,61 +70,8 @@ export function makersOf(
 
 /** Reads a token record. Undefined for a record that is not fully understood: it must let nobody in. */
 export function readAccessToken(value: unknown): AccessToken | undefined {
-  if (typeof value !== "object" || value === null) return undefined;
-  const token = { scopes: ALL_OF_BEFORE, ...value } as AccessToken;
-  return isAccessToken(token) ? token : undefined;
-}
-
-function isAccessToken(value: object): boolean {
-  const { id, name, sha256, created, expires, lastUsed } = value as Record<string, unknown>;
-  const { scopes, limits, profile, person, maker } = value as Record<string, unknown>;
-  return (
-    typeof id === "string" &&
-    typeof name === "string" &&
-    typeof sha256 === "string" &&
-    /^[0-9a-f]{64}$/.test(sha256) &&
-    typeof created === "string" &&
-    (expires === undefined || typeof expires === "string") &&
-    (lastUsed === undefined || typeof lastUsed === "string") &&
-    isTexts(scopes) &&
-    scopes.every((scope) => (SCOPES as readonly string[]).includes(scope)) &&
-    (profile === undefined || typeof profile === "string") &&
-    (person === undefined || typeof person === "string") &&
-    (maker === undefined || typeof maker === "string") &&
-    areLimits(limits)
-  );
-}
-
-function areLimits(limits: unknown): boolean {
-  if (limits === undefined) return true;
-  if (typeof limits !== "object" || limits === null) return false;
-  const {
-    budget = {},
-    concurrent = 1,
-    observe = true,
-    ...lists
-  } = limits as Record<string, unknown>;
-  return (
-    isBudget(budget) &&
-    typeof observe === "boolean" &&
-    isAmount(concurrent) &&
-    Object.entries(lists).every(([name, list]) => LIMITS.has(name) && isTexts(list))
-  );
-}
-
-function isBudget(budget: unknown): boolean {
-  if (typeof budget !== "object" || budget === null) return false;
-  return Object.entries(budget).every(
-    ([name, value]) => (AMOUNTS as readonly string[]).includes(name) && isAmount(value),
-  );
-}
-
-function isAmount(value: unknown): boolean {
-  return typeof value === "number" && value > 0 && Number.isFinite(value);
-}
-
-function isTexts(value: unknown): value is string[] {
-  return Array.isArray(value) && value.every((text) => typeof text === "string");
+  const token: unknown = isObject(value) ? { scopes: ALL_OF_BEFORE, ...value } : value;
+  return checkAccessToken(token) === undefined ? (token as AccessToken) : undefined;
 }
 
 const FILE = "owner-token";

@@ -3,7 +3,6 @@ import { join } from "node:path";
 import { TrunklineError } from "../../base/errors.ts";
 import { isLimited } from "../../base/principal.ts";
 import {
-  type AccessToken,
   type Grant,
   hashToken,
   isExpired,
@@ -14,6 +13,7 @@ import {
   readAccessToken,
   TOKEN_PREFIX,
 } from "./access-token.ts";
+import type { AccessToken } from "../schema.gen.ts";
 import { LastUses, type LastUsesOptions, SharedList } from "../shared-list.ts";
 
 const FILE = "access-tokens.json";

@@ -1,8 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 
+import { defined } from "../../base/defined.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { hashToken } from "./access-token.ts";
+import { checkDevice, type Device } from "../schema.gen.ts";
 import { LastUses, type LastUsesOptions, SharedList } from "../shared-list.ts";
 
 const FILE = "devices.json";
@@ -13,25 +15,6 @@ const PAIRED_GOOD_FOR = 30 * 24 * 60 * 60_000;
 /** Devices that are logged in at once; one more logs out the one that was not seen for longest. */
 const MOST = 100;
 
-/** A browser that the owner has logged in, with the hash of its cookie. */
-export interface Device {
-  readonly id: string;
-  readonly sha256: string;
-  /** From what the browser says about itself. */
-  readonly name: string;
-  readonly created: string;
-  /** Accurate to about a minute. */
-  readonly lastSeen: string;
-  /** Paired for longer than a working day. */
-  readonly isPaired: boolean;
-  /** The owner's token when it logged in: a new one logs out all devices. */
-  readonly mark: string | undefined;
-  /** It logged in under a loopback name, where other users of the machine may run servers too. */
-  readonly isLocal: boolean;
-  /** A program of the owner on this machine logged it in; it is not accepted from other machines. */
-  readonly isOwn?: boolean;
-}
-
 /** The devices that are logged in, in a file of the data folder that several processes read and write. */
 export class Devices implements AsyncDisposable {
   readonly #file: SharedList<Device>;
@@ -41,7 +24,8 @@ export class Devices implements AsyncDisposable {
   constructor(folder: string, options: LastUsesOptions = {}) {
     this.#file = new SharedList(join(folder, FILE), {
       key: "devices",
-      parse: (value) => (isDevice(value) ? value : undefined),
+      // A record that is not fully understood must let nobody in.
+      parse: (value) => (checkDevice(value) === undefined ? (value as Device) : undefined),
       advice: "Delete it: then all devices have to log in again.",
     });
     this.#now = options.now ?? Date.now;
@@ -74,17 +58,19 @@ export class Devices implements AsyncDisposable {
 
   /** Logs a device in. The secret for its cookie is only in the result. */
   async add(
-    device: Pick<Device, "name" | "isPaired" | "mark" | "isLocal" | "isOwn">,
+    device: Pick<Device, "name" | "isPaired" | "isLocal" | "isOwn"> & {
+      readonly mark: string | undefined;
+    },
   ): Promise<{ readonly secret: string; readonly device: Device }> {
     const secret = randomBytes(32).toString("base64url");
     const now = new Date(this.#now()).toISOString();
-    const made: Device = {
+    const made = defined<Device>({
       id: randomBytes(4).toString("hex"),
       sha256: hashToken(secret),
       created: now,
       lastSeen: now,
       ...device,
-    };
+    });
     await this.#change((devices) => {
       const oldest = devices.toSorted((one, other) => one.lastSeen.localeCompare(other.lastSeen));
       const gone = new Set(oldest.slice(0, Math.max(0, devices.length + 1 - MOST)));
@@ -143,17 +129,4 @@ export class Devices implements AsyncDisposable {
 function seen(device: Device, uses: ReadonlyMap<string, number>): Device {
   const at = uses.get(device.id);
   return at === undefined ? device : { ...device, lastSeen: new Date(at).toISOString() };
-}
-
-/** A record that is not fully understood must let nobody in. */
-function isDevice(value: unknown): value is Device {
-  if (typeof value !== "object" || value === null) return false;
-  const { id, sha256, name, created, lastSeen, isPaired, isLocal, mark } = value as Device;
-  const texts: unknown[] = [id, sha256, name, created, lastSeen];
-  const flags: unknown[] = [isPaired, isLocal];
-  return (
-    texts.every((text) => typeof text === "string") &&
-    flags.every((flag) => typeof flag === "boolean") &&
-    (mark === undefined || typeof mark === "string")
-  );
 }

@@ -67,7 +67,7 @@ export async function runningGateways(
 }
 
 /** The paths of killed gateways' files, without their extensions. */
-export function leftGateways(data: string): string[] {
+function leftGateways(data: string): string[] {
   return pathsIn(join(data, FOLDER)).filter((path) => !FileLock.isTaken(`${path}.lock`));
 }
 

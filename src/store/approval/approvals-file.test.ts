@@ -3,7 +3,8 @@ import { mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 import { SampleFolder } from "../../../test/samples/sample-folder.ts";
-import { type Approval, ApprovalsFile, isApproval, isSame, keyOf, see } from "./approvals-file.ts";
+import { type Approval, checkApproval } from "../schema.gen.ts";
+import { ApprovalsFile, isSame, keyOf, see } from "./approvals-file.ts";
 
 /** As it comes off the wire: `__proto__` is then a member like any other. */
 const parsed = (text: string) => see({ name: "t", inputSchema: JSON.parse(text) as unknown });
@@ -58,11 +59,11 @@ describe("keyOf()", () => {
   });
 });
 
-describe("isApproval()", () => {
+describe("checkApproval()", () => {
   it("accepts what was written, and nothing with a member of another type", () => {
     const seen = { fingerprint: "f", time: "2026-01-01T00:00:00.000Z" };
-    assert.ok(isApproval({ server: "s", name: "n" }));
-    assert.ok(isApproval({ server: "s", name: "n", approved: seen, held: seen }));
+    assert.equal(checkApproval({ server: "s", name: "n" }), undefined);
+    assert.equal(checkApproval({ server: "s", name: "n", approved: seen, held: seen }), undefined);
     for (const value of [
       null,
       "text",
@@ -72,7 +73,7 @@ describe("isApproval()", () => {
       { server: "s", name: "n", approved: {} },
       { server: "s", name: "n", held: { fingerprint: 1 } },
     ]) {
-      assert.equal(isApproval(value), false, JSON.stringify(value));
+      assert.ok(checkApproval(value), JSON.stringify(value));
     }
   });
 });

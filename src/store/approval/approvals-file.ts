@@ -1,41 +1,9 @@
 import { type FSWatcher, watch } from "node:fs";
 import { basename } from "node:path";
 import { makeFolder } from "../../base/file/path.ts";
+import { type Approval, checkApproval, type Described, type Seen } from "../schema.gen.ts";
 import { SharedList } from "../shared-list.ts";
 import { approvalsPath } from "../store-files.ts";
-
-/** The parts of a tool's definition that a model or a person reads. */
-export interface Described {
-  readonly name: string;
-  readonly title?: unknown;
-  readonly description?: unknown;
-  readonly inputSchema?: unknown;
-  readonly outputSchema?: unknown;
-  readonly annotations?: unknown;
-  /** The page that shows it, and who may call it (MCP Apps): all that counts of `_meta`. */
-  readonly ui?: unknown;
-}
-
-/** A description of a tool, and when it was first seen. */
-export interface Seen {
-  /** SHA-256 of the canonical JSON of the description. */
-  readonly fingerprint: string;
-  readonly time: string;
-  /** Left out if it is very long; then only the fact of a change can be shown. */
-  readonly described?: Described;
-}
-
-/** The approval of one tool of one server. */
-export interface Approval {
-  readonly server: string;
-  readonly name: string;
-  /** Undefined while nobody has approved it. */
-  readonly approved?: Seen;
-  /** Approved by a person; otherwise it is what was seen first. */
-  readonly byPerson?: true;
-  /** The current description, which is held until it is approved. */
-  readonly held?: Seen;
-}
 
 /** Longest description that is stored, in characters. */
 const LONGEST_KEPT = 64 * 1024;
@@ -84,26 +52,6 @@ export function keyOf(server: string, name: string): string {
   return JSON.stringify([server, name]);
 }
 
-/** Whether a value that was read from a file is an approval. */
-export function isApproval(value: unknown): value is Approval {
-  if (typeof value !== "object" || value === null) return false;
-  const { server, name, approved, held } = value as Record<string, unknown>;
-  return (
-    typeof server === "string" &&
-    typeof name === "string" &&
-    (approved === undefined || isSeen(approved)) &&
-    (held === undefined || isSeen(held))
-  );
-}
-
-function isSeen(value: unknown): value is Seen {
-  return (
-    typeof value === "object" &&
-    value !== null &&
-    typeof (value as { fingerprint?: unknown }).fingerprint === "string"
-  );
-}
-
 /** JSON with sorted members and without spaces: equal values have equal texts. */
 function canonicalJson(value: unknown): string {
   if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
@@ -133,7 +81,7 @@ export class ApprovalsFile {
     this.path = approvalsPath(folder);
     this.#list = new SharedList(this.path, {
       key: "tools",
-      parse: (value) => (isApproval(value) ? value : undefined),
+      parse: (value) => (checkApproval(value) === undefined ? (value as Approval) : undefined),
       advice:
         "Repair it, or delete it: then the tools of all servers count as seen for the first time.",
     });

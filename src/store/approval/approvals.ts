@@ -1,13 +1,6 @@
 import { TrunklineError } from "../../base/errors.ts";
-import {
-  type Approval,
-  ApprovalsFile,
-  type Described,
-  isSame,
-  keyOf,
-  see,
-  type Seen,
-} from "./approvals-file.ts";
+import type { Approval, Described, Seen } from "../schema.gen.ts";
+import { ApprovalsFile, isSame, keyOf, see } from "./approvals-file.ts";
 
 export interface ApprovalsOptions {
   /** "first-use": a new tool is approved, and held when it changes. "always": a new tool is held, too. */

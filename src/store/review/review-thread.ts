@@ -1,75 +1,33 @@
+import type { Anchor, Suggestion, ThreadDocument, WrittenEvent } from "../schema.gen.ts";
+
+export const SEVERITIES = ["must", "should", "nit", "question"] as const;
 /** How important a comment is to the person. */
-export type Severity = "must" | "should" | "nit" | "question";
+export type Severity = (typeof SEVERITIES)[number];
 
-export const SEVERITIES: readonly Severity[] = ["must", "should", "nit", "question"];
-
+export const STATES = ["open", "claimed", "answered", "proposed", "resolved", "reopened"] as const;
 /** State of a thread. An agent claims, answers or proposes; only a person resolves. */
-export type ThreadState = "open" | "claimed" | "answered" | "proposed" | "resolved" | "reopened";
-
-export const STATES: readonly ThreadState[] = [
-  "open",
-  "claimed",
-  "answered",
-  "proposed",
-  "resolved",
-  "reopened",
-];
+export type ThreadState = (typeof STATES)[number];
 
 export type Role = "person" | "agent";
 
 /** Side of the diff; deleted lines are only on the old side. */
 export type Side = "old" | "new";
 
-/** Where a comment is, with the context to find it again after the file has changed. */
-export interface Anchor {
-  /** Path from the root of the repository, with `/`. */
-  readonly path: string;
-  readonly side: Side;
-  /** The first line, from 1; undefined for the file as a whole. */
-  readonly line?: number;
-  /** The last line; the same as the first for a single one. */
-  readonly end?: number;
-  /** Git's blob id of the file's text at that moment. */
-  readonly blob?: string;
-  /** The commit that was checked out, or that of the old side. */
-  readonly commit?: string;
-  readonly quote?: readonly string[];
-  readonly before?: readonly string[];
-  readonly after?: readonly string[];
-}
-
-/** Lines that are to replace the commented ones. */
-export interface Suggestion {
-  readonly lines: readonly string[];
-}
-
-/** What an agent says it has changed for a thread. */
-export interface Proposal {
-  readonly text?: string;
-  readonly commit?: string;
-  readonly diff?: string;
-}
-
-export type EventKind =
-  | "opened"
-  | "claimed"
-  | "returned"
-  | "replied"
-  | "proposed"
-  | "resolved"
-  | "reopened";
+export const EVENT_KINDS = [
+  "opened",
+  "claimed",
+  "returned",
+  "replied",
+  "proposed",
+  "resolved",
+  "reopened",
+] as const;
+export type EventKind = (typeof EVENT_KINDS)[number];
 
 /** One event of a thread. Events are never changed. */
-export interface ThreadEvent {
+export interface ThreadEvent extends Omit<WrittenEvent, "comments"> {
   /** Number in the order of all events of all threads. */
   readonly seq: number;
-  readonly kind: EventKind;
-  /** Milliseconds since 1970. */
-  readonly at: number;
-  readonly by: string;
-  readonly role: Role;
-  readonly text?: string;
-  readonly proposal?: Proposal;
 }
 
 /** A thread, computed from its events. */
@@ -104,11 +62,8 @@ export interface Repository {
   readonly remotes?: readonly string[];
 }
 
-/** A repository as it is stored. */
-export interface KnownRepository extends Required<Repository> {
-  /** Its first commit; undefined until somebody looked. */
-  readonly firstCommit: string | undefined;
-}
+/** A repository as it is stored. Its first commit is left out until somebody looked. */
+export type KnownRepository = ThreadDocument["repository"];
 
 /** A message of a person for a reader. */
 export interface Message {

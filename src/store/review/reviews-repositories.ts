@@ -44,7 +44,7 @@ function repositoryOf(row: Row): KnownRepository {
     gitDir: String(row.git_dir),
     root: String(row.root),
     remotes: JSON.parse(String(row.remotes)) as string[],
-    firstCommit: (row.first_commit as string | null) ?? undefined,
+    ...(row.first_commit === null ? {} : { firstCommit: String(row.first_commit) }),
   };
 }
 

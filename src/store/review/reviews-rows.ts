@@ -5,18 +5,16 @@ import type { Holder } from "../holder.ts";
 import type { Row } from "../database.ts";
 import { sql } from "../sql.ts";
 import type {
-  Anchor,
   EventKind,
   Message,
-  Proposal,
   Repository,
   Role,
   Severity,
-  Suggestion,
   Thread,
   ThreadEvent,
   ThreadState,
 } from "./review-thread.ts";
+import type { Anchor, Proposal, Suggestion } from "../schema.gen.ts";
 
 /** The holder of a claim of another machine, which lasts as long as its lease. */
 export const ELSEWHERE = "elsewhere";

@@ -24,7 +24,8 @@ import {
   type StoredThread,
   type ThreadFilter,
 } from "./reviews-rows.ts";
-import type { Message, Proposal, Role, Thread, ThreadEvent, ThreadState } from "./review-thread.ts";
+import type { Message, Role, Thread, ThreadEvent, ThreadState } from "./review-thread.ts";
+import type { Proposal } from "../schema.gen.ts";
 import { Repositories } from "./reviews-repositories.ts";
 import { RemoteThreads } from "./reviews-remote.ts";
 import { REVIEWS_FILE } from "../store-files.ts";

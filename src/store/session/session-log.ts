@@ -218,10 +218,10 @@ export class SessionLog implements AsyncDisposable {
   /** Sessions by last use, newest first. */
   list(
     options: {
-      cwd?: string;
-      owner?: string;
+      cwd?: string | undefined;
+      owner?: string | undefined;
       /** The last session of the previous page. */
-      after?: Pick<SessionRecord, "id" | "updated">;
+      after?: Pick<SessionRecord, "id" | "updated"> | undefined;
       limit?: number;
     } = {},
   ): Promise<SessionRecord[]> {

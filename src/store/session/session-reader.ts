@@ -40,7 +40,6 @@ export interface SessionReading extends Disposable {
   /** Sessions that some process has open. */
   held(): Promise<ReadSession[]>;
   find(id: string): Promise<ReadSession | undefined>;
-  count(owner?: string): Promise<number>;
   /** Events from a number on, oldest first; at most `limit`, fewer where they are large. */
   events(id: string, from: number, limit: number): Promise<LoggedEvent[]>;
   /** The last events before a number, oldest first; at most `limit`, fewer where they are large. */
@@ -126,12 +125,6 @@ export class SessionReader implements SessionReading {
     return this.#database.read(
       (database) => this.#rows(database, "uuid = ? AND deleted IS NULL", id)[0],
     );
-  }
-
-  count(owner?: string): Promise<number> {
-    const sql = `SELECT count(*) AS count FROM session WHERE deleted IS NULL
-      AND (?1 IS NULL OR coalesce(json_extract(notes, '$.owner'), '') = ?1)`;
-    return this.#database.read((it) => Number(it.prepare(sql).get(owner ?? null)?.count));
   }
 
   /** Events from a number on, oldest first; at most `limit`, fewer where they are large. */

@@ -4,13 +4,8 @@ import { background } from "../../base/background.ts";
 import { LostRequest } from "../../rpc/pending-requests.ts";
 import { ROOM, type Room } from "../../wire/channel.ts";
 import type { HttpAnswer, HttpFailure } from "./http-exchange.ts";
-import {
-  claimedRevision,
-  type HttpRequestBody,
-  modernHeaders,
-  parameterHeaders,
-  type ParameterHeaders,
-} from "./http-headers.ts";
+import { type ParameterHeader, parameterHeaders } from "../../protocol/mcp/param-headers.ts";
+import { claimedRevision, type HttpRequestBody, modernHeaders } from "./http-headers.ts";
 import {
   type HttpMessage,
   type HttpPending,
@@ -80,7 +75,7 @@ export function streamStatus({
 /** What later requests depend on: the session and the revision agreed on, and what tools want. */
 class HttpSession {
   readonly #configured: Readonly<Record<string, string>>;
-  readonly #parameters = new Map<string, ParameterHeaders>();
+  readonly #parameters = new Map<string, readonly ParameterHeader[]>();
   #id: string | undefined;
   #revision: string | undefined;
 
@@ -133,11 +128,9 @@ class HttpSession {
 
   /** Remembers which arguments of a tool are sent as headers. Whether it can be called that way. */
   learn({ name, inputSchema }: Readonly<Record<string, unknown>>): boolean {
-    const headers = parameterHeaders(inputSchema);
-    if (typeof name !== "string") return headers !== undefined;
-    if (headers !== undefined && headers.size > 0) this.#parameters.set(name, headers);
-    else this.#parameters.delete(name);
-    return headers !== undefined;
+    const { headers, areSound } = parameterHeaders(inputSchema);
+    if (typeof name === "string") this.#parameters.set(name, headers);
+    return areSound;
   }
 }
 

@@ -1,52 +1,14 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { modernHeaders, parameterHeaders } from "./http-headers.ts";
-import { covers } from "../../../test/support/requirement.ts";
-
-const schemaOf = (properties: object): object => ({ type: "object", properties });
-
-describe("parameterHeaders()", () => {
-  it("finds what a schema requires to be repeated, at any depth", () => {
-    const schema = schemaOf({
-      plain: { type: "string" },
-      region: { type: "string", "x-mcp-header": "Region" },
-      deep: schemaOf({ on: { type: "boolean", "x-mcp-header": "On" } }),
-    });
-    assert.deepEqual(
-      [...(parameterHeaders(schema) ?? [])],
-      [
-        ["region", ["region"]],
-        ["on", ["deep", "on"]],
-      ],
-    );
-  });
-
-  const WRONG: Record<string, object> = {
-    "a name that is empty": { a: { type: "string", "x-mcp-header": "" } },
-    "a name with a blank": { a: { type: "string", "x-mcp-header": "My Header" } },
-    "a name that is no text": { a: { type: "string", "x-mcp-header": 7 } },
-    "a number": { a: { type: "number", "x-mcp-header": "A" } },
-    "an object": { a: { type: "object", "x-mcp-header": "A" } },
-    "a name twice": {
-      a: { type: "string", "x-mcp-header": "Same" },
-      b: { type: "string", "x-mcp-header": "same" },
-    },
-  };
-  for (const [what, properties] of Object.entries(WRONG)) {
-    it(`refuses ${what}`, () => {
-      covers("mcp.modern-http-client.bad-marks");
-      assert.equal(parameterHeaders(schemaOf(properties)), undefined);
-    });
-  }
-});
+import { modernHeaders } from "./http-headers.ts";
 
 describe("modernHeaders()", () => {
   const headersOf = (name: string, region: unknown): Record<string, string> =>
     modernHeaders(
       { method: "tools/call", params: { name, arguments: { region } } },
       "2026-07-28",
-      () => new Map([["region", ["region"]]]),
+      () => [{ header: "region", path: ["region"] }],
     );
 
   const VALUES: [value: unknown, header: string | undefined][] = [

@@ -1,5 +1,5 @@
-import { isObject } from "../../base/check.ts";
 import { META } from "../../protocol/mcp/meta.ts";
+import { nameOfRequest, type ParameterHeader, valueAt } from "../../protocol/mcp/param-headers.ts";
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
@@ -9,9 +9,6 @@ export interface HttpRequestBody {
   readonly method?: unknown;
   readonly params?: JsonObject;
 }
-
-/** Where the value of a header is found in a tool's arguments: its name → the path to it. */
-export type ParameterHeaders = ReadonlyMap<string, readonly string[]>;
 
 /** The revision a message claims for itself, as all requests do from 2026-07-28 on. */
 export function claimedRevision({ params }: HttpRequestBody): string | undefined {
@@ -24,71 +21,28 @@ export function claimedRevision({ params }: HttpRequestBody): string | undefined
 export function modernHeaders(
   message: HttpRequestBody,
   revision: string,
-  parametersOf: (tool: string) => ParameterHeaders | undefined,
+  parametersOf: (tool: string) => readonly ParameterHeader[] | undefined,
 ): Record<string, string> {
   const { method, params = {} } = message;
   const headers: Record<string, string> = { "mcp-protocol-version": revision };
   if (typeof method !== "string") return headers;
   headers["mcp-method"] = method;
-  const name = NAMED_BY[method] === undefined ? undefined : params[NAMED_BY[method]];
-  if (typeof name === "string") headers["mcp-name"] = headerValue(name);
-  if (method !== "tools/call" || typeof name !== "string") return headers;
-  for (const [header, path] of parametersOf(name) ?? []) {
+  const name = nameOfRequest(method, params);
+  if (name === undefined) return headers;
+  headers["mcp-name"] = headerValue(name);
+  if (method !== "tools/call") return headers;
+  for (const { header, path } of parametersOf(name) ?? []) {
     const value = valueAt(params.arguments, path);
     if (isScalar(value)) headers[`mcp-param-${header}`] = headerValue(String(value));
   }
   return headers;
 }
 
-const NAMED_BY: Readonly<Record<string, string>> = {
-  "tools/call": "name",
-  "prompts/get": "name",
-  "resources/read": "uri",
-  "tasks/get": "taskId",
-  "tasks/update": "taskId",
-  "tasks/cancel": "taskId",
-};
-
 /** MCP 2026-07-28, streamable-http § Value Encoding: plain where that is safe, else in base64. */
 function headerValue(text: string): string {
   const isPlain = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(text);
   if (isPlain && !text.startsWith("=?base64?")) return text;
   return `=?base64?${Buffer.from(text).toString("base64")}?=`;
-}
-
-const TOKEN = /^[\w!#$%&'*+.^`|~-]+$/;
-const HEADER_TYPES: ReadonlySet<unknown> = new Set(["string", "integer", "boolean"]);
-const DEEPEST = 16;
-
-/**
- * The arguments that a tool wants repeated in headers, by its schema's `x-mcp-header`. Undefined
- * when it wants what cannot be: such a tool must not be offered over HTTP (SEP-2243).
- */
-export function parameterHeaders(schema: unknown): ParameterHeaders | undefined {
-  const found = new Map<string, readonly string[]>();
-  return collect(schema, [], found) ? found : undefined;
-}
-
-function collect(schema: unknown, path: string[], found: Map<string, readonly string[]>): boolean {
-  const { properties } = isObject(schema) ? schema : {};
-  if (!isObject(properties) || path.length > DEEPEST) return true;
-  return Object.entries(properties).every(([name, property]) => {
-    if (!isObject(property)) return true;
-    const at = [...path, name];
-    const header = property["x-mcp-header"];
-    if (header === undefined) return collect(property, at, found);
-    if (typeof header !== "string" || !TOKEN.test(header)) return false;
-    const key = header.toLowerCase();
-    if (!HEADER_TYPES.has(property.type) || found.has(key)) return false;
-    found.set(key, at);
-    return collect(property, at, found);
-  });
-}
-
-function valueAt(value: unknown, path: readonly string[]): unknown {
-  let at = value;
-  for (const step of path) at = isObject(at) && Object.hasOwn(at, step) ? at[step] : undefined;
-  return at;
 }
 
 function isScalar(value: unknown): value is string | number | boolean {

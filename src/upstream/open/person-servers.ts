@@ -72,8 +72,7 @@ export class PersonServers implements AsyncDisposable {
     this.#options = options;
     this.#ways = new Published((_, tool) => offer.tools.add(tool));
     this.upstreams = new Upstreams({
-      ...{ offer, log, folder, principal },
-      ...(channelLimits === undefined ? {} : { channelLimits }),
+      ...{ offer, log, folder, principal, channelLimits },
       open: connect((name, settings) => this.#usable(name, settings)),
       gate: (server, context, work) => this.#loggedIn(server, context, work),
     });

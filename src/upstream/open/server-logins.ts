@@ -8,7 +8,8 @@ import { holdSecrets } from "../../base/text/mask.ts";
 import { FileLock } from "../../store/file-lock.ts";
 import { RecordFile } from "../../store/record-file.ts";
 import { loginsPath } from "../../store/store-files.ts";
-import { type AccessToken, ownerOf } from "../../store/access/access-token.ts";
+import { ownerOf } from "../../store/access/access-token.ts";
+import type { AccessToken } from "../../store/schema.gen.ts";
 import type { SecretName, SecretStore } from "../../store/secret/secret-store.ts";
 import { CONFIGURED_AUTHORIZATION, type HttpAuthorization } from "../http/http-exchange.ts";
 import {

@@ -58,7 +58,7 @@ async function withServer(
   const flags = { config: file, data: join(home.path, "data") };
   const { config } = await loadConfig({ cwd: "/", env: {}, flags, ignoreProject: true });
   await using opened = await openOffer(new AppContext(config));
-  await opened.known();
+  await opened.offer.known();
   await work(
     opened,
     async (client, folder) => {

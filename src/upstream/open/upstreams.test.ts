@@ -73,7 +73,7 @@ describe("openOffer()", { timeout: 60_000 }, () => {
   it("offers the tools of the configured servers", async () => {
     await using home = await Home.create({ a: server("first") });
     await using opened = await home.open();
-    await opened.known();
+    await opened.offer.known();
     const names = opened.offer.tools.list().map(({ definition }) => definition.name);
     assert.deepEqual(names, ["first"]);
     const result = await opened.offer.tools.call("first", {}, new SampleContext());
@@ -99,7 +99,7 @@ describe("openOffer()", { timeout: 60_000 }, () => {
   it("applies a changed policy", async () => {
     await using home = await Home.create({ a: server("first") });
     await using opened = await home.open();
-    await opened.known();
+    await opened.offer.known();
     const policy = { tools: { rules: [{ tool: "first", decision: "deny" }] } };
     await home.write(JSON.stringify({ mcpServers: { a: server("first") }, policy }));
     await until(() => opened.offer.tools.policy.denies);
@@ -110,11 +110,11 @@ describe("openOffer()", { timeout: 60_000 }, () => {
   it("applies changes of the file, and leaves unchanged servers alone", async () => {
     await using home = await Home.create({ a: server("first") });
     await using opened = await home.open();
-    await opened.known();
+    await opened.offer.known();
     const pid = opened.status()[0]?.pid;
     await home.configure({ b: server("second"), a: server("first") });
     await until(() => opened.status().length >= 2);
-    await opened.known();
+    await opened.offer.known();
     const names = opened.offer.tools.list().map(({ definition }) => definition.name);
     assert.deepEqual(names, ["second", "first"]);
     assert.equal(opened.status()[1]?.pid, pid);

@@ -5,7 +5,6 @@ import { OWNER, personOf, type Principal } from "../../base/principal.ts";
 import { TaskQueue } from "../../base/limit/task-queue.ts";
 import { loginsPath } from "../../store/store-files.ts";
 import { Offer } from "../../tool/offer/offer.ts";
-import type { ToolboxOptions } from "../../tool/toolbox.ts";
 import { Policy } from "../../tool/policy.ts";
 import { background } from "../../base/background.ts";
 import type { AddressSettings } from "../settings.ts";
@@ -27,7 +26,6 @@ import { watchFiles } from "../../config/watch-files.ts";
 export interface OpenOfferOptions {
   /** What is offered already; an empty offer when left out. */
   readonly offer?: Offer;
-  readonly toolbox?: ToolboxOptions;
   /** Called before the first MCP server is configured. */
   readonly beforeUpstreams?: () => Promise<void>;
   /** Without it the configuration stays as it was at the start. */
@@ -37,11 +35,6 @@ export interface OpenOfferOptions {
 /** What the doors pass on, with the tools of the configured MCP servers in it. */
 export interface OpenedOffer extends AsyncDisposable {
   readonly offer: Offer;
-  /**
-   * To be awaited before a list of tools or prompts is answered: starts servers of which nothing is
-   * known yet, and waits for them for a bounded time. Undefined when there is nothing to wait for.
-   */
-  known(): Promise<void> | undefined;
   /** Starts every configured MCP server, and waits until each is up or has failed. */
   started(): Promise<void>;
   /** How each configured MCP server is. */
@@ -83,15 +76,11 @@ class ConfiguredOffer implements OpenedOffer {
   #hooks: ToolHooks | undefined;
 
   constructor(app: AppContext, options: OpenOfferOptions) {
-    this.offer = options.offer ?? new Offer(options.toolbox);
+    this.offer = options.offer ?? new Offer();
     this.#app = app;
     this.#options = options;
     this.#table = enabledServers(app.config.mcpServers);
     this.#shown = JSON.stringify([app.config.policy, app.config.profiles]);
-  }
-
-  known(): Promise<void> | undefined {
-    return this.offer.known();
   }
 
   async started(): Promise<void> {

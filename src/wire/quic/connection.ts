@@ -1,4 +1,3 @@
-import type { X509Certificate } from "node:crypto";
 import type { Socket } from "node:net";
 import type { ConnectionError } from "./connection-error.ts";
 import type { HeldBytes } from "./stream/multiplexed-stream.ts";
@@ -16,11 +15,8 @@ export interface PeerCertificate {
   readonly name: string;
   /** The organizational unit of its subject, if it has one. */
   readonly unit: string | undefined;
-  /** The DNS names and IP addresses it was made for. */
-  readonly names: readonly string[];
   /** SHA-256 of the certificate, in hex. */
   readonly fingerprint: string;
-  readonly certificate: X509Certificate;
 }
 
 /** Checks the first bytes of a stream, and may refuse the rest. */
@@ -62,12 +58,6 @@ export interface Connection extends AsyncDisposable {
   readonly isClosed: boolean;
   /** How many exchanges it has carried. Each makes later ones slower; one that was reset counts many times. */
   readonly wear?: number;
-  /** Whether the other side acknowledges nothing at the moment, though an answer is awaited. */
-  readonly isQuiet?: boolean;
-  /** Calls back at intervals while it is quiet. */
-  watchQuiet?(quiet: () => void): void;
-  /** Ends it as one whose other side is out of reach; exchanges that run break. */
-  giveUp?(): void;
   /** Resolves with the reason when the connection is over. */
   readonly closed: Promise<ConnectionError>;
   /** Opens an exchange. It waits, if the other side has as many as it allows. */

@@ -37,8 +37,6 @@ export const EVENT = {
   refused: 7,
   /** A listener has taken other certificates, or could not. */
   renewed: 8,
-  /** The peer of a connection that we dialled acknowledges nothing (1), or does again (0). */
-  quiet: 9,
 } as const;
 
 export const FIRST = 1;

@@ -7,9 +7,7 @@ export function readPeerCertificate(der: Buffer): PeerCertificate {
   return {
     name: /^CN=(.*)$/m.exec(certificate.subject)?.[1] ?? "",
     unit: /^OU=(.*)$/m.exec(certificate.subject)?.[1],
-    names: alternativeNames(certificate),
     fingerprint: certificate.fingerprint256.replaceAll(":", "").toLowerCase(),
-    certificate,
   };
 }
 
@@ -17,12 +15,4 @@ export function readPeerCertificate(der: Buffer): PeerCertificate {
 export function peerOf(socket: TLSSocket): PeerCertificate | undefined {
   const certificate = socket.getPeerX509Certificate();
   return certificate === undefined ? undefined : readPeerCertificate(certificate.raw);
-}
-
-/** `DNS:localhost, IP Address:127.0.0.1` → the names alone. */
-function alternativeNames(certificate: X509Certificate): string[] {
-  return (certificate.subjectAltName ?? "")
-    .split(", ")
-    .map((entry) => /^(?:DNS|IP Address):(.+)$/.exec(entry)?.[1] ?? "")
-    .filter((name) => name !== "");
 }

@@ -273,8 +273,6 @@ export class EngineSession {
         return this.streams.get(id)?.giveRoom(payload.readUInt32LE());
       case EVENT.reset:
         return this.streams.get(id)?.resetByPeer(payload.readUInt32LE());
-      case EVENT.quiet:
-        return this.#connections.get(id)?.heard(payload.readUInt32LE() === 0);
       case EVENT.connected:
         return this.#connected(id, JSON.parse(payload.toString()) as Connected);
       case EVENT.closed:
@@ -358,8 +356,6 @@ export class QuicConnection extends MultiplexedConnection {
   readonly #session: EngineSession;
   #certificate: Buffer | undefined;
   #peer: PeerCertificate | undefined;
-  isQuiet = false;
-  #whenQuiet: () => void = () => {};
   wear = 0;
   #state: "opening" | "open" | "closing" | "over" = "opening";
   #ending: Ending = { trouble: "closed", detail: "" };
@@ -389,15 +385,6 @@ export class QuicConnection extends MultiplexedConnection {
 
   get isClosed(): boolean {
     return this.isDraining || this.#state === "closing" || this.#state === "over";
-  }
-
-  watchQuiet(quiet: () => void): void {
-    this.#whenQuiet = quiet;
-  }
-
-  giveUp(): void {
-    this.#session.sendClose(this.id, 0, "");
-    this.end({ trouble: "silent", detail: "it is out of reach, and was found another way" });
   }
 
   openStream(): MultiplexedStream {
@@ -432,12 +419,6 @@ export class QuicConnection extends MultiplexedConnection {
     this.#state = "open";
     if (certificate !== undefined) this.#certificate = Buffer.from(certificate, "base64");
     this.#opened.resolve(this);
-  }
-
-  /** The engine reports whether the peer acknowledges what it is sent. */
-  heard(isHeard: boolean): void {
-    this.isQuiet = !isHeard;
-    if (this.isQuiet) this.#whenQuiet();
   }
 
   /** The engine reports the end of the connection, or has ended itself. */

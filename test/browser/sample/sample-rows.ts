@@ -97,15 +97,14 @@ export const OVERVIEW: Overview = {
       ],
     },
   ],
-  counts: { sessions: 7, waiting: 2, running: 1, threads: 2, approvals: 1, down: 0 },
-  uptimeSeconds: 5000,
+  counts: { threads: 2, approvals: 1, down: 0 },
   urls: { mcp: "http://127.0.0.1:7878/mcp", acp: "ws://127.0.0.1:7878/acp" },
 };
 
 export const EMPTY_OVERVIEW: Overview = {
   ...OVERVIEW,
   steps: OVERVIEW.steps.map(({ id, commands }) => ({ id, commands, isDone: false })),
-  counts: { sessions: 0, waiting: 0, running: 0, threads: 0, approvals: 0, down: 0 },
+  counts: { threads: 0, approvals: 0, down: 0 },
 };
 
 export const RUN: RunRow = {

@@ -1,3 +1,4 @@
+import { gatewaySources } from "../../support/gateway-sources.ts";
 import assert from "node:assert/strict";
 import { join } from "node:path";
 
@@ -233,7 +234,7 @@ async function onStdio(agent: string, prompts: Prompts): Promise<FaultRig> {
 export async function acpOnWebSocket(): Promise<FaultRig> {
   const { home, app } = await open();
   const opened = new AsyncDisposableStack();
-  const server = await HttpServer.open(app);
+  const server = await HttpServer.open(app, { sources: gatewaySources() });
   opened.defer(() => server.close(0));
   const headers = { authorization: `Bearer ${new OwnerToken(home.data).read()}` };
   // Node's own takes headers.

@@ -1,3 +1,4 @@
+import { gatewaySources } from "../../support/gateway-sources.ts";
 import { join } from "node:path";
 
 import { ConfiguredBus } from "../../../src/plugin/open/configured-bus.ts";
@@ -57,7 +58,9 @@ export class GatewayDoor implements AsyncDisposable {
     const { offer } = tools;
     const bus = stack.use(new ConfiguredBus({ config: settings, log, reloading, offer }));
     const input = { cwd: home.project, env: { HOME: home.path }, flags: {} };
-    const server = await HttpServer.open(app, { offer, sources: { tools, bus, input } });
+    const server = await HttpServer.open(app, {
+      sources: { ...gatewaySources(offer), tools, bus, input },
+    });
     stack.defer(() => server.close(0));
     const gateway = { url: server.localUrl, browser: server.browserUrl };
     stack.use(await announceGateway(home.data, gateway));

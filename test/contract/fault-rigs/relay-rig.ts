@@ -1,3 +1,4 @@
+import { gatewaySources } from "../../support/gateway-sources.ts";
 import { openMcp } from "../../../src/app/door/mcp-on-stdio.ts";
 import { HttpServer } from "../../../src/app/serve/http-server.ts";
 import { gatewaySockets } from "../../../src/server/relay/gateway-sockets.ts";
@@ -63,7 +64,7 @@ async function openGateway(
 ): Promise<Awaited<ReturnType<typeof openToolsApp>> & { readonly socket: GatewaySocket }> {
   const app = await openToolsApp();
   opened.use(app.tools);
-  const server = await HttpServer.open(app.app, { offer: app.tools.offer });
+  const server = await HttpServer.open(app.app, { sources: gatewaySources(app.tools.offer) });
   opened.defer(() => server.close(0));
   const socket = await GatewaySocket.open(app.app, {
     id: crypto.randomUUID(),

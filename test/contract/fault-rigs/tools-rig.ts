@@ -1,3 +1,4 @@
+import { gatewaySources } from "../../support/gateway-sources.ts";
 import { execFileSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -242,7 +243,7 @@ export async function mcpOnHttp(): Promise<FaultRig> {
   const app = await openToolsApp();
   const opened = new AsyncDisposableStack();
   opened.use(app.tools);
-  const server = await HttpServer.open(app.app, { offer: app.tools.offer });
+  const server = await HttpServer.open(app.app, { sources: gatewaySources(app.tools.offer) });
   opened.defer(() => server.close(0));
   const headers: Record<string, string> = {
     authorization: `Bearer ${new OwnerToken(app.home.data).read()}`,

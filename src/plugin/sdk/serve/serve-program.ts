@@ -2,7 +2,7 @@ import { fstatSync } from "node:fs";
 import { background } from "../../../base/background.ts";
 import { TrunklineError } from "../../../base/errors.ts";
 import { Log } from "../../../base/log.ts";
-import { PLUGIN_UNIT, openCertificates } from "../../../protocol/bus/certificates/certificates.ts";
+import { PLUGIN_UNIT, Certificates } from "../../../protocol/bus/certificates/certificates.ts";
 import { BusClient } from "../../../protocol/bus/connect.ts";
 import { parseAddress } from "../../../wire/quic/address.ts";
 import type { Listener } from "../../../wire/quic/connection.ts";
@@ -121,7 +121,7 @@ export async function startServing({ parts, flags, transport, log }: RunningPlug
   opening.defer(() => registration.end());
   parts.onChange?.(() => registration.changed());
   // One that a person starts may be the first to need a CA.
-  await openCertificates(flags.certsDir, { warn }).trusted();
+  await new Certificates(flags.certsDir, { warn }).trusted();
   const { host } = parseAddress(flags.listen);
   const listening = Promise.withResolvers<Listener>();
   const followed = await certificates.follow(

@@ -20,11 +20,11 @@ describe("certificates of an authority", () => {
     await sample.open().credentialsFor("a");
     const theirs = await elsewhere.open().credentialsFor("a");
     await sample.age("ca.crt", "ca.key");
-    await sample.put("a.crt", theirs.certPem);
-    await sample.put("a.key", theirs.keyPem);
+    await sample.put("a.crt", theirs.cert);
+    await sample.put("a.key", theirs.key);
     await assertRefused(sample, "a", /'.*a\.crt' is not signed by the authority in '.*ca\.crt'/);
-    await sample.put("ca.crt", theirs.certPem);
-    await sample.put("ca.key", theirs.keyPem);
+    await sample.put("ca.crt", theirs.cert);
+    await sample.put("ca.key", theirs.key);
     await assertRefused(sample, "a", /the first certificate in '.*ca\.crt' is not an authority's/);
   });
 
@@ -55,8 +55,8 @@ describe("certificates of an authority", () => {
         /There is no authority in '.*certs': 'ca\.crt' is missing\. The orchestrator makes it.*--certs-dir/,
     });
     assert.equal(existsSync(sample.path), false);
-    const { caPem } = await sample.open().credentialsFor("b");
-    assert.equal((await client.credentialsFor("a")).caPem, caPem);
+    const { ca: caPem } = await sample.open().credentialsFor("b");
+    assert.equal((await client.credentialsFor("a")).ca, caPem);
   });
 
   it("are valid under the old and the new authority when it is renewed", async () => {
@@ -64,10 +64,10 @@ describe("certificates of an authority", () => {
     const early = Date.now() - 280 * DAY;
     const old = await sample.open({ now: () => early }).credentialsFor("a");
     const fresh = await sample.open().credentialsFor("b");
-    assert.notEqual(fresh.caPem, old.caPem);
-    const [oldCa, newCa] = [new X509Certificate(old.caPem), new X509Certificate(fresh.caPem)];
+    assert.notEqual(fresh.ca, old.ca);
+    const [oldCa, newCa] = [new X509Certificate(old.ca), new X509Certificate(fresh.ca)];
     assert.ok(newCa.validToDate.getTime() > oldCa.validToDate.getTime());
-    for (const leaf of [new X509Certificate(old.certPem), new X509Certificate(fresh.certPem)]) {
+    for (const leaf of [new X509Certificate(old.cert), new X509Certificate(fresh.cert)]) {
       for (const ca of [oldCa, newCa]) {
         assert.ok(leaf.checkIssued(ca) && leaf.verify(ca.publicKey));
       }
@@ -75,16 +75,16 @@ describe("certificates of an authority", () => {
     // A program that still has the old authority in mind, and one that has read the new.
     assert.equal(await greet(old, fresh), "b");
     assert.equal(await greet(fresh, old), "a");
-    assert.equal(await sample.text("ca.crt"), fresh.caPem);
+    assert.equal(await sample.text("ca.crt"), fresh.ca);
   });
 
   it("keep trusting other authorities when their own is renewed", async () => {
     await using sample = await SampleCertificates.create();
     await sample.open().credentialsFor("a");
-    const other = issueAuthority(createPrivateKey(newKey("ed25519")), Date.now());
+    const other = issueAuthority(createPrivateKey(newKey()), Date.now());
     await sample.put("ca.crt", (await sample.text("ca.crt")) + other);
     const late = Date.now() + 280 * DAY;
-    const { caPem } = await sample.open({ now: () => late }).credentialsFor("a");
+    const { ca: caPem } = await sample.open({ now: () => late }).credentialsFor("a");
     assert.equal(caPem.match(/BEGIN CERTIFICATE/g)?.length, 2);
     assert.ok(caPem.endsWith(other));
   });

@@ -11,7 +11,8 @@ import {
   parseKey,
   settled,
 } from "./certificate-files.ts";
-import { type KeyType, type Signer, issueAuthority, issueLeaf, newKey } from "./issue.ts";
+import { type Signer, issueAuthority, issueLeaf, newKey } from "./issue.ts";
+import type { Credentials } from "../../../wire/quic/connection.ts";
 
 /** The organizational unit that marks the certificate of a plugin. */
 export const PLUGIN_UNIT = "plugin";
@@ -27,8 +28,6 @@ export function problemOfName(name: string): string | undefined {
 export interface CertificatesOptions {
   /** Told of problems that do not prevent the use of certificates. */
   readonly warn?: (message: string) => void;
-  /** The type of new keys. Existing keys of any type are used. */
-  readonly keyType?: KeyType;
   /**
    * Whether a missing authority is created. False for a client: the program that it connects to has one.
    */
@@ -43,18 +42,12 @@ export interface CertificateOptions {
   readonly unit?: string | undefined;
 }
 
-/** The certificate and key that one side of a connection shows, and the authorities that it trusts. */
-export interface Credentials {
-  readonly certPem: string;
-  readonly keyPem: string;
-  readonly caPem: string;
-  readonly expires: Date;
+/** Credentials that are valid for a time. */
+export interface IssuedCredentials extends Credentials {
+  readonly cert: string;
+  readonly key: string;
   /** When to ask for them again. */
   readonly renewAt: Date;
-}
-
-export function openCertificates(folder: string, options: CertificatesOptions = {}): Certificates {
-  return new Certificates(folder, options);
 }
 
 /**
@@ -69,14 +62,12 @@ export function openCertificates(folder: string, options: CertificatesOptions = 
 export class Certificates {
   readonly #files: CertificateFiles;
   readonly #renewal: Renewal;
-  readonly #keyType: KeyType;
   readonly #makesAuthority: boolean;
 
-  constructor(folder: string, options: CertificatesOptions) {
-    const { warn = () => {}, keyType, now, makesAuthority = true } = options;
+  constructor(folder: string, options: CertificatesOptions = {}) {
+    const { warn = () => {}, now, makesAuthority = true } = options;
     this.#files = new CertificateFiles(folder, warn);
     this.#renewal = new Renewal(now ?? Date.now, warn);
-    this.#keyType = keyType ?? "ed25519";
     this.#makesAuthority = makesAuthority;
   }
 
@@ -89,7 +80,7 @@ export class Certificates {
   async credentialsFor(
     name: string,
     { hosts = [], unit }: CertificateOptions = {},
-  ): Promise<Credentials> {
+  ): Promise<IssuedCredentials> {
     const problem = problemOfName(name);
     if (problem !== undefined) {
       throw new TrunklineError("usage", `No certificate can be called '${name}': ${problem}`);
@@ -98,21 +89,21 @@ export class Certificates {
     const authority = await this.#authority();
     const pair = this.#files.pair(name);
     let isRenewed = false;
-    return settled(this.#files, pair, async ({ certificate: certPem, key: keyPem }) => {
+    return settled(this.#files, pair, async ({ certificate: cert, key }) => {
       const path = pair.certificate;
-      if (keyPem === undefined) {
-        if (certPem !== undefined) throw new Unusable(`'${pair.key}' is missing`);
+      if (key === undefined) {
+        if (cert !== undefined) throw new Unusable(`'${pair.key}' is missing`);
         // Throws if no certificate could be issued for the key.
         authority.signer(path);
-        await this.#files.create(pair.key, newKey(this.#keyType));
+        await this.#files.create(pair.key, newKey());
         return undefined;
       }
-      const leaf = { name, key: parseKey(pair.key, keyPem), hosts, unit, now: this.#renewal.now() };
-      if (certPem === undefined) {
+      const leaf = { name, key: parseKey(pair.key, key), hosts, unit, now: this.#renewal.now() };
+      if (cert === undefined) {
         await this.#files.create(path, issueLeaf(authority.signer(path), leaf));
         return undefined;
       }
-      const [certificate] = parseCertificates(path, certPem);
+      const [certificate] = parseCertificates(path, cert);
       checkPair(pair, certificate, leaf.key);
       authority.checkSigned(path, certificate);
       // Without the key of the authority the unit cannot be added, and the certificate is used as it is.
@@ -132,8 +123,7 @@ export class Certificates {
         certificate.validToDate.getTime() - RENEW_LEAF,
         authority.certificate.validToDate.getTime() - RENEW_AUTHORITY,
       );
-      const expires = certificate.validToDate;
-      return { certPem, keyPem, caPem: authority.pem, expires, renewAt: new Date(renewAt) };
+      return { cert, key, ca: authority.pem, renewAt: new Date(renewAt) };
     });
   }
 
@@ -209,7 +199,7 @@ export class Authority {
       if (pem === undefined) {
         if (keyPem === undefined && !isMade) throw noAuthority(files.folder);
         // One file is created at a time, and never replaces one that another program has created meanwhile.
-        if (keyPem === undefined) await files.create(pair.key, newKey("ed25519"));
+        if (keyPem === undefined) await files.create(pair.key, newKey());
         else {
           const made = issueAuthority(parseKey(pair.key, keyPem), renewal.now());
           await files.create(pair.certificate, made);

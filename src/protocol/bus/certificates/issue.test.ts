@@ -24,14 +24,14 @@ describe("certificates that are issued", () => {
       await sample.put("ca.crt", caPem);
       await sample.put("ca.key", keyPem);
       const made = await sample.open().credentialsFor("a");
-      assert.equal(made.caPem, caPem);
-      const leaf = new X509Certificate(made.certPem);
+      assert.equal(made.ca, caPem);
+      const leaf = new X509Certificate(made.cert);
       assert.ok(leaf.verify(key.publicKey));
       const signer = { certificate: new X509Certificate(caPem), key: key.privateKey };
       const options = { name: "b", key: key.privateKey, hosts: [], now: Date.now() };
       await sample.put("b.crt", issueLeaf(signer, options));
       await sample.put("b.key", keyPem);
-      assert.equal((await sample.open().credentialsFor("b")).keyPem, keyPem);
+      assert.equal((await sample.open().credentialsFor("b")).key, keyPem);
     });
   }
 
@@ -46,7 +46,7 @@ describe("certificates that are issued", () => {
       const args = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", ...subject, ...files];
       execFileSync("openssl", args, { stdio: "ignore" });
       const before = await sample.text("ca.crt");
-      const { caPem } = await sample.open().credentialsFor("a");
+      const { ca: caPem } = await sample.open().credentialsFor("a");
       assert.notEqual(caPem, before);
       assert.equal(new X509Certificate(caPem).subject, new X509Certificate(before).subject);
       await sample.put("before.crt", before);

@@ -94,8 +94,6 @@ const LIFETIME = 365 * DAY;
 /** The number that stands for version 3. */
 const VERSION_3 = 2;
 
-export type KeyType = "ed25519" | "p256";
-
 /** The certificate and key of the authority that signs. */
 export interface Signer {
   readonly certificate: X509Certificate;
@@ -113,12 +111,8 @@ export interface LeafOptions {
   readonly old?: X509Certificate | undefined;
 }
 
-export function newKey(type: KeyType): string {
-  const { privateKey } =
-    type === "p256"
-      ? generateKeyPairSync("ec", { namedCurve: "P-256" })
-      : generateKeyPairSync("ed25519");
-  return privateKey.export({ type: "pkcs8", format: "pem" });
+export function newKey(): string {
+  return generateKeyPairSync("ed25519").privateKey.export({ type: "pkcs8", format: "pem" });
 }
 
 /** Object identifiers of extensions (RFC 5280, 4.2.1). */

@@ -12,9 +12,9 @@ describe("certificate files that other programs write too", () => {
     await rm(sample.file("a.crt"));
     await rm(sample.file("ca.crt"));
     const second = await sample.open().credentialsFor("a");
-    assert.equal(second.keyPem, first.keyPem);
-    const ca = new X509Certificate(second.caPem);
-    assert.ok(new X509Certificate(first.certPem).verify(ca.publicKey));
+    assert.equal(second.key, first.key);
+    const ca = new X509Certificate(second.ca);
+    assert.ok(new X509Certificate(first.cert).verify(ca.publicKey));
   });
 
   it("are waited for while another program writes them in place", async () => {
@@ -22,11 +22,11 @@ describe("certificate files that other programs write too", () => {
     await using elsewhere = await SampleCertificates.create();
     const theirs = await elsewhere.open().credentialsFor("a");
     await mkdir(sample.path, { mode: 0o700 });
-    await writeFile(sample.file("ca.crt"), theirs.caPem.slice(0, 80), { mode: 0o600 });
+    await writeFile(sample.file("ca.crt"), theirs.ca.slice(0, 80), { mode: 0o600 });
     const opened = sample.open().credentialsFor("a");
-    await writeFile(sample.file("ca.crt"), theirs.caPem);
+    await writeFile(sample.file("ca.crt"), theirs.ca);
     await writeFile(sample.file("ca.key"), await elsewhere.text("ca.key"), { mode: 0o600 });
-    assert.equal((await opened).caPem, theirs.caPem);
+    assert.equal((await opened).ca, theirs.ca);
   });
 
   it("are not created through a dangling link", async () => {

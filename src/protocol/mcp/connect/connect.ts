@@ -34,9 +34,9 @@ export interface McpClientOptions {
   /** Milliseconds to wait for `server/discover` before `initialize` is tried too. */
   readonly probe?: number;
   /** The progress token of the call whose stream a request came on, where the transport knows. */
-  readonly originOf?: (idText: string) => unknown;
+  readonly originOf?: ((idText: string) => unknown) | undefined;
   /** Which tools the transport can call that want arguments in headers; all when left out. */
-  readonly canCall?: (tool: JsonObject) => boolean;
+  readonly canCall?: ((tool: JsonObject) => boolean) | undefined;
   /** Milliseconds for the answer to a question of the server, by its method. */
   readonly questionLimits?: Readonly<Record<string, number>>;
 }

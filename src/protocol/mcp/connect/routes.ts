@@ -11,8 +11,10 @@ import { passQuestion, QUESTION_LIMITS, refusalOf, withinLimit } from "./questio
 import { levelOf } from "../log-levels.ts";
 import { META, metaMember, metaOf } from "../meta.ts";
 import type { LogLevel } from "../../../base/log.ts";
-import { STANDARD, TRUNKLINE } from "../../../rpc/codes.ts";
-import { RpcError } from "../../../rpc/rpc-error.ts";
+import { CORE_TASKS } from "../revision/task-shapes.ts";
+import { Rounds } from "../serve/rounds.ts";
+import { resultOf } from "../serve/task/task.ts";
+import { Tasks } from "../serve/task/tasks.ts";
 
 export interface ClientRoutesOptions {
   readonly calls: ClientCalls;
@@ -26,6 +28,8 @@ export interface ClientRoutesOptions {
   readonly questionLimits?: Readonly<Record<string, number>> | undefined;
 }
 
+const { shapeNewTask, shapeTask, cancelTask } = CORE_TASKS;
+
 const KiB = 1024;
 /** Limits on messages of a server, since they are passed on to clients. */
 const MOST_MESSAGES = { limit: 100, windowMs: 1_000 };
@@ -37,7 +41,10 @@ const LONGEST_PROGRESS = 16 * KiB;
 /** The requests and notifications of servers. */
 export function clientRoutes(options: ClientRoutesOptions): Routes<undefined> {
   const { calls, pages, events } = options;
-  const tasks = new ClientTasks();
+  // MCP 2025-11-25, basic/utilities/tasks § Client Capabilities: a server that asks by a task gets it at
+  // once, and fetches the answer later.
+  const tasks = new Tasks();
+  const taskOf = ({ taskId }: JsonObject) => tasks.find(String(taskId), SERVER);
   const hears = (
     name: string,
     hear: (params: JsonObject) => void,
@@ -50,7 +57,10 @@ export function clientRoutes(options: ClientRoutesOptions): Routes<undefined> {
   const asks = (name: string): Route<undefined> =>
     route(request<JsonObject, JsonObject>(name), (params: JsonObject, call) => {
       const answer = ask(options, { method: name, params }, call);
-      return isObject(params.task) ? tasks.begin(answer, params.task.ttl) : answer;
+      if (!isObject(params.task)) return answer;
+      const begin = (): Rounds<JsonObject> => new Rounds(() => answer);
+      const { ttl } = params.task;
+      return tasks.start({ owner: SERVER, begin, stop: () => {}, ttl }).then(shapeNewTask);
     });
   return routes(
     // MCP 2025-11-25, basic/utilities/ping § Behavior Requirements: an empty result.
@@ -58,10 +68,10 @@ export function clientRoutes(options: ClientRoutesOptions): Routes<undefined> {
     asks("elicitation/create"),
     asks("sampling/createMessage"),
     asks("roots/list"),
-    answers("tasks/get", (params) => tasks.get(params)),
-    answers("tasks/list", () => tasks.list()),
-    answers("tasks/result", (params) => tasks.result(params)),
-    answers("tasks/cancel", (params) => tasks.cancel(params)),
+    answers("tasks/get", (params) => taskOf(params).then(shapeTask)),
+    answers("tasks/list", () => ({ tasks: tasks.of(SERVER).map(shapeTask) })),
+    answers("tasks/result", (params) => taskOf(params).then(resultOf)),
+    answers("tasks/cancel", (params) => taskOf(params).then(cancelTask)),
     hears("notifications/progress", (params) => calls.progressed(params), {
       maxSize: LONGEST_PROGRESS,
       rate: new RateLimiter(MOST_PROGRESS),
@@ -163,91 +173,5 @@ export const NO_EVENTS: McpClientEvents = {
   owner: () => undefined,
 };
 
-const TTL = 10 * 60_000;
-const LONGEST_TTL = 60 * 60_000;
-const POLL_INTERVAL = 250;
-const MOST = 1_000;
-
-interface QuestionTask {
-  readonly id: string;
-  readonly createdAt: string;
-  readonly ttl: number;
-  readonly done: Promise<JsonObject>;
-  status: "working" | "completed" | "failed" | "cancelled";
-  lastUpdatedAt: string;
-}
-
-/**
- * Questions that a server of 2025-11-25 asks as tasks (MCP 2025-11-25, basic/utilities/tasks § Client
- * Capabilities): it gets a task at once, and fetches the answer later.
- */
-export class ClientTasks {
-  readonly #tasks = new Map<string, QuestionTask>();
-
-  /** Begins one, and describes it. */
-  begin(answer: Promise<JsonObject>, ttl: unknown): JsonObject {
-    if (this.#tasks.size >= MOST) throw RpcError.of(TRUNKLINE.busy, "too many tasks");
-    const now = new Date().toISOString();
-    const kept = typeof ttl === "number" && ttl > 0 ? Math.min(ttl, LONGEST_TTL) : TTL;
-    const task: QuestionTask = {
-      id: crypto.randomUUID(),
-      createdAt: now,
-      ttl: kept,
-      done: answer,
-      status: "working",
-      lastUpdatedAt: now,
-    };
-    this.#tasks.set(task.id, task);
-    setTimeout(() => this.#tasks.delete(task.id), kept).unref();
-    answer.then(
-      () => become(task, "completed"),
-      () => become(task, "failed"),
-    );
-    return { task: describe(task) };
-  }
-
-  get(params: JsonObject): JsonObject {
-    return describe(this.#find(params));
-  }
-
-  list(): JsonObject {
-    return { tasks: Array.from(this.#tasks.values(), describe) };
-  }
-
-  /** Waits for the answer. */
-  async result(params: JsonObject): Promise<JsonObject> {
-    const task = this.#find(params);
-    try {
-      const result = await task.done;
-      const meta = isObject(result._meta) ? result._meta : {};
-      return { ...result, _meta: { ...meta, [META.relatedTask]: { taskId: task.id } } };
-    } catch (error) {
-      throw refusalOf(error);
-    }
-  }
-
-  cancel(params: JsonObject): JsonObject {
-    const task = this.#find(params);
-    if (task.status !== "working") {
-      throw RpcError.of(STANDARD.invalidParams, `task '${task.id}' is ${task.status}`);
-    }
-    become(task, "cancelled");
-    return describe(task);
-  }
-
-  #find({ taskId }: JsonObject): QuestionTask {
-    const task = this.#tasks.get(taskId as string);
-    if (task !== undefined) return task;
-    throw RpcError.of(STANDARD.invalidParams, `no task has the id '${String(taskId)}'`);
-  }
-}
-
-function become(task: QuestionTask, status: QuestionTask["status"]): void {
-  if (task.status !== "working") return;
-  task.status = status;
-  task.lastUpdatedAt = new Date().toISOString();
-}
-
-function describe({ id, status, createdAt, lastUpdatedAt, ttl }: QuestionTask): JsonObject {
-  return { taskId: id, status, createdAt, lastUpdatedAt, ttl, pollInterval: POLL_INTERVAL };
-}
+/** The owner of the questions that are tasks: a connection has one server. */
+const SERVER = "";

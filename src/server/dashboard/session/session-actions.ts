@@ -38,7 +38,8 @@ export class SessionActions {
     const folder = workplaceOf(session.notes)?.folder ?? session.cwd;
     // Links of a project lead nowhere else: a person adds other images to the prompt itself.
     const blocks = await promptBlocks(body.text, folder, [folder]);
-    const images = body.images?.map((image) => ({ type: "image", ...image })) ?? [];
+    const { images: chosen = [] } = body;
+    const images = chosen.map(({ mimeType, data }) => ({ type: "image", mimeType, data }));
     const ended = client.prompt([...blocks, ...images], body.whileRunning);
     let isAccepted = false;
     ended.catch((error: unknown) => {

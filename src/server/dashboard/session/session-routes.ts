@@ -1,13 +1,12 @@
 import { once } from "node:events";
 import type { ServerResponse } from "node:http";
-import { IMAGE_TYPES } from "../../../agent/prompt/prompt-blocks.ts";
 import {
   type ApiCall,
   type ApiHandler,
   type ApiRoute,
+  bodyAs,
   numberIn,
   route,
-  textIn,
 } from "../../../base/capability/api-route.ts";
 import { TrunklineError } from "../../../base/errors.ts";
 import { DEFAULT_LIMITS } from "../../../base/limit/limits.ts";
@@ -18,16 +17,8 @@ import type { SessionEvent, UpdateEvent } from "../../../session/event.ts";
 import { exportedEvents } from "../../../session/turn/exported-events.ts";
 import type { LoggedEvent } from "../../../store/session/session-pages.ts";
 import type { ReadSession, SessionReading } from "../../../store/session/session-reader.ts";
-import type {
-  AnswerBody,
-  Ask,
-  EventLog,
-  PromptBody,
-  PromptImage,
-  SessionDetail,
-  SettingBody,
-  Traffic,
-} from "../session-api.ts";
+import type { AnswerBody, Ask, EventLog, SessionDetail, Traffic } from "../session-api.ts";
+import { checkAnswerBody, checkPromptBody, checkSettingBody } from "../schema.gen.ts";
 import { rawText, trafficOf } from "../traffic/session-traffic.ts";
 import type { TrafficRing } from "../traffic/traffic-ring.ts";
 import { changedFiles, diffOfFile, undoPreview } from "./changed-files.ts";
@@ -98,7 +89,7 @@ export class SessionRoutes {
       }),
       {
         ...act("/prompt", ({ principal, body }, session) =>
-          actions.prompt(principal, session, readPrompt(body)),
+          actions.prompt(principal, session, bodyAs(body, checkPromptBody)),
         ),
         largest: LARGEST_PROMPT,
       },
@@ -110,7 +101,7 @@ export class SessionRoutes {
       ),
       act("/setting", async (call, session) => {
         const client = await this.#options.clients.at(call.principal, session);
-        await client.choose(readSetting(call.body));
+        await client.choose(bodyAs(call.body, checkSettingBody));
         return { settings: (await this.#detail(call)).settings };
       }),
     ];
@@ -209,36 +200,9 @@ function logOf({ id, last }: ReadSession, events: EventLog["events"]): EventLog 
 }
 
 function readAnswer(body: ApiCall["body"]): AnswerBody {
-  const { optionId, result } = body;
-  const id = textIn(body, "id");
-  if (typeof optionId === "string" || optionId === null) return { id, optionId };
-  if (typeof result === "object" && result !== null) return { id, result: { ...result } };
+  const answer = bodyAs(body, checkAnswerBody);
+  if (answer.optionId !== undefined || answer.result !== undefined) return answer;
   throw new TrunklineError("usage", "Give 'optionId', or 'result' for a question.");
-}
-
-export function readPrompt(body: ApiCall["body"]): PromptBody {
-  const { whileRunning, images = [] } = body;
-  if (!Array.isArray(images) || !images.every(isImage)) {
-    const types = IMAGE_TYPES.join(", ");
-    const says = `'images' has to be a list of objects with 'data' and a 'mimeType': ${types}.`;
-    throw new TrunklineError("usage", says);
-  }
-  const shown = images.map(({ mimeType, data }) => ({ mimeType, data }));
-  const joins = whileRunning === "steer" ? ({ whileRunning } as const) : {};
-  return { text: textIn(body, "text"), images: shown, ...joins };
-}
-
-function isImage(value: unknown): value is PromptImage {
-  const { mimeType, data } = (value ?? {}) as Partial<Record<keyof PromptImage, unknown>>;
-  return typeof data === "string" && IMAGE_TYPES.some((type) => type === mimeType);
-}
-
-export function readSetting(body: ApiCall["body"]): SettingBody {
-  const { kind, value } = body;
-  if (kind === "mode" || kind === "model" || kind === "option") {
-    return { kind, id: textIn(body, "id"), value };
-  }
-  throw new TrunklineError("usage", "'kind' has to be mode, model or option.");
 }
 
 const BATCH = 1_000;

@@ -1,5 +1,6 @@
 import { basename, join } from "node:path";
 import { atMost } from "../../../base/abort.ts";
+import { defined } from "../../../base/defined.ts";
 import { TrunklineError } from "../../../base/errors.ts";
 import { readRegularFile } from "../../../base/file/read-regular-file.ts";
 import { type Principal, mayUseAgent, mayUseAll, mayUseFolder } from "../../../base/principal.ts";
@@ -100,7 +101,8 @@ export class SessionRows {
     const left = typeof turn === "string" ? "interrupted" : undefined;
     const state = waiting !== undefined ? "waiting" : isRunning ? "running" : "idle";
     const chosen = (notes.chosen ?? {}) as { modelId?: string; modeId?: string };
-    return defined({
+    // Equal rows have equal texts.
+    return defined<SessionRow>({
       id,
       title: title === undefined ? undefined : maskText(title),
       state,
@@ -162,12 +164,6 @@ function runPlace(run: unknown): { repository?: string; branch?: string } {
     ...(typeof url === "string" ? { repository: maskText(url) } : {}),
     ...(typeof target === "string" ? { branch: target } : {}),
   };
-}
-
-/** Without members that are undefined, so that equal rows have equal texts. */
-function defined(row: { [K in keyof SessionRow]: SessionRow[K] | undefined }): SessionRow {
-  const set = Object.entries(row).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(set) as unknown as SessionRow;
 }
 
 /** Names the last session of a page, not a count: sessions used since then have moved to the front. */

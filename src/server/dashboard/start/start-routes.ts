@@ -10,8 +10,8 @@ import {
   type ApiCall,
   type ApiHandler,
   type ApiRoute,
+  bodyAs,
   route,
-  textIn,
 } from "../../../base/capability/api-route.ts";
 import { TrunklineError } from "../../../base/errors.ts";
 import { isFolder, isInside, realPath } from "../../../base/file/path.ts";
@@ -27,14 +27,10 @@ import { refuseFolders } from "../../../protocol/acp/serve-sessions.ts";
 import { findRevision } from "../../../run/open/find-revision.ts";
 import type { ReadSession } from "../../../store/session/session-reader.ts";
 import type { AgentChoice, Begun, FolderPage } from "../session-api.ts";
+import { checkNewRun, checkNewSession, type PromptBody, type SettingBody } from "../schema.gen.ts";
 import { LOOK_AGAIN, PATIENCE } from "../session/session-actions.ts";
 import type { SessionClients } from "../session/session-clients.ts";
-import {
-  LARGEST_PROMPT,
-  type SessionRoutes,
-  readPrompt,
-  readSetting,
-} from "../session/session-routes.ts";
+import { LARGEST_PROMPT, type SessionRoutes } from "../session/session-routes.ts";
 import type { SessionRows } from "../session/session-rows.ts";
 
 export interface StartRoutesOptions {
@@ -115,39 +111,35 @@ export class StartRoutes {
   }
 
   async #beginSession({ principal, body }: ApiCall): Promise<Begun> {
-    const { worktree, branch } = body;
-    const cwd = await this.#folder(principal, textIn(body, "folder"));
+    const wanted = bodyAs(body, checkNewSession);
+    const cwd = await this.#folder(principal, wanted.folder);
     if (!this.#options.hasWorkers && !isFolder(cwd)) {
       throw new TrunklineError("not-found", `There is no folder '${cwd.slice(0, 200)}'.`);
     }
-    const tree = typeof branch === "string" && branch !== "" ? { branch } : true;
-    return this.#begin(principal, body, {
-      cwd,
-      agent: agentIn(body),
-      worktree: worktree === true ? tree : undefined,
-    });
+    const { agent, branch, settings, prompt } = wanted;
+    const worktree = wanted.worktree === true ? (branch ? { branch } : true) : undefined;
+    return this.#begin(principal, { cwd, agent: agent || undefined, worktree }, prompt, settings);
   }
 
   async #beginRun({ principal, body }: ApiCall): Promise<Begun> {
-    const repository = await this.#repository(principal, textIn(body, "repository").trim());
-    const { revision, pullRequest } = body;
-    const wanted = typeof revision === "string" && revision !== "" ? revision : undefined;
-    readPrompt(objectOf(body["prompt"]));
+    const { repository: given, revision, agent, pullRequest, prompt } = bodyAs(body, checkNewRun);
+    const repository = await this.#repository(principal, given.trim());
+    const wanted = revision || undefined;
     const remote = await findRevision(this.#options.app, repository, wanted, "/", { principal });
-    const asked = typeof pullRequest === "boolean" ? pullRequest : undefined;
-    return this.#begin(principal, body, { remote, agent: agentIn(body), pullRequest: asked });
+    return this.#begin(principal, { remote, agent: agent || undefined, pullRequest }, prompt);
   }
 
   /** Begins a session. Where its settings or its prompt are refused, it is deleted again. */
-  async #begin(principal: Principal, body: ApiCall["body"], wanted: Wanted): Promise<Begun> {
+  async #begin(
+    principal: Principal,
+    wanted: Exclude<Wanted, { sessionId: string }>,
+    prompt: PromptBody | undefined,
+    settings: readonly SettingBody[] = [],
+  ): Promise<Begun> {
     const { clients, sessions, app, hasWorkers } = this.#options;
-    const settings = Array.isArray(body["settings"])
-      ? body["settings"].map((each) => readSetting(objectOf(each)))
-      : [];
-    const prompt = body["prompt"] === undefined ? undefined : readPrompt(objectOf(body["prompt"]));
     // Before anything is made; workers have keys of their own.
     if (prompt?.text.startsWith("/") === false && !hasWorkers) {
-      await requireModel(app, process.env, agentIn(body));
+      await requireModel(app, process.env, wanted.agent);
     }
     const client = await clients.begin(principal, wanted);
     const { sessionId: id } = client;
@@ -206,10 +198,6 @@ function refuseWatcher(principal: Principal): void {
   if (mayControl(principal)) return;
   const says = "This token only observes, and begins nothing.";
   throw new TrunklineError("untrusted", `${says} Use one that was created without --observe.`);
-}
-
-function agentIn({ agent }: ApiCall["body"]): string | undefined {
-  return typeof agent === "string" && agent !== "" ? agent : undefined;
 }
 
 /** Entries of a folder that are looked at, and folders that are listed. */

@@ -4,7 +4,7 @@ import { type Client, seenClients } from "../../../store/access/running-clients.
 import { auditBackwards } from "../../../store/audit/audit-reader.ts";
 import type { Config } from "../../../config/config.ts";
 import type { Overview, OverviewStep } from "../api.ts";
-import { onlyOwner, type SessionRows } from "../session/session-rows.ts";
+import type { SessionRows } from "../session/session-rows.ts";
 
 export interface OverviewOptions {
   readonly sessions: SessionRows;
@@ -14,7 +14,6 @@ export interface OverviewOptions {
   readonly threads: (principal: Principal) => Promise<number>;
   readonly approvals: () => number;
   readonly origin: () => string;
-  readonly uptimeSeconds: () => number;
   /** Servers that should run and do not. */
   readonly down: () => number;
   /** Assistants that are connected to /mcp now. */
@@ -36,25 +35,15 @@ export async function readOverview(
   options: OverviewOptions,
   principal: Principal = OWNER,
 ): Promise<Overview> {
-  const { sessions, threads, approvals, down, origin, uptimeSeconds } = options;
-  const held = await sessions.reader.held();
-  const waiting = await sessions.waiting(principal);
-  const owner = onlyOwner(principal);
-  const running = held.filter(
-    ({ notes }) =>
-      typeof notes.turn === "string" && (owner === undefined || (notes.owner ?? "") === owner),
-  ).length;
+  const { threads, approvals, down, origin } = options;
+  const seesAll = mayUseAll(principal);
   return {
-    steps: mayUseAll(principal) ? await steps(options) : [],
+    steps: seesAll ? await steps(options) : [],
     counts: {
-      sessions: await sessions.reader.count(owner),
-      waiting: waiting.length,
-      running: running - waiting.length,
       threads: await threads(principal),
-      approvals: mayUseAll(principal) ? approvals() : 0,
-      down: mayUseAll(principal) ? down() : 0,
+      approvals: seesAll ? approvals() : 0,
+      down: seesAll ? down() : 0,
     },
-    uptimeSeconds: uptimeSeconds(),
     urls: { mcp: `${origin()}/mcp`, acp: `${origin().replace("http", "ws")}/acp` },
   };
 }

@@ -14,18 +14,19 @@ import { maskText } from "../../../base/text/mask.ts";
 import { addComment } from "../../../review/add-comment.ts";
 import { openRepository } from "../../../review/repository.ts";
 import { workingFolder } from "../../../session/workplace.ts";
-import { SEVERITIES, STATES, type Thread } from "../../../store/review/review-thread.ts";
+import { STATES, type Thread } from "../../../store/review/review-thread.ts";
 import { Reviews, type Saying } from "../../../store/review/reviews.ts";
 import type { ReadSession } from "../../../store/session/session-reader.ts";
 import { repositoryAddresses } from "../../../git/repository-addresses.ts";
 import type { Page, ThreadDetail, ThreadRow } from "../api.ts";
+import { checkCommentBody } from "../schema.gen.ts";
 import { PolledRows } from "../live/polled-rows.ts";
 import {
   type ApiCall,
   type ApiRoute,
+  bodyAs,
   numberIn,
   route,
-  textIn,
 } from "../../../base/capability/api-route.ts";
 import { baseOfSession } from "../session/changed-files.ts";
 import type { SessionRows } from "../session/session-rows.ts";
@@ -141,12 +142,7 @@ export class Threads implements Disposable {
 
   /** A comment on lines of what a session changed: agents get it as any other review comment. */
   async #comment({ principal, body }: ApiCall, session: ReadSession): Promise<ThreadRow> {
-    const { line, end, side, severity } = body;
-    const lines = [line, end].filter((each) => each !== undefined);
-    if (!lines.every((each) => Number.isSafeInteger(each))) {
-      throw new TrunklineError("usage", "'line' and 'end' have to be whole numbers.");
-    }
-    const isOld = side === "old";
+    const { path: file, line, end, side, severity, text: comment } = bodyAs(body, checkCommentBody);
     const repository = openRepository(workingFolder(session));
     // What a person may see goes by the folder that they have opened, whichever work tree the session has.
     const { root } = openRepository(session.cwd);
@@ -155,13 +151,8 @@ export class Threads implements Disposable {
       throw new TrunklineError("untrusted", limitRefusal(principal, root, `--folder ${root}`));
     }
     const { id } = await addComment(this.#reviews, repository, repository.root, {
-      file: textIn(body, "path"),
-      line: line as number | undefined,
-      end: end as number | undefined,
-      side: isOld ? "old" : "new",
-      base: isOld ? await baseOfSession(session) : undefined,
-      severity: SEVERITIES.find((each) => each === severity),
-      comment: textIn(body, "text"),
+      ...{ file, line, end, side, severity, comment },
+      base: side === "old" ? await baseOfSession(session) : undefined,
       by: personOf(principal),
       source: SOURCE + session.id,
     });

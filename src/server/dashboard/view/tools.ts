@@ -3,7 +3,7 @@ import { TrunklineError } from "../../../base/errors.ts";
 import { mayControl, mayUseAll, OWNER, type Principal } from "../../../base/principal.ts";
 import { maskText } from "../../../base/text/mask.ts";
 import { unifiedDiff } from "../../../base/text/unified-diff.ts";
-import type { Described, Seen } from "../../../store/approval/approvals-file.ts";
+import type { Described, Seen } from "../../../store/schema.gen.ts";
 import { INSTRUCTIONS_NAME } from "../../../tool/offer/server-instructions.ts";
 import { type Decision, Policy, type PolicyRule } from "../../../tool/policy.ts";
 import type { Tool } from "../../../tool/tool.ts";
@@ -18,14 +18,15 @@ import { type LiveSource, PolledRows } from "../live/polled-rows.ts";
 import {
   type ApiCall,
   type ApiRoute,
+  bodyAs,
   numberIn,
   route,
   textIn,
 } from "../../../base/capability/api-route.ts";
+import { checkPolicyBody } from "../schema.gen.ts";
 import type { DashboardSources } from "../sources.ts";
 import type { CallStatistics } from "./call-statistics.ts";
 
-const DECISIONS: readonly Decision[] = ["allow", "ask", "deny"];
 const RULES = ["policy", "tools", "rules"];
 /** Milliseconds that a list of tools waits for servers that have to be started. */
 const START_MS = 2_000;
@@ -171,11 +172,7 @@ export class Tools {
 
   /** Puts a rule for one tool before all others: into the user's file, and into force here. */
   async #decide(body: ApiCall["body"]): Promise<ToolRow> {
-    const name = textIn(body, "tool");
-    const decision = DECISIONS.find((each) => each === body.decision);
-    if (decision === undefined) {
-      throw new TrunklineError("usage", `'decision' has to be ${DECISIONS.join(", ")}.`);
-    }
+    const { tool: name, decision } = bodyAs(body, checkPolicyBody);
     const { tools, input } = this.#sources;
     const box = tools.offer.tools;
     const known = [...box.list(), ...box.held().map(({ tool }) => tool)];

@@ -77,7 +77,6 @@ export class NativeConnection implements Pollable {
   #cutAt: number;
   #closeReason: CloseReason | undefined;
   readonly #liveness: Liveness;
-  #wasQuiet = false;
 
   constructor(engine: Engine, endpoint: Endpoint, options: NativeConnectionOptions) {
     this.engine = engine;
@@ -126,7 +125,6 @@ export class NativeConnection implements Pollable {
     this.engine.streams.set(id, stream);
     this.#waiting.push(stream);
     this.#openWaiting();
-    this.#checkSoon();
     return stream;
   }
 
@@ -330,25 +328,8 @@ export class NativeConnection implements Pollable {
     const { keepAlive } = this.#options;
     this.nextCheck = now + keepAlive / CHECKS;
     if (this.#liveness.check(now, this.#streams.size > 0)) this.engine.touch(this.endpoint);
-    this.#tellQuiet();
-    this.#checkSoon();
     if (!this.#liveness.isSilent) return;
     this.#cut({ trouble: "silent", detail: `nothing was heard for ${keepAlive} ms` });
-  }
-
-  /** A client that waits for an answer has to learn soon that the peer cannot be reached. */
-  #checkSoon(): void {
-    if (this.#options.listener !== undefined || this.#streams.size === 0) return;
-    const soon = this.engine.now + SOON;
-    if (this.#state === "open" && soon < this.nextCheck) this.#checkAt(soon);
-  }
-
-  /** Reported at each check while the peer is quiet: a first attempt to reach it otherwise may fail. */
-  #tellQuiet(): void {
-    const { isQuiet } = this.#liveness;
-    if (this.#options.listener !== undefined || (!isQuiet && !this.#wasQuiet)) return;
-    this.#wasQuiet = isQuiet;
-    this.engine.pipe.eventNumber(EVENT.quiet, 0, this.id, isQuiet ? 1 : 0);
   }
 
   #close(): void {
@@ -400,10 +381,6 @@ export class NativeConnection implements Pollable {
 
 /** Checks of a connection in a keep-alive interval; after more checks without a sign the peer is silent. */
 export const CHECKS = 3;
-/** Milliseconds between two checks of a connection that we dialled, while an answer is awaited. */
-export const SOON = 100;
-/** Checks without a sign of the peer after which it is quiet. */
-const QUIET = 2;
 
 /** What a connection knows of its peer's acknowledgements, and how it asks for one. */
 export interface Pings {
@@ -432,8 +409,6 @@ export class Liveness {
   #isHeard = false;
   #acks = 0;
   #silentChecks = 0;
-  #quietChecks = 0;
-  #lastCounted = 0;
   #lastPing = 0;
 
   constructor(pings: Pings | undefined, keepAlive: number) {
@@ -450,18 +425,13 @@ export class Liveness {
     return this.#silentChecks > CHECKS;
   }
 
-  /** Whether nothing comes from it at the moment: its address or ours may have changed. */
-  get isQuiet(): boolean {
-    return this.#quietChecks >= QUIET;
-  }
-
   /** True when a ping was scheduled. While an answer is awaited, each check sends one. */
   check(now: number, isWaiting: boolean): boolean {
     // OpenSSL then sends pings itself, less often, and its idle timeout finds dead peers.
     if (this.#pings === undefined) return false;
     const acks = this.#pings.acks();
-    if (acks !== this.#acks || this.#isHeard) this.#silentChecks = this.#quietChecks = 0;
-    else if (this.#lastPing > 0) this.#count(now);
+    if (acks !== this.#acks || this.#isHeard) this.#silentChecks = 0;
+    else if (this.#lastPing > 0) this.#silentChecks += 1;
     this.#acks = acks;
     this.#isHeard = false;
     const isDue = isWaiting || now - this.#lastPing >= this.#keepAlive;
@@ -469,14 +439,6 @@ export class Liveness {
     this.#lastPing = now;
     this.#pings.ping();
     return true;
-  }
-
-  #count(now: number): void {
-    this.#quietChecks += 1;
-    // Checks that come sooner than usual must not make a peer silent sooner.
-    if (now - this.#lastCounted < (this.#keepAlive / CHECKS) * 0.9) return;
-    this.#lastCounted = now;
-    this.#silentChecks += 1;
   }
 }
 

@@ -3,7 +3,12 @@ import { describe, it } from "node:test";
 
 import { Toolbox } from "../../../../tool/toolbox.ts";
 import { textResult } from "../../../../tool/tool.ts";
-import { headerProblem, paramHeaderProblem, versionMismatch } from "./modern-requests.ts";
+import {
+  headerProblem,
+  paramHeaderProblem,
+  saysTheSame,
+  versionMismatch,
+} from "./modern-requests.ts";
 import { accepts } from "./reply.ts";
 import { covers } from "../../../../../test/support/requirement.ts";
 
@@ -98,6 +103,14 @@ describe("paramHeaderProblem()", () => {
 
   it("leaves an unknown tool to the handler of the call", () => {
     assert.equal(paramHeaderProblem({}, tools, { name: "none", arguments: {} }), undefined);
+  });
+});
+
+describe("saysTheSame()", () => {
+  it("compares texts exactly, numbers by value, booleans by name", () => {
+    assert.ok(saysTheSame("a", "a") && !saysTheSame("A", "a"));
+    assert.ok(saysTheSame("42.0", 42) && !saysTheSame("43", 42) && !saysTheSame("", 0));
+    assert.ok(saysTheSame("true", true) && !saysTheSame("True", true));
   });
 });
 

@@ -7,14 +7,13 @@ import type { PeerOptions } from "../../../../rpc/peer-options.ts";
 import { RpcError } from "../../../../rpc/rpc-error.ts";
 import { describedClient, describesClient, unsupportedVersion, Connection } from "../connection.ts";
 import { mcpDialect } from "../../dialect.ts";
+import { nameOfRequest, parameterHeaders, valueAt } from "../../param-headers.ts";
 import { OWNER, type Principal } from "../../../../base/principal.ts";
 import { statelessCodec } from "../../revision/revisions.ts";
 import type { ResolvedMcpHttpOptions } from "./options.ts";
 import { accepted, refuse, reply } from "./reply.ts";
 import type { Toolbox } from "../../../../tool/toolbox.ts";
 import { isObject } from "../../../../base/check.ts";
-import type { JsonSchema } from "../../../../tool/tool.ts";
-import type { JsonObject } from "../../json-object.ts";
 import { nextTurn } from "../../../../base/event-loop.ts";
 import {
   type Channel,
@@ -128,16 +127,6 @@ function invalid(why: string): RpcError {
   return RpcError.of(STANDARD.invalidRequest, why);
 }
 
-/** The parameter that `Mcp-Name` repeats, by method (§ Standard Request Headers). */
-const NAME_OF: Readonly<Record<string, string>> = {
-  "tools/call": "name",
-  "prompts/get": "name",
-  "resources/read": "uri",
-  "tasks/get": "taskId",
-  "tasks/update": "taskId",
-  "tasks/cancel": "taskId",
-};
-
 /**
  * MCP 2026-07-28, basic/transports/streamable-http § Server Validation: the headers that repeat parts
  * of the body must match it, since proxies route by them. Returns the error where they do not.
@@ -149,10 +138,8 @@ export function headerProblem(
 ): RpcError | undefined {
   const said = single(headers["mcp-method"]);
   if (said !== method) return mismatch("Mcp-Method", said, method);
-  const member = Object.hasOwn(NAME_OF, method) ? NAME_OF[method] : undefined;
-  if (member === undefined || !isObject(params)) return undefined;
-  const name = params[member];
-  if (typeof name !== "string") return undefined;
+  const name = nameOfRequest(method, params);
+  if (name === undefined) return undefined;
   const header = single(headers["mcp-name"]);
   // The common case: the same text, with nothing to decode.
   if (header === name && !name.startsWith("=?")) return undefined;
@@ -171,8 +158,9 @@ export function paramHeaderProblem(
   if (!isObject(params) || typeof params.name !== "string") return undefined;
   const tool = tools.get(params.name);
   if (tool === undefined) return undefined;
-  for (const { header, path } of headerParams(tool.definition.inputSchema)) {
-    const value = valueAt(params.arguments, path);
+  for (const marked of parameterHeaders(tool.definition.inputSchema).headers) {
+    const header = `mcp-param-${marked.header}`;
+    const value = valueAt(params.arguments, marked.path);
     if (value === undefined || value === null) continue;
     const said = single(headers[header]);
     const text = said === undefined ? undefined : decodeHeader(said);
@@ -216,47 +204,10 @@ function decodeHeader(value: string): string | undefined {
   }
 }
 
-/** An argument of a tool that is repeated in a header. */
-export interface HeaderParam {
-  /** In lower case, as Node has it. */
-  readonly header: string;
-  readonly path: readonly string[];
-}
-
-const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
-const known = new WeakMap<JsonSchema, readonly HeaderParam[]>();
-
-/** The arguments that a tool's schema marks with `x-mcp-header`, at every depth of `properties`. */
-export function headerParams(schema: JsonSchema): readonly HeaderParam[] {
-  return known.getOrInsertComputed(schema, () => [...find(schema, [])]);
-}
-
-function* find(schema: JsonObject, path: readonly string[]): Generator<HeaderParam> {
-  if (!isObject(schema.properties)) return;
-  for (const [name, property] of Object.entries(schema.properties)) {
-    if (!isObject(property)) continue;
-    const here = [...path, name];
-    const mark = property["x-mcp-header"];
-    if (typeof mark === "string" && TOKEN.test(mark)) {
-      yield { header: `mcp-param-${mark.toLowerCase()}`, path: here };
-    }
-    yield* find(property, here);
-  }
-}
-
 /** Whether a header says the same as the argument it stands for. */
 export function saysTheSame(text: string, value: unknown): boolean {
   if (typeof value === "number") return text.trim() !== "" && Number(text) === value;
   return text === String(value);
-}
-
-export function valueAt(args: unknown, path: readonly string[]): unknown {
-  let value = args;
-  for (const name of path) {
-    if (!isObject(value) || !Object.hasOwn(value, name)) return undefined;
-    value = value[name];
-  }
-  return value;
 }
 
 /**

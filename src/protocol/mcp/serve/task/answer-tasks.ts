@@ -1,4 +1,4 @@
-import { TRUNKLINE, STANDARD } from "../../../../rpc/codes.ts";
+import { STANDARD } from "../../../../rpc/codes.ts";
 import { RpcError } from "../../../../rpc/rpc-error.ts";
 import type { JsonObject } from "../../json-object.ts";
 import {
@@ -9,7 +9,7 @@ import {
   mayAsk,
   run,
 } from "../door.ts";
-import { META, hasTasksExtension, TASKS_CAPABILITY } from "../../meta.ts";
+import { hasTasksExtension, TASKS_CAPABILITY } from "../../meta.ts";
 import { pageOf } from "../list-result.ts";
 import type { TaskParams } from "../../schema.gen.ts";
 import type { KnownTask } from "./task-record.ts";
@@ -18,7 +18,7 @@ import { type Client, missingCapability } from "../connection.ts";
 import type { Asking } from "../input-required.ts";
 import { Rounds } from "../rounds.ts";
 import type { Ask } from "../tool-context.ts";
-import type { Task } from "./task.ts";
+import { relatedTo, resultOf, type Task } from "./task.ts";
 import type { ResumedWork } from "./tasks.ts";
 
 /**
@@ -79,17 +79,8 @@ export async function taskResult(
     }
     await task.next(call.signal);
   }
-  if (task.status === "cancelled") throw RpcError.of(TRUNKLINE.closed, "the task was cancelled");
-  if (task.error !== undefined) {
-    throw new RpcError(task.error.code, task.error.message, task.error.data);
-  }
-  const meta = { ...(task.result?._meta as JsonObject | undefined), ...relatedTo(task.id) };
-  return { ...task.result, _meta: meta };
-}
-
-/** MCP 2025-11-25, basic/utilities/tasks § Associating Task-Related Messages. */
-function relatedTo(taskId: string): JsonObject {
-  return { [META.relatedTask]: { taskId } };
+  call.signal.throwIfAborted();
+  return resultOf(task);
 }
 
 /** Begins a task for a call of which one is wanted, and answers with it. */

@@ -1,7 +1,9 @@
+import { TRUNKLINE } from "../../../../rpc/codes.ts";
 import { RpcError, toRpcError } from "../../../../rpc/rpc-error.ts";
 import { CannotAsk, type Question, ToolFault } from "../../../../tool/tool.ts";
 import { missingCapability } from "../connection.ts";
 import type { JsonObject } from "../../json-object.ts";
+import { META } from "../../meta.ts";
 import { neededFor } from "../question.ts";
 import type { Rounds } from "../rounds.ts";
 import {
@@ -122,6 +124,22 @@ export class Task implements KnownTask {
     const { id, owner, createdAt, ttl } = this;
     return { id, owner, createdAt, ttl, lastUpdatedAt: new Date().toISOString(), ...change };
   }
+}
+
+/** What `tasks/result` is answered with, once the task is over. Throws the error that it failed with. */
+export async function resultOf(task: KnownTask): Promise<JsonObject> {
+  while (!task.isOver) await task.next();
+  if (task.status === "cancelled") throw RpcError.of(TRUNKLINE.closed, "the task was cancelled");
+  if (task.error !== undefined) {
+    throw new RpcError(task.error.code, task.error.message, task.error.data);
+  }
+  const meta = { ...(task.result?._meta as JsonObject | undefined), ...relatedTo(task.id) };
+  return { ...task.result, _meta: meta };
+}
+
+/** MCP 2025-11-25, basic/utilities/tasks § Associating Task-Related Messages. */
+export function relatedTo(taskId: string): JsonObject {
+  return { [META.relatedTask]: { taskId } };
 }
 
 /** A task that could not ask its client fails with -32021 (MCP 2026-07-28). */

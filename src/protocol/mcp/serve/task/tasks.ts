@@ -94,11 +94,14 @@ export class Tasks {
     return theirs(id, owner, storedTask(record, find));
   }
 
+  /** The tasks of a principal that are in memory. */
+  of(owner: string): Task[] {
+    return [...this.#tasks.values()].filter((task) => task.owner === owner);
+  }
+
   /** Cancels the tasks of a principal whose access was revoked. */
   endOf(owner: string): void {
-    for (const task of this.#tasks.values()) {
-      if (task.owner === owner) task.cancel();
-    }
+    for (const task of this.of(owner)) task.cancel();
   }
 
   #begin(record: TaskRecord, { begin, stop, remote }: Omit<NewTask, "owner">): Task {

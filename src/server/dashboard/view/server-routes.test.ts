@@ -10,7 +10,7 @@ import type { ApiCall } from "../../../base/capability/api-route.ts";
 import { OWNER, type Principal } from "../../../base/principal.ts";
 import { routeRefusal } from "../router.ts";
 import type { DashboardSources } from "../sources.ts";
-import { ServerActions } from "./server-actions.ts";
+import { serverRoutes } from "./server-routes.ts";
 
 const NOTES = join(import.meta.dirname, "../../../../test/support/notes-server.mjs");
 const ADMIN: Principal = { id: "token 1", name: "ann", scopes: ["dashboard", "admin"] };
@@ -29,10 +29,10 @@ async function rig(): Promise<
   const env = { HOME: folder.path, PATH: process.env["PATH"] };
   const input = { cwd: folder.path, env, flags: { config, data: join(folder.path, "data") } };
   // Nothing else of the sources is used here.
-  const actions = new ServerActions({ input, testServer } as unknown as DashboardSources);
+  const routes = serverRoutes({ input, testServer } as unknown as DashboardSources);
   return {
     post: async (path, body = {}, principal = OWNER) => {
-      for (const route of actions.routes) {
+      for (const route of routes) {
         const match = new RegExp(`^${route.path.replace(":id", "([^/]+)")}$`).exec(path);
         if (match === null) continue;
         const [, id] = match;
@@ -92,7 +92,7 @@ describe("servers from the dashboard", { timeout: 60_000 }, () => {
     const url = "https://example.com/mcp";
     const wrong: readonly (readonly [object, RegExp])[] = [
       [{ words: [url] }, /'name' is missing/],
-      [{ name: "x", words: "npx" }, /'words' has to be/],
+      [{ name: "x", words: "npx" }, /'words' must be/],
       [{ name: "x", words: [url, "more"] }, /'more' after a URL/],
       [{ name: "x", words: [url], env: { A: "b" } }, /no program is started/],
       [{ name: "x", words: [url], headers: { "a b": "c" } }, /'a b' is not/],

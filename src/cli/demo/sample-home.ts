@@ -1,0 +1,161 @@
+import { lstatSync, readdirSync, rmSync } from "node:fs";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+
+import { fileWords, TrunklineError } from "../../base/errors.ts";
+import { OwnedChild } from "../../base/process/child-process.ts";
+import { usualVariables } from "../../base/process/environment.ts";
+import { readOutput } from "../../base/process/read-output.ts";
+import { selfCommand } from "../../base/process/self-command.ts";
+import { FileLock } from "../../store/file-lock.ts";
+
+interface SampleOptions {
+  /** Ends the wait for a program, and keeps others from being started. */
+  readonly signal: AbortSignal;
+  /** Where its folder is made: that of temporary files if left out. */
+  readonly parent?: string;
+}
+
+const PREFIX = "trunkline-demo-";
+const LOCK = "lock";
+/** The folder of the project, in which all its programs are started. */
+export const PROJECT = "app";
+
+async function temporaryFolder(parent: string): Promise<string> {
+  try {
+    removeLeft(parent);
+    return await mkdtemp(join(parent, PREFIX));
+  } catch (error) {
+    const says = `Cannot make a folder in '${parent}': ${fileWords(error, parent)}`;
+    throw new TrunklineError("unavailable", `${says}. Set TMPDIR to another.`, { cause: error });
+  }
+}
+
+/** Removes the folders of demos that were killed: their lock is there, and nobody has it. */
+function removeLeft(parent: string): void {
+  for (const name of readdirSync(parent).filter((each) => each.startsWith(PREFIX))) {
+    const folder = join(parent, name);
+    // Others can make folders there, too.
+    const isOwn = lstatSync(folder, { throwIfNoEntry: false })?.uid === process.getuid?.();
+    if (!isOwn || !isLeft(join(folder, LOCK))) continue;
+    try {
+      rmSync(folder, { recursive: true, force: true });
+    } catch {
+      // The next demo tries again.
+    }
+  }
+}
+
+/** One that was just made may not be locked yet. */
+function isLeft(lock: string): boolean {
+  const made = lstatSync(lock, { throwIfNoEntry: false })?.mtimeMs ?? Infinity;
+  return made < Date.now() - 10_000 && !FileLock.isTaken(lock);
+}
+
+/** A program that goes on while others run. */
+export interface StartedProgram {
+  /** The next line that it prints. */
+  line(): Promise<string>;
+  send(text: string): void;
+}
+
+/** A home, a configuration and a data folder in a temporary place, and what runs there. */
+export class SampleHome implements AsyncDisposable {
+  readonly folder: string;
+  readonly env: NodeJS.ProcessEnv;
+  readonly #signal: AbortSignal;
+  readonly #children: OwnedChild[] = [];
+  #lock: FileLock | undefined;
+  /** The process ends at once when nobody reads its output any more. */
+  readonly #atExit = (): void => rmSync(this.folder, { recursive: true, force: true });
+
+  private constructor(folder: string, signal: AbortSignal) {
+    this.folder = folder;
+    this.#signal = signal;
+    process.once("exit", this.#atExit);
+    this.env = {
+      ...usualVariables(),
+      HOME: join(folder, "home"),
+      TRUNKLINE_DATA: join(folder, "data"),
+      TRUNKLINE_CONFIG: join(folder, "config.jsonc"),
+      GIT_CONFIG_NOSYSTEM: "1",
+      GIT_TERMINAL_PROMPT: "0",
+      NO_COLOR: "1",
+    };
+  }
+
+  static async make({ signal, parent = tmpdir() }: SampleOptions): Promise<SampleHome> {
+    const home = new SampleHome(await temporaryFolder(parent), signal);
+    home.#lock = await FileLock.take(home.path(LOCK));
+    await mkdir(home.path("home"));
+    await mkdir(home.path(PROJECT));
+    return home;
+  }
+
+  path(...names: string[]): string {
+    return join(this.folder, ...names);
+  }
+
+  async write(name: string, text: string): Promise<void> {
+    await writeFile(this.path(name), text);
+  }
+
+  /** Runs a command to its end. Fails with what it printed if it fails. */
+  async run(words: readonly string[]): Promise<void> {
+    const { child, said } = await this.#start(words);
+    child.stdin.end();
+    const exit = await readOutput(child, (text) => said.push(text), this.#signal);
+    if (exit !== 0) throw ended(words, `with ${exit}`, said);
+  }
+
+  async start(words: readonly string[]): Promise<StartedProgram> {
+    const { child, said } = await this.#start(words);
+    const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+    return {
+      line: async () => {
+        const next = await lines.next();
+        this.#signal.throwIfAborted();
+        if (next.done !== true) return next.value;
+        throw ended(words, "early", said);
+      },
+      send: (text) => {
+        child.stdin.write(`${text}\n`);
+      },
+    };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    process.off("exit", this.#atExit);
+    await Promise.all(this.#children.map((child) => child.end()));
+    this.#lock?.[Symbol.dispose]();
+    await rm(this.folder, { recursive: true, force: true });
+  }
+
+  /** Starts a program, whose lines on stderr are kept for what its failure says. */
+  async #start(
+    words: readonly string[],
+  ): Promise<{ readonly child: OwnedChild; readonly said: string[] }> {
+    this.#signal.throwIfAborted();
+    const [name = "", ...args] = words;
+    const [command, ...first] = name === "trunkline" ? selfCommand() : [name];
+    const said: string[] = [];
+    const child = await OwnedChild.start({
+      command,
+      args: [...first, ...args],
+      env: this.env,
+      cwd: this.path(PROJECT),
+      // A gateway takes its mounts down before it ends.
+      grace: 5_000,
+      stderr: (line) => said.push(line),
+    });
+    this.#children.push(child);
+    return { child, said };
+  }
+}
+
+function ended(words: readonly string[], how: string, said: readonly string[]): TrunklineError {
+  const what = `'${words.slice(0, 3).join(" ")}' ended ${how}`;
+  return new TrunklineError("unavailable", `${what}: ${said.slice(-3).join(" ")}`);
+}
