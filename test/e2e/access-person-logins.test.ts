@@ -133,6 +133,17 @@ describe("a login of each person, attacked", { timeout: 600_000 }, () => {
     assert.deepEqual(await Promise.all(statuses), [200, 404]);
   });
 
+  it("is answered also where the configuration cannot be read", async () => {
+    const { ending, home, tokens, gateway } = await rig();
+    await using _ = ending;
+    home.write("config.jsonc", "{{{");
+    const stranger = new Browser(gateway);
+    assert.equal((await stranger.post("finish", { search: "?state=x" })).status, 403);
+    const { status, error = "" } = await stranger.post("list", {}, bearer(tokens.ada));
+    assert.equal(status, 400);
+    assert.match(error, /config\.jsonc/);
+  });
+
   it("does not keep a gateway that is to end", async () => {
     const { ending, tokens, gateway } = await rig();
     const hers = await Browser.of(gateway, tokens.ada);

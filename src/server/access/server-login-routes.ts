@@ -3,6 +3,7 @@ import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:
 
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
+import type { Log } from "../../base/log.ts";
 import { hasScope, mayControl, mayUseAll, OWNER, personOf } from "../../base/principal.ts";
 import type { AppContext } from "../../config/app-context.ts";
 import { hashToken } from "../../store/access/access-token.ts";
@@ -28,6 +29,8 @@ export interface ServerLoginRoutesOptions {
   readonly offer: Pick<Offer, "profileFor">;
   /** The program with its configuration as it is now. */
   readonly app: () => Promise<AppContext>;
+  /** Also for what is wrong with the configuration. */
+  readonly log: Log;
 }
 
 /** A browser of a person, known by a cookie. Before the person is known, it has no `admitted`. */
@@ -86,9 +89,7 @@ export class ServerLoginRoutes {
     }
     const answered = this.#answer(path.slice(LOGINS_PATH.length + 1), request, response);
     background(
-      answered.catch(async (error: unknown) => {
-        failWith(response, error, path, (await this.#options.app()).log);
-      }),
+      answered.catch((error: unknown) => failWith(response, error, path, this.#options.log)),
       "Answering a login page",
     );
   }
