@@ -41,6 +41,23 @@ export interface GitAnswer {
   readonly stderr: string;
 }
 
+/** What runs git, in one way or another. */
+export abstract class GitRunner<Call> {
+  abstract run(args: readonly string[], call?: Call): Promise<GitAnswer>;
+
+  /** The output of git without the last line end. */
+  async text(args: readonly string[], call?: Call): Promise<string> {
+    const { stdout } = await this.run(args, call);
+    return stdout.toString("utf8").replace(/\r?\n$/, "");
+  }
+
+  /** The entries of an output that ends each with a NUL, as `-z` does. */
+  async list(args: readonly string[], call?: Call): Promise<string[]> {
+    const { stdout } = await this.run(args, call);
+    return stdout.toString("utf8").split("\0").filter(Boolean);
+  }
+}
+
 const TIMEOUT = 30_000;
 const MAX_OUTPUT = 64 * 1024 * 1024;
 
@@ -48,13 +65,14 @@ const MAX_OUTPUT = 64 * 1024 * 1024;
  * Runs git in one folder, without a shell. Nothing else in the program runs git, except git/server
  * in folders of its own.
  */
-export class Git {
+export class Git extends GitRunner<GitCall> {
   readonly folder: string;
   readonly #options: GitOptions;
   readonly #env: NodeJS.ProcessEnv;
   #isInBare: boolean | undefined;
 
   constructor(folder: string, options: GitOptions = {}) {
+    super();
     this.folder = folder;
     this.#options = options;
     this.#env = gitEnvironment(options.env ?? process.env);
@@ -107,18 +125,6 @@ export class Git {
       return { code, stdout, stderr };
     }
     throw gitFailure(args, end, this.folder);
-  }
-
-  /** The output of git without the last line end. */
-  async text(args: readonly string[], call: GitCall = {}): Promise<string> {
-    const { stdout } = await this.run(args, call);
-    return stdout.toString("utf8").replace(/\r?\n$/, "");
-  }
-
-  /** The entries of an output that ends each with a NUL, as `-z` does. */
-  async list(args: readonly string[], call: GitCall = {}): Promise<string[]> {
-    const { stdout } = await this.run(args, call);
-    return stdout.toString("utf8").split("\0").filter(Boolean);
   }
 
   #unstarted(error: unknown): unknown {

@@ -151,12 +151,9 @@ export function nameOf({ peer }: Pick<Connection, "peer">): string {
 }
 
 function entriesOf(manifest: PluginManifest): string[] {
-  const { needsTools, needsEvents, needsStorage, needsAi, providesTools, ...others } = manifest;
-  const { providesPrompts, providesEvents, providesStorage, providesAi, providesTransport } =
-    others;
-  const needs = [...needsTools, ...needsEvents, ...needsStorage, ...needsAi];
-  const provides = [...providesTools, ...providesPrompts, ...providesEvents, ...providesStorage];
-  return [...needs, ...provides, ...providesAi, ...providesTransport];
+  return Object.values(manifest)
+    .flat()
+    .filter((entry) => typeof entry === "string");
 }
 
 /** The first thing that a plugin provides without approval, in words. */

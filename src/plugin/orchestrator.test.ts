@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtempDisposable, readdir, rm, writeFile } from "node:fs/promises";
+import { mkdtempDisposable, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
@@ -17,7 +17,6 @@ import { textResult } from "../tool/tool.ts";
 import { connect, listen } from "../wire/quic/transport.ts";
 import { BusCertificates } from "./bus-certificates.ts";
 import { Orchestrator } from "./orchestrator.ts";
-import { pluginSettings } from "./plugin/settings.ts";
 
 const RULES: readonly PolicyRule[] = [
   { tool: "secret", decision: "deny" },
@@ -278,33 +277,5 @@ describe("Orchestrator", { timeout: 600_000 }, () => {
     const { success, errorCode } = await call(bus.guest("mallory-client"), tool);
     assert.deepEqual([success, errorCode], [false, "untrusted"]);
     assert.deepEqual((await call(bus.guest("trunkline-control"), tool)).result, { plugins: [] });
-  });
-});
-
-describe("the address that modules dial", () => {
-  const PRINTS = "console.error(process.argv.find((arg) => arg.includes('orchestrator-addr')))";
-
-  async function dialled(listening: string): Promise<{ own: string; given: string }> {
-    await using home = await mkdtempDisposable(join(tmpdir(), "trunkline-module-"));
-    const module = join(home.path, "prints.cjs");
-    await writeFile(module, PRINTS);
-    await using bus = await Bus.open(listening);
-    const { orchestrator } = bus;
-    const settings = pluginSettings({ id: "tools.x", binary: process.execPath, module });
-    await orchestrator.configure([settings]);
-    await assert.rejects(orchestrator.plugin("tools.x").start());
-    const [given = ""] = orchestrator.plugin("tools.x").said;
-    return { own: orchestrator.address, given: given.replace("--orchestrator-addr=", "") };
-  }
-
-  it("is that of the bus, where it takes TLS", async () => {
-    const { own, given } = await dialled("localhost:0");
-    assert.equal(given, `tls://${own}`);
-  });
-
-  it("is another one, where the bus takes only QUIC", async () => {
-    const { own, given } = await dialled("quic://localhost:0");
-    assert.match(given, /^tls:\/\/127\.0\.0\.1:\d+$/);
-    assert.notEqual(given, own.replace("quic:", "tls:"));
   });
 });

@@ -14,7 +14,7 @@ import {
   serveExchange,
 } from "../protocol/bus/serve.ts";
 import type { Offer } from "../tool/offer/offer.ts";
-import { localTlsAddress, parseAddress } from "../wire/quic/address.ts";
+import { parseAddress } from "../wire/quic/address.ts";
 import type {
   Connection,
   ConnectOptions,
@@ -212,12 +212,6 @@ export class Orchestrator implements AsyncDisposable {
     return listener;
   }
 
-  /** The address that modules dial: over TLS, so that they need no QUIC engine. */
-  async #tlsAddress(): Promise<string> {
-    const own = localTlsAddress(this.address);
-    return own ?? (await this.#tlsListener.get()).address;
-  }
-
   /** Takes a connection of a plugin that has a network of its own. */
   async #take(socket: Socket): Promise<void> {
     try {
@@ -317,8 +311,7 @@ export class Orchestrator implements AsyncDisposable {
       offer,
       folder: () => this.#folders.make(settings.id),
       prefersTls: !this.#isOnlyQuic,
-      orchestratorAddress: () =>
-        settings.module === undefined ? plainAddress(this.address) : this.#tlsAddress(),
+      orchestratorAddress: () => plainAddress(this.address),
       confine,
       bus: (socket) => background(this.#take(socket), "Taking a connection of a plugin"),
       dial: async (address, name, signal, reach) => {

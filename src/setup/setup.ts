@@ -5,10 +5,10 @@ import { promisify } from "node:util";
 
 import { TrunklineError } from "../base/errors.ts";
 import { absolutePath, isSet } from "../base/process/environment.ts";
-import { selfCommand } from "../base/process/self-command.ts";
+import { selfCommand, typedCommand } from "../base/process/self-command.ts";
 import { visibleLine } from "../base/text/visible.ts";
 import { findProgram } from "../run/open/find-program.ts";
-import { lazygitChange, lazygitText } from "../review/transfer/lazygit-setup.ts";
+import { lazygitCommands, lazygitFile, withCommands } from "../review/transfer/lazygit-setup.ts";
 import { askLine, readSecret } from "../cli/shell/ask.ts";
 import type { Invocation, OptionValues } from "../cli/shell/command.ts";
 import { readGatewayUrl } from "../cli/shell/gateway-url.ts";
@@ -224,9 +224,13 @@ function entryState(invocation: Invocation, target: Target): FoundProgram["state
 }
 
 function hasLazygit(env: NodeJS.ProcessEnv, cwd: string): boolean {
-  if (lazygitChange({ env, remove: true }).hasOurs) return true;
+  const isIn = (repo?: string): boolean => {
+    const { text = "" } = readProgramFile(lazygitFile(repo, env));
+    return withCommands(text, []) !== text;
+  };
+  if (isIn()) return true;
   try {
-    return lazygitChange({ env, repo: cwd, remove: true }).hasOurs;
+    return isIn(cwd);
   } catch {
     // Not in a repository.
     return false;
@@ -309,25 +313,30 @@ async function setupLazygit(invocation: Invocation<LazygitValues>): Promise<numb
   if (user && values.repo !== undefined) {
     throw new TrunklineError("usage", "Cannot use both --user and --repo: give one of them.");
   }
-  const target = user ? {} : { repo: resolve(cwd, values.repo ?? ".") };
+  const commands = lazygitCommands(typedCommand(env));
   if (values.print === true) {
     err("In the configuration of lazygit:\n");
-    data(lazygitText(env));
+    data(withCommands("", commands));
     return 0;
   }
-  const { file, before, after, hasOurs } = lazygitChange({ ...target, env, remove });
-  const isChanged = before !== after;
+  const present = readProgramFile(
+    lazygitFile(user ? undefined : resolve(cwd, values.repo ?? "."), env),
+  );
+  const { path: file, text: before = "" } = present;
+  const bare = withCommands(before, []);
+  const after = remove ? bare : withCommands(before, commands);
+  const isChanged = after !== before;
   if (values["dry-run"] === true) {
     const nothing = `${DONE.unchanged} ${visibleLine(file)}.\n`;
-    out(isChanged ? diffText(file, before ?? "", after ?? "") : nothing);
+    out(isChanged ? diffText(file, before, after) : nothing);
     return 0;
   }
   if (isChanged) {
-    const present = readProgramFile(file);
-    const text = after?.slice(present.mark.length);
-    const isRestored = remove && text === present.backup;
-    const backup = isRestored ? "drop" : hasOurs && !remove ? "keep" : "take";
-    await writeProgramFile(present, { after: text, isSecret: false, backup });
+    // A file that had nothing else was made for the commands.
+    const left = remove && after.trim() === "" ? undefined : after;
+    const isRestored = remove && left === present.backup;
+    const backup = isRestored ? "drop" : bare !== before && !remove ? "keep" : "take";
+    await writeProgramFile(present, { after: left, isSecret: false, backup });
   }
   const change = isChanged ? (remove ? "removed" : "written") : "unchanged";
   const lines = [`${DONE[change]} ${visibleLine(file)}.`];

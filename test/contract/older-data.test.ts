@@ -5,7 +5,6 @@ import { DatabaseSync } from "node:sqlite";
 import { describe, it } from "node:test";
 
 import { subjectOf, subjectWords } from "../../src/session/permission/permission.ts";
-import { DOCUMENT_MIGRATIONS, Documents } from "../../src/store/documents.ts";
 import {
   NOTIFICATIONS_FILE,
   NOTIFY_MIGRATIONS,
@@ -78,15 +77,6 @@ const STORES: Readonly<Record<string, Store>> = {
     read: async (data) => {
       using tasks = await TaskRecords.open(data);
       assert.equal((await tasks.find("k1"))?.id, "k1");
-    },
-  },
-  documents: {
-    file: "documents.sqlite",
-    migrations: DOCUMENT_MIGRATIONS,
-    read: async (data) => {
-      using documents = await Documents.open(join(data, "documents.sqlite"));
-      const row = await documents.read("notes/a");
-      assert.equal(Buffer.from(row?.content ?? []).toString(), "hello");
     },
   },
 };

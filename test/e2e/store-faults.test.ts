@@ -112,13 +112,7 @@ describe("trunkline acp with an external agent, if its store fails", { timeout: 
 
 describe("a data folder of a newer Trunkline", { timeout: 600_000 }, () => {
   const NEWER = /it was made by a newer Trunkline. Use that one, or another data folder/;
-  const FILES = [
-    "sessions.sqlite",
-    "reviews.db",
-    "notifications.sqlite",
-    "tasks.sqlite",
-    "documents.sqlite",
-  ];
+  const FILES = ["sessions.sqlite", "reviews.db", "notifications.sqlite", "tasks.sqlite"];
 
   it("is refused in words by every door and command that uses it, and not changed", async () => {
     using home = new GuardedHome({ ...CONFIG, notifications: [{ command: ["true"] }] });

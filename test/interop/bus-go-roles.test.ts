@@ -128,7 +128,7 @@ describe("trunkline orchestrator with a plugin and a client in Go", { timeout: 1
 
     mkdirSync(join(home.data, "workspace"), { recursive: true });
     // Of the plugin, and of our own.
-    for (const type of ["memory", "sqlite", "markdown"]) {
+    for (const type of ["memory", "markdown"]) {
       const answers = (await act(home, addr, `--storage-type=${type}`, "storage")) as Answered;
       const writes = answers
         .map(({ response }) => response.storageWrite)

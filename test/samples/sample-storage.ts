@@ -1,38 +1,26 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdir } from "node:fs/promises";
-import { join } from "node:path";
 
 import { SampleFolder } from "./sample-folder.ts";
 import { MarkdownStorage } from "../../src/plugin/storage/markdown-storage.ts";
 import type { Storage } from "../../src/plugin/storage/storage.ts";
-import { SqliteStorage } from "../../src/plugin/storage/storage-sqlite.ts";
-
-export const KINDS = ["markdown", "sqlite"] as const;
-type Kind = (typeof KINDS)[number];
-
-const OPENED = {
-  markdown: (folder: string) => Promise.resolve(new MarkdownStorage(folder)),
-  sqlite: (folder: string) => SqliteStorage.open(join(folder, "documents.db")),
-};
 
 /** A storage in a folder of its own for a test. */
 export class SampleStorage implements AsyncDisposable {
   readonly storage: Storage;
   readonly folder: string;
-  readonly #kind: Kind;
   readonly #parent: SampleFolder;
 
-  private constructor(kind: Kind, parent: SampleFolder, storage: Storage) {
-    this.#kind = kind;
+  private constructor(parent: SampleFolder) {
     this.#parent = parent;
     this.folder = parent.path;
-    this.storage = storage;
+    this.storage = new MarkdownStorage(parent.path);
   }
 
-  static async open(kind: Kind): Promise<SampleStorage> {
+  static async open(): Promise<SampleStorage> {
     const parent = await SampleFolder.create();
     await mkdir(parent.path);
-    return new SampleStorage(kind, parent, await OPENED[kind](parent.path));
+    return new SampleStorage(parent);
   }
 
   /** Starts another process, which knows the same storage as `storage`, and `increment`. */
@@ -40,20 +28,19 @@ export class SampleStorage implements AsyncDisposable {
     const module = JSON.stringify(import.meta.url);
     const script = `
       const { increment, openSample } = await import(${module});
-      const storage = await openSample("${this.#kind}", ${JSON.stringify(this.folder)});
+      const storage = openSample(${JSON.stringify(this.folder)});
       ${program}`;
     const args = ["--input-type=module", "-e", script];
     return spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    if (this.storage instanceof SqliteStorage) this.storage[Symbol.dispose]();
     await this.#parent[Symbol.asyncDispose]();
   }
 }
 
-export function openSample(kind: Kind, folder: string): Promise<Storage> {
-  return OPENED[kind](folder);
+export function openSample(folder: string): Storage {
+  return new MarkdownStorage(folder);
 }
 
 /** Adds one to the number in a document, as often as it takes. */

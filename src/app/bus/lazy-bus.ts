@@ -30,7 +30,7 @@ export function lazyBus(
       );
       const loaded = await bus;
       if (isWanted) isWanted = loaded.isWanted;
-      if (isWanted) await (await loaded.open()).orchestrator.known();
+      if (isWanted) await (await loaded.open()).known();
     } catch (error) {
       log.error("bus.not-opened", { error });
     }

@@ -29,7 +29,7 @@ export async function servePluginOnStdio(app: AppContext, plugin: PluginSettings
     certsDir: join(own.path, "certs"),
   };
   await using bus = await openBus(plan, { offer, log, data: config.data });
-  const only = bus.orchestrator.plugin(plugin.id);
+  const only = bus.plugin(plugin.id);
   try {
     await only.start();
   } catch (error) {

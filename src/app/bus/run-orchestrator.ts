@@ -50,7 +50,7 @@ export async function runOrchestrator(
   const hooks = await openToolHooks(app, config, audit);
   if (hooks !== undefined) opening.use(hooks);
   const offer = new Offer({ policy: new Policy(config.policy.tools), audit, report, hooks });
-  const { orchestrator } = opening.use(await openBus(plan, { offer, log, data: config.data }));
+  const orchestrator = opening.use(await openBus(plan, { offer, log, data: config.data }));
   const apply = (changed: BusPlan) => reconfigure(orchestrator, changed, plan, log);
   opening.defer(followConfig(reloadingOf(app, options), log, apply));
   const open = opening.move();

@@ -129,7 +129,7 @@ export class LiveDemo implements AsyncDisposable {
   static async begin(signal: AbortSignal): Promise<LiveDemo> {
     await using ending = new AsyncDisposableStack();
     const model = ending.use(await startScriptedModel(PROMPT, nextLine));
-    const home = ending.use(await SampleHome.make({ signal }));
+    const home = ending.use(await SampleHome.make(signal));
     await prepare(home, model.url);
     const gateway = await home.start(["trunkline", "serve", "--port", "0", "--json"]);
     const { login } = JSON.parse(await gateway.line()) as { login: string };

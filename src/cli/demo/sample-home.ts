@@ -1,4 +1,4 @@
-import { lstatSync, readdirSync, rmSync } from "node:fs";
+import { rmSync } from "node:fs";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,49 +9,18 @@ import { OwnedChild } from "../../base/process/child-process.ts";
 import { usualVariables } from "../../base/process/environment.ts";
 import { readOutput } from "../../base/process/read-output.ts";
 import { selfCommand } from "../../base/process/self-command.ts";
-import { FileLock } from "../../store/file-lock.ts";
 
-interface SampleOptions {
-  /** Ends the wait for a program, and keeps others from being started. */
-  readonly signal: AbortSignal;
-  /** Where its folder is made: that of temporary files if left out. */
-  readonly parent?: string;
-}
-
-const PREFIX = "trunkline-demo-";
-const LOCK = "lock";
 /** The folder of the project, in which all its programs are started. */
 export const PROJECT = "app";
 
-async function temporaryFolder(parent: string): Promise<string> {
+async function temporaryFolder(): Promise<string> {
+  const parent = tmpdir();
   try {
-    removeLeft(parent);
-    return await mkdtemp(join(parent, PREFIX));
+    return await mkdtemp(join(parent, "trunkline-demo-"));
   } catch (error) {
     const says = `Cannot make a folder in '${parent}': ${fileWords(error, parent)}`;
     throw new TrunklineError("unavailable", `${says}. Set TMPDIR to another.`, { cause: error });
   }
-}
-
-/** Removes the folders of demos that were killed: their lock is there, and nobody has it. */
-function removeLeft(parent: string): void {
-  for (const name of readdirSync(parent).filter((each) => each.startsWith(PREFIX))) {
-    const folder = join(parent, name);
-    // Others can make folders there, too.
-    const isOwn = lstatSync(folder, { throwIfNoEntry: false })?.uid === process.getuid?.();
-    if (!isOwn || !isLeft(join(folder, LOCK))) continue;
-    try {
-      rmSync(folder, { recursive: true, force: true });
-    } catch {
-      // The next demo tries again.
-    }
-  }
-}
-
-/** One that was just made may not be locked yet. */
-function isLeft(lock: string): boolean {
-  const made = lstatSync(lock, { throwIfNoEntry: false })?.mtimeMs ?? Infinity;
-  return made < Date.now() - 10_000 && !FileLock.isTaken(lock);
 }
 
 /** A program that goes on while others run. */
@@ -67,7 +36,6 @@ export class SampleHome implements AsyncDisposable {
   readonly env: NodeJS.ProcessEnv;
   readonly #signal: AbortSignal;
   readonly #children: OwnedChild[] = [];
-  #lock: FileLock | undefined;
   /** The process ends at once when nobody reads its output any more. */
   readonly #atExit = (): void => rmSync(this.folder, { recursive: true, force: true });
 
@@ -86,9 +54,9 @@ export class SampleHome implements AsyncDisposable {
     };
   }
 
-  static async make({ signal, parent = tmpdir() }: SampleOptions): Promise<SampleHome> {
-    const home = new SampleHome(await temporaryFolder(parent), signal);
-    home.#lock = await FileLock.take(home.path(LOCK));
+  /** `signal` ends the wait for a program, and keeps others from being started. */
+  static async make(signal: AbortSignal): Promise<SampleHome> {
+    const home = new SampleHome(await temporaryFolder(), signal);
     await mkdir(home.path("home"));
     await mkdir(home.path(PROJECT));
     return home;
@@ -129,7 +97,6 @@ export class SampleHome implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     process.off("exit", this.#atExit);
     await Promise.all(this.#children.map((child) => child.end()));
-    this.#lock?.[Symbol.dispose]();
     await rm(this.folder, { recursive: true, force: true });
   }
 

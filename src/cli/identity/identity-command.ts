@@ -173,7 +173,6 @@ const switches = commandsIn(() => import("./switch.ts"), {
       "dry-run": dryRun,
       global: flag("Use it in all your repositories: change ~/.gitconfig"),
       "rewrite-remotes": flag("Change remote URLs to the identity's SSH host alias"),
-      "recurse-submodules": flag("Also switch submodules, except those that fit another identity"),
       repo,
     },
     examples: {

@@ -10,8 +10,7 @@ const NO_CHANGE = "Nothing to change.";
 
 type Printing = OptionValues<never, "dry-run">;
 
-type SwitchValues = Printing &
-  OptionValues<"repo", "global" | "rewrite-remotes" | "recurse-submodules">;
+type SwitchValues = Printing & OptionValues<"repo", "global" | "rewrite-remotes">;
 
 type UndoValues = Printing & OptionValues<"id" | "repo", "global" | "force">;
 
@@ -24,7 +23,6 @@ export async function switchTo(invocation: Invocation<SwitchValues>): Promise<nu
   const request = {
     global: values.global === true,
     rewriteRemotes: values["rewrite-remotes"] === true,
-    recurseSubmodules: values["recurse-submodules"] === true,
   };
   if (values["dry-run"]) {
     const plan = await commands.planSwitch(name, folder, request);

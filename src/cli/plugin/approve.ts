@@ -189,8 +189,10 @@ export async function triedPlugin(
   // Authors add tools before they list them in the manifest.
   const provides = { ...permissions.provides, tools: ["*"], prompts: ["*"] };
   const given = { ...permissions, provides };
-  const program = { id, binary: found.command, args: more, permissions: given };
-  const settings = pluginSettings(module === undefined ? program : { ...program, module });
+  const settings = pluginSettings({
+    ...{ id, binary: found.command, args: [...found.args, ...more], permissions: given },
+    ...(module !== undefined && { code: module }),
+  });
   const may = wants === "" ? "nothing outside its package" : wants;
   return { settings, note: `it may do only what it declares: ${may}` };
 }

@@ -154,8 +154,8 @@ describe("trunkline plugin add and remove", () => {
     assert.equal((await line.run(...add, "--replace")).code, 0);
     const { config } = await line.home.load();
     assert.deepEqual(await pinnedIn(line), { "tools.p": { module: file, permissions } });
-    const [{ module, binary, args } = {}] = busPlan(config).plugins;
-    assert.deepEqual([module, binary, args], [file, process.execPath, []]);
+    const [{ code, binary, args } = {}] = busPlan(config).plugins;
+    assert.deepEqual([code, binary, args], [file, process.execPath, [file]]);
     assert.equal((await line.run("plugin", "remove", "tools.p")).code, 0);
     assert.deepEqual((await line.home.load()).config.bus.plugins, {});
   });

@@ -31,8 +31,8 @@ describe("triedPlugin()", () => {
       provides: { tools: ["*"], prompts: ["*"] },
     });
     assert.deepEqual(
-      [settings.id, settings.module, settings.args],
-      ["tools.p", rig.file, ["--fast"]],
+      [settings.id, settings.code, settings.args],
+      ["tools.p", rig.file, [rig.file, "--fast"]],
     );
     assert.equal(note, "it may do only what it declares: call the tool 'greet', read /etc/motd");
   });
@@ -58,7 +58,7 @@ describe("triedPlugin()", () => {
         /^Cannot run 'tools\.p': it would do everything .*, because it declares no permissions.* add --allow-everything/,
     });
     const { settings, note } = await rig.tried(["program"], { "allow-everything": true });
-    assert.deepEqual([settings.permissions?.everything, settings.module], [true, undefined]);
+    assert.deepEqual([settings.permissions?.everything, settings.args], [true, []]);
     assert.match(note, /do everything on this machine/);
     await using running = await open({ id: "tools.p", permissions: { run: true } });
     await assert.rejects(running.tried(["plugin.mjs"]), /it would start programs and use all/);

@@ -34,9 +34,7 @@ export const setup: Command = {
     "dry-run": flag("Show what would change, and change nothing"),
     remove: flag("Remove what was added"),
     http: flag("Connect to the gateway that `trunkline serve` runs"),
-    import: flag(
-      "Add the MCP servers of these programs, and the hooks of Claude Code, to Trunkline",
-    ),
+    import: flag("Add the MCP servers of these programs to Trunkline"),
     yes: flag("With --import: do not ask", { short: "y" }),
     remote: text(
       "URL",

@@ -13,7 +13,7 @@ import {
   type KeyPath,
 } from "../layer.ts";
 import { expandPath } from "../locations.ts";
-import { foreignKeys, withOwnReferences } from "./foreign-keys.ts";
+import { foreignKeys, REFERRING, referencesIn, withOwnReferences } from "./foreign-keys.ts";
 
 /** The values of the user's own file. */
 export function userLayer(path: string, file: ParsedFile, env: NodeJS.ProcessEnv): Layer {
@@ -115,8 +115,13 @@ function unreadable(path: string, why: string, cause?: unknown): TrunklineError 
 
 /** What other programs call the same keys. */
 const OTHER_NAMES: ReadonlyMap<string, string> = new Map([
+  ["cmd", "command"],
+  ["environment", "env"],
+  ["envs", "env"],
   ["serverUrl", "url"],
   ["httpUrl", "url"],
+  ["uri", "url"],
+  ["http_headers", "headers"],
   ["alwaysAllow", "autoApprove"],
   ["transport", "type"],
 ]);
@@ -146,25 +151,32 @@ export function pastedServers(values: Values, warn: (path: KeyPath, says: string
   return { ...values, mcpServers: Object.fromEntries(servers) };
 }
 
-function pastedServer(
+/** One such server. `warn` is told of the keys that are left out. */
+export function pastedServer(
   settings: Values,
   path: KeyPath,
   warn: (path: KeyPath, says: string) => void,
 ): Values {
   const { known: foreign, understood, lost } = foreignKeys(settings);
   const known: Record<string, unknown> = {};
+  let words: unknown[] = [];
   for (const [key, value] of Object.entries(settings)) {
     const own = OTHER_NAMES.get(key) ?? key;
     if (lost.includes(key)) {
       const next = "Choose its tools with 'include' and 'exclude' instead";
       warn([...path, key], `cannot be kept, so the server is left out. ${next}`);
-    } else if (understood.has(key)) continue;
+    } else if (understood.has(key) || REFERRING.has(key)) continue;
     else if (key === "enabled" && typeof value === "boolean") known.disabled ??= !value;
     else if (!SERVER_KEYS.has(own)) warn([...path, key], "is ignored: it is not a known key");
     else if (own !== key && Object.hasOwn(settings, own)) {
       warn([...path, key], `is ignored: '${own}' is there, too`);
     } else if (own === "type") known[own] = OTHER_TYPES.get(value) ?? value;
+    else if (own === "command" && Array.isArray(value)) [known[own], ...words] = value as unknown[];
     else known[own] = TEXTS.has(own) ? withTexts(value) : value;
+  }
+  if (words.length > 0) known.args = words;
+  for (const [own, more] of Object.entries(referencesIn(settings))) {
+    known[own] = withTexts({ ...(known[own] as object | undefined), ...more });
   }
   return { ...known, ...foreign, ...(lost.length > 0 && { disabled: true }) };
 }

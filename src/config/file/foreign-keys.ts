@@ -73,6 +73,31 @@ function isEmpty(value: unknown): boolean {
   return typeof value === "object" && Object.keys(value).length === 0;
 }
 
+/** Keys with names of variables: Codex's and goose's; and that around the headers of Continue. */
+export const REFERRING: ReadonlySet<string> = new Set([
+  ...["env_vars", "env_keys", "bearer_token_env_var", "env_http_headers", "requestOptions"],
+]);
+
+/** What these keys say, as `env` and `headers` have it here. */
+export function referencesIn(entry: Values): Readonly<Record<string, Values>> {
+  const { requestOptions: options, env_http_headers: named, bearer_token_env_var: bearer } = entry;
+  const reference = (variable: unknown): string => `\${${String(variable)}}`;
+  const passed = [entry.env_vars, entry.env_keys].flat().filter((each) => typeof each === "string");
+  const env = passed.map((variable) => [variable, reference(variable)]);
+  const headers = [
+    ...(isValues(options) && isValues(options.headers) ? Object.entries(options.headers) : []),
+    ...(bearer === undefined ? [] : [["Authorization", `Bearer ${reference(bearer)}`]]),
+    ...(isValues(named) ? Object.entries(named) : []).map(([name, each]) => [
+      name,
+      reference(each),
+    ]),
+  ];
+  return {
+    ...(env.length > 0 && { env: Object.fromEntries(env) as Values }),
+    ...(headers.length > 0 && { headers: Object.fromEntries(headers) as Values }),
+  };
+}
+
 /**
  * What other programs write for `${NAME}`: opencode `{env:NAME}`; Gemini, Continue and Zed `$NAME`, which
  * elsewhere could be part of a password unless it is all of a value, perhaps after `Bearer`.

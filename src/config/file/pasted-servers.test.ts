@@ -29,6 +29,38 @@ describe("pastedServers()", () => {
     assert.deepEqual(warnings, []);
   });
 
+  it("reads the commands, variables and headers of Codex, goose, opencode and Continue", () => {
+    const cases: readonly (readonly [Values, Values])[] = [
+      [
+        { cmd: "x", envs: { A: "1" }, env_keys: ["B"] },
+        { command: "x", env: { A: "1", B: "${B}" } },
+      ],
+      [
+        { command: ["x", "y"], environment: { A: "{env:B}" } },
+        { command: "x", args: ["y"], env: { A: "${B}" } },
+      ],
+      [
+        { command: "x", env_vars: ["A"] },
+        { command: "x", env: { A: "${A}" } },
+      ],
+      [
+        { uri: "https://a.example", bearer_token_env_var: "T", http_headers: { a: "b" } },
+        { url: "https://a.example", headers: { a: "b", Authorization: "Bearer ${T}" } },
+      ],
+      [
+        { url: "https://a.example", env_http_headers: { a: "A" } },
+        { url: "https://a.example", headers: { a: "${A}" } },
+      ],
+      [
+        { url: "https://a.example", requestOptions: { headers: { a: 1 } } },
+        { url: "https://a.example", headers: { a: "1" } },
+      ],
+    ];
+    for (const [given, wanted] of cases) {
+      assert.deepEqual(pasted(given), { server: wanted, warnings: [] });
+    }
+  });
+
   it("takes numbers and booleans for the texts that they are passed on as", () => {
     const { server, warnings } = pasted({
       command: "x",

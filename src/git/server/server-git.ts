@@ -4,7 +4,7 @@ import { resolve, sep } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 
 import { TrunklineError } from "../../base/errors.ts";
-import { type GitAnswer, gitFailure } from "../git.ts";
+import { type GitAnswer, gitFailure, GitRunner } from "../git.ts";
 import { type ProgramEnd, runProgram } from "../run-program.ts";
 import {
   type Credentials,
@@ -80,12 +80,13 @@ const SETTINGS = [
  * Git for untrusted repositories on a server: its own git folder, nobody's configuration, no hooks,
  * filters or helpers, few protocols, no prompts.
  */
-export class ServerGit {
+export class ServerGit extends GitRunner<ServerCall> {
   readonly gitDir: string;
   readonly workTree: string | undefined;
   readonly #options: ServerGitOptions;
 
   constructor(options: ServerGitOptions) {
+    super();
     this.gitDir = options.gitDir;
     this.workTree = options.workTree;
     this.#options = options;
@@ -151,18 +152,6 @@ export class ServerGit {
       ...(call.input === undefined ? {} : { input: call.input }),
       ...(login.secret === undefined ? {} : { secret: login.secret }),
     });
-  }
-
-  /** The output of git without the last line end. */
-  async text(args: readonly string[], call: ServerCall = {}): Promise<string> {
-    const { stdout } = await this.run(args, call);
-    return stdout.toString("utf8").replace(/\r?\n$/, "");
-  }
-
-  /** The entries of an output that ends each with a NUL, as `-z` does. */
-  async list(args: readonly string[], call: ServerCall = {}): Promise<string[]> {
-    const { stdout } = await this.run(args, call);
-    return stdout.toString("utf8").split("\0").filter(Boolean);
   }
 
   /** Checked for each connection: a name may resolve to another address than an hour ago. */

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { existsSync, symlinkSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
@@ -68,47 +68,6 @@ describe("planSwitch()", { timeout: 120_000 }, () => {
     sample.commit();
     sample.run("-c", "protocol.file.allow=always", "submodule", "add", "-q", sample.path, "lib");
     assert.match((await sample.plan("work")).notes.join(), /keep their identity: lib/);
-  });
-
-  it("includes nested submodules if asked, and one undo restores all", async () => {
-    using sample = new SampleIdentities();
-    sample.commit();
-    const add = (folder: string, path: string): void => {
-      const allow = ["-c", "protocol.file.allow=always"];
-      sample.runIn(folder, ...allow, "submodule", "add", "-q", join(sample.home, "seed"), path);
-    };
-    sample.run("clone", "-q", "--bare", sample.path, join(sample.home, "seed"));
-    for (const path of ["lib", "theirs"]) add(sample.path, path);
-    const [lib, theirs] = [join(sample.path, "lib"), join(sample.path, "theirs")];
-    add(lib, "deep er");
-    sample.runIn(theirs, "remote", "set-url", "origin", "git@gh-home:ada/lib.git");
-    const files = ["", "modules/lib/", "modules/lib/modules/deep er/", "modules/theirs/"];
-    const snapshot = () => files.map((path) => sample.read(`app/.git/${path}config`).toString());
-    const before = snapshot();
-    const { plan } = await sample.switch("work", { recurseSubmodules: true });
-    assert.match(plan.notes.join(), /Submodule 'theirs' belongs to identity 'home'/);
-    for (const folder of [sample.path, lib, join(lib, "deep er")]) {
-      assert.equal(sample.config("user.email", folder), "ada@acme.example");
-    }
-    assert.equal(sample.config("user.email", theirs), "");
-    await sample.undo();
-    assert.deepEqual(snapshot(), before);
-  });
-
-  it("does not follow a submodule entry out of the repository", async () => {
-    using sample = new SampleIdentities();
-    const elsewhere = join(sample.home, "elsewhere");
-    sample.run("init", "-q", elsewhere);
-    symlinkSync(elsewhere, join(sample.path, "lib"));
-    const modules = ["lib", "../elsewhere", "."].map((path) => {
-      return `[submodule "${path}"]\n\tpath = ${path}\n\turl = ./x\n`;
-    });
-    sample.write("app/.gitmodules", modules.join(""));
-    const { files } = await sample.plan("work", { recurseSubmodules: true });
-    assert.deepEqual(
-      files.map(({ path }) => path),
-      [join(sample.path, ".git/config")],
-    );
   });
 });
 

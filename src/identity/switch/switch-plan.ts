@@ -16,18 +16,8 @@ import {
 } from "../../git/config/git-config.ts";
 import type { Git } from "../../git/git.ts";
 import { remotesOf } from "../../git/remotes.ts";
-import {
-  hasLinkedWorktrees,
-  listSubmodules,
-  openRepository,
-  type Submodule,
-} from "../../git/repository.ts";
-import {
-  detectIdentity,
-  type GitContext,
-  readRepositoryContext,
-  type RepositoryContext,
-} from "../detect/detect.ts";
+import { hasLinkedWorktrees, listSubmodules, openRepository } from "../../git/repository.ts";
+import { detectIdentity, type GitContext, type RepositoryContext } from "../detect/detect.ts";
 import {
   type GitSetting,
   gitSettings,
@@ -47,8 +37,6 @@ export interface SwitchOptions extends GitSettingsOptions {
   /** Applies to all repositories of the user. */
   readonly global?: boolean;
   readonly rewriteRemotes?: boolean;
-  /** Also switches checked-out submodules, recursively. */
-  readonly recurseSubmodules?: boolean;
   /** All identities: their SSH hosts are known aliases. */
   readonly identities?: readonly Identity[];
   readonly env: NodeJS.ProcessEnv;
@@ -90,10 +78,7 @@ class SwitchPlanner {
   async repository(context: RepositoryContext): Promise<Plan> {
     const notes = await this.#unfit(context);
     notes.push(...(await this.#editRepository(context)));
-    if (this.#options.recurseSubmodules === true) {
-      for (const inner of await submodulesOf(context))
-        notes.push(...(await this.#editInner(inner)));
-    } else notes.push(...(await submoduleNotes(context)));
+    notes.push(...(await submoduleNotes(context)));
     const { commonDir, worktree = commonDir } = context.repository;
     return await this.#plan(context.git, { repository: commonDir, worktree }, notes);
   }
@@ -123,16 +108,6 @@ class SwitchPlanner {
     const rewritten = rewriteRemotes(this.#identity, this.#identities, context);
     this.#add(join(context.repository.commonDir, "config"), rewritten.edits);
     return [...notes, ...rewritten.notes];
-  }
-
-  /** A submodule that matches another identity is not switched. */
-  async #editInner({ path, context }: CheckedOutSubmodule): Promise<string[]> {
-    const { identity: right } = await detectIdentity(this.#identities, context);
-    if (right !== undefined && right !== this.#identity.name) {
-      return [`Submodule '${path}' belongs to identity '${right}' and was not changed.`];
-    }
-    const notes = await this.#editRepository(context);
-    return notes.map((note) => `${path}: ${note}`);
   }
 
   #switchIn(target: ConfigTarget, context: GitContext): string[] {
@@ -180,10 +155,14 @@ class SwitchPlanner {
   }
 }
 
-async function submoduleNotes(context: RepositoryContext): Promise<string[]> {
-  const paths = (await checkedOut(context)).map(({ path }) => path).join(", ");
-  if (paths === "") return [];
-  return [`Submodules keep their identity: ${paths}. Use --recurse-submodules to switch them too.`];
+async function submoduleNotes({ git, repository }: RepositoryContext): Promise<string[]> {
+  const { worktree } = repository;
+  const all = worktree === undefined ? [] : await listSubmodules(git, worktree);
+  const paths = all.filter(({ isCheckedOut }) => isCheckedOut).map(({ path }) => path);
+  if (paths.length === 0) return [];
+  return [
+    `Submodules keep their identity: ${paths.join(", ")}. Switch in each that needs another.`,
+  ];
 }
 
 async function changeFile(
@@ -204,37 +183,6 @@ async function changeFile(
     return [{ file: now.path, key, before: old.map(maskText), after: fresh.map(maskText) }];
   });
   return { file, settings };
-}
-
-/** A checked-out submodule. */
-interface CheckedOutSubmodule {
-  /** Relative to the outermost repository. */
-  readonly path: string;
-  readonly context: RepositoryContext;
-}
-
-/** The direct submodules of a repository that are checked out. */
-async function checkedOut({ git, repository }: RepositoryContext): Promise<Submodule[]> {
-  const { worktree } = repository;
-  const all = worktree === undefined ? [] : await listSubmodules(git, worktree);
-  return all.filter(({ isCheckedOut }) => isCheckedOut);
-}
-
-/** All checked-out submodules, each after the one that contains it. */
-async function submodulesOf(outer: RepositoryContext): Promise<CheckedOutSubmodule[]> {
-  const found: CheckedOutSubmodule[] = [];
-  const { worktree = "" } = outer.repository;
-  for (const { path } of await checkedOut(outer)) {
-    const folder = join(worktree, path);
-    const context = await readRepositoryContext(outer.git.in(folder));
-    // `.gitmodules` is not trusted: a path in it may lead outside the repository.
-    const isInside = folder.startsWith(`${worktree}/`) && context.repository.worktree === folder;
-    if (!isInside) continue;
-    found.push({ path, context });
-    const inner = await submodulesOf(context);
-    found.push(...inner.map((each) => ({ ...each, path: join(path, each.path) })));
-  }
-  return found;
 }
 
 /** The edits of a switch in its target file. */

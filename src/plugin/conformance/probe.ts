@@ -1,3 +1,4 @@
+import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { answerOf } from "../../protocol/bus/answer.ts";
 import { bodyOf, decodeResponse, encodeRequest } from "../../protocol/bus/codec.ts";
 import type { Asked } from "../../protocol/bus/connect.ts";
@@ -48,6 +49,9 @@ export type Reaction =
   | { readonly kind: "answered"; readonly response: PluginResponse }
   | { readonly kind: "refused"; readonly why: string };
 
+/** The number of a field, or of a kind of request, that no schema has. */
+export const UNKNOWN = 900;
+
 const MOST_BYTES = MAX_FRAME + PREFIX;
 
 /** Asks a program what one rule wants to know, on a connection of its own. */
@@ -90,10 +94,8 @@ export class Probe implements AsyncDisposable {
   /** Asks with bytes of a field that no schema has, and that is passed over. */
   async askWith(request: Asked, bytes: Uint8Array): Promise<PluginResponse> {
     const known = bodyOf(encodeRequest({ requestId: this.nextId(), request }));
-    const field = [0xa2, 0x38, ...varint(bytes.length)];
-    const reaction = await this.send(
-      encodeFrame(Buffer.concat([known, Buffer.from(field), bytes])),
-    );
+    const field = new BinaryWriter().tag(UNKNOWN, WireType.LengthDelimited).bytes(bytes).finish();
+    const reaction = await this.send(encodeFrame(Buffer.concat([known, field])));
     if (reaction.kind === "answered") return reaction.response;
     throw new Error(`it did not answer: ${reaction.why}`);
   }
@@ -133,11 +135,6 @@ export class Probe implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await (await this.#connection?.catch(() => undefined))?.close();
   }
-}
-
-/** Protobuf: a number, seven bits a byte. */
-function varint(value: number): number[] {
-  return value < 128 ? [value] : [(value & 127) | 128, ...varint(value >> 7)];
 }
 
 /** Whether the other side has reset the stream, as it may. */

@@ -64,37 +64,32 @@ export interface OpenBusOptions {
   readonly retries?: BackoffLimits;
 }
 
-/** A bus that runs. */
-export interface OpenedBus extends AsyncDisposable {
-  readonly orchestrator: Orchestrator;
-}
-
 /** Runs a bus. Plugins are being started when it resolves. */
-export async function openBus(plan: BusPlan, options: OpenBusOptions): Promise<OpenedBus> {
+export async function openBus(plan: BusPlan, options: OpenBusOptions): Promise<Orchestrator> {
   const { offer, log, data, retries } = options;
-  const [{ Orchestrator }, { busStorage }] = await Promise.all([
+  const [{ Orchestrator: Bus }, { busStorage }, transport] = await Promise.all([
     import("../orchestrator.ts"),
     import("./bus-storage.ts"),
+    busTransport(),
   ]);
-  await using opening = new AsyncDisposableStack();
-  const report = (event: string, fields: Record<string, unknown>): void => log.warn(event, fields);
   const { workspace, callTimeout, sandbox } = plan;
-  const storage = opening.use(busStorage({ data, workspace, report }));
-  const transport = await busTransport();
-  const orchestrator = opening.use(
-    await Orchestrator.open({
-      ...plan,
-      ...{ offer, log, transport, storage: storage.handlers },
-      limits: { call: callTimeout, ...retries },
-      folder: busFolder(data),
-      confine: lazyConfine({ sandbox, data, log }),
-    }),
-  );
-  await orchestrator.configure(plan.plugins);
-  const known = (): Promise<void> | undefined => orchestrator.known();
+  const bus = await Bus.open({
+    ...plan,
+    ...{ offer, log, transport },
+    storage: busStorage(workspace, (event, fields) => log.warn(event, fields)),
+    limits: { call: callTimeout, ...retries },
+    folder: busFolder(data),
+    confine: lazyConfine({ sandbox, data, log }),
+  });
+  try {
+    await bus.configure(plan.plugins);
+  } catch (error) {
+    await bus[Symbol.asyncDispose]();
+    throw error;
+  }
+  const known = (): Promise<void> | undefined => bus.known();
   offer.waitFor({ known, arrival: known });
-  const open = opening.move();
-  return { orchestrator, [Symbol.asyncDispose]: () => open.disposeAsync() };
+  return bus;
 }
 
 /** The configured plugins without an approval: those that earlier versions have added. */
@@ -170,7 +165,7 @@ export function settingsOf(id: string, program: PluginProgram): PluginSettings {
 function programOf(
   id: string,
   program: PluginProgram,
-): Pick<PluginSettings, "module" | "binary" | "args" | "code" | "wrapper"> {
+): Pick<PluginSettings, "binary" | "args" | "code" | "wrapper"> {
   const codeIn = (words: readonly string[], cwd?: string) => {
     const code = codeFile(words, cwd);
     return code === undefined ? {} : { code };
@@ -181,7 +176,7 @@ function programOf(
   }
   if ("module" in program) {
     const { module, args = [] } = program;
-    return { module, binary: process.execPath, args };
+    return { binary: process.execPath, args: [module, ...args], code: module };
   }
   const [binary, ...own] = selfCommand();
   const { mcp, cwd } = program;

@@ -8,9 +8,9 @@ import {
   hasPlugins,
   noteUnasked,
   openBus,
-  type OpenedBus,
   reconfigure,
 } from "./bus.ts";
+import type { Orchestrator } from "../orchestrator.ts";
 import type { Config } from "../../config/config.ts";
 import { followConfig, type LiveConfig, type Reloading } from "../../config/follow-config.ts";
 
@@ -48,12 +48,12 @@ export class ConfiguredBus implements AsyncDisposable {
   }
 
   /** Opens it, unless it is open. */
-  open(): Promise<OpenedBus> {
+  open(): Promise<Orchestrator> {
     return this.#bus.get();
   }
 
   /** The bus, if it was opened. */
-  opened(): Promise<OpenedBus | undefined> {
+  opened(): Promise<Orchestrator | undefined> {
     return this.#bus.opened();
   }
 
@@ -63,7 +63,7 @@ export class ConfiguredBus implements AsyncDisposable {
     await (await this.opened())?.[Symbol.asyncDispose]();
   }
 
-  async #open(): Promise<OpenedBus> {
+  async #open(): Promise<Orchestrator> {
     const { log, offer } = this.#options;
     this.#plan = this.#planned();
     noteUnasked(this.#plan, log);
@@ -75,7 +75,7 @@ export class ConfiguredBus implements AsyncDisposable {
     this.#config = { ...this.#config, bus };
     const opened = await this.opened();
     if (opened !== undefined) {
-      await reconfigure(opened.orchestrator, this.#planned(), this.#plan, this.#options.log);
+      await reconfigure(opened, this.#planned(), this.#plan, this.#options.log);
     } else if (this.isWanted) await this.open();
   }
 

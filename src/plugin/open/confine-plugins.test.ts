@@ -97,7 +97,12 @@ async function open(permissions: PluginPermissions) {
   const read = [SDK_FOLDER, at("approved"), ...(permissions.read ?? [])];
   await orchestrator.configure([
     pluginSettings({
-      ...{ id: "tools.reach", binary: process.execPath, module: at("link/plugin.mjs") },
+      ...{
+        id: "tools.reach",
+        binary: process.execPath,
+        args: [at("link/plugin.mjs")],
+        code: at("link/plugin.mjs"),
+      },
       permissions: { ...permissions, read },
     }),
   ]);

@@ -49,7 +49,7 @@ describe("devPlugin()", () => {
     await writeFile(file, PLUGIN);
     const told = new Told();
     await using data = await mkdtempDisposable(join(tmpdir(), "trunkline-dev-data-"));
-    const settings = pluginSettings({ id: "tools.dev", binary: process.execPath, module: file });
+    const settings = pluginSettings({ id: "tools.dev", binary: process.execPath, args: [file] });
     let env = {};
     await using _running = await devPlugin({
       ...{ config: { bus: BUS, data: data.path }, plugin: settings, folder: home.path },
@@ -80,7 +80,7 @@ describe("devPlugin()", () => {
     await writeFile(file, PLUGIN);
     const told = new Told();
     await using data = await mkdtempDisposable(join(tmpdir(), "trunkline-dev-data-"));
-    let settings = pluginSettings({ id: "tools.dev", binary: process.execPath, module: file });
+    let settings = pluginSettings({ id: "tools.dev", binary: process.execPath, args: [file] });
     await using _running = await devPlugin({
       ...{ config: { bus: BUS, data: data.path }, plugin: settings, folder, tell: told.tell },
       again: async () => settings,
@@ -109,7 +109,7 @@ describe("devPlugin()", () => {
     await writeFile(file, PLUGIN);
     const told = new Told();
     await using data = await mkdtempDisposable(join(tmpdir(), "trunkline-dev-data-"));
-    const settings = pluginSettings({ id: "tools.dev", binary: process.execPath, module: file });
+    const settings = pluginSettings({ id: "tools.dev", binary: process.execPath, args: [file] });
     const asked: PromiseWithResolvers<typeof settings>[] = [];
     const isAsked = Promise.withResolvers<void>();
     await using _running = await devPlugin({

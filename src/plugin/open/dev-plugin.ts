@@ -55,10 +55,10 @@ export async function devPlugin(options: DevPluginOptions): Promise<AsyncDisposa
     if (change !== changes) return;
     present = next;
     if (JSON.stringify(present) !== JSON.stringify(before)) {
-      await bus.orchestrator.configure([present]);
+      await bus.configure([present]);
       return;
     }
-    const started = bus.orchestrator.plugin(present.id).restart();
+    const started = bus.plugin(present.id).restart();
     await started.catch(() => {});
   };
   const watcher = watchTree(folder, () => background(restart(), "Restarting a plugin"));

@@ -48,7 +48,7 @@ describe("checkPin()", () => {
     writeFileSync(at("package.json"), "{}");
     writeFileSync(at("p.mjs"), "one");
     mkdirSync(at("node_modules"));
-    const settings = pluginSettings({ id: "a", binary: "node", module: at("p.mjs") });
+    const settings = pluginSettings({ id: "a", binary: "node", code: at("p.mjs") });
     const pin = pinOf(settings, "1.2.0");
     assert.ok(pin !== undefined);
     const check = () => checkPin({ ...settings, pin });
@@ -76,13 +76,13 @@ describe("checkPin()", () => {
 describe("a plugin that has changed", () => {
   it("is held, and not started however often it is wanted", async () => {
     const lines: string[] = [];
-    const settings = pluginSettings({ id: "a", binary: "node", module: "/no/such/module.mjs" });
+    const settings = pluginSettings({ id: "a", binary: "node", code: "/no/such/module.mjs" });
     const pin = { sha256: "0".repeat(64) };
     using folder = mkdtempDisposableSync(join(tmpdir(), "trunkline-pin-"));
     const module = join(folder.path, "p.mjs");
     writeFileSync(module, "");
     const plugin = new Plugin(
-      { ...settings, module, pin },
+      { ...settings, code: module, pin },
       {
         log: new Log("warn", (line) => void lines.push(line)),
         folder: () => assert.fail("it was started"),

@@ -33,7 +33,7 @@ export function codeFile(words: readonly string[], cwd = "/"): string | undefine
 
 /** What is approved of a plugin's code; undefined where it has no file that could be compared. */
 export function pinOf(settings: PluginSettings, version?: string): PluginPin | undefined {
-  const file = settings.module ?? settings.code;
+  const file = settings.code;
   if (file === undefined) return undefined;
   const named = version === undefined ? {} : { version };
   return { ...named, sha256: digestOf(file) };

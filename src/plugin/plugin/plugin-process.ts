@@ -132,14 +132,11 @@ export async function startInFolder(
 
 type Launched = Omit<PluginProcess, "address">;
 
-/** Starts the program, or Node with the module. */
 async function launch(start: PluginStart, stderr: (line: string) => void): Promise<Launched> {
-  const { settings, orchestratorAddress } = start;
-  const { module, binary, permissions } = settings;
+  const { binary: command, permissions } = start.settings;
   if (isLimited(permissions)) return launchLimited(start, stderr);
-  const own = argumentsOf(start, orchestratorAddress);
-  const args = module === undefined ? own : [module, ...own];
-  return { child: await begin(start, { command: binary, args, env: variablesOf(start), stderr }) };
+  const args = argumentsOf(start, start.orchestratorAddress);
+  return { child: await begin(start, { command, args, env: variablesOf(start), stderr }) };
 }
 
 /** Starts a program in a sandbox, in which it can do only what was approved. */
@@ -148,18 +145,24 @@ async function launchLimited(
   stderr: (line: string) => void,
 ): Promise<Launched> {
   const { settings, certsDir, confine, bus, orchestratorAddress } = start;
-  const { id, module, binary, code, wrapper, permissions = {} } = settings;
+  const { id, binary, code, wrapper, permissions = {} } = settings;
   const { run = false, hosts = [] } = permissions;
   if (confine === undefined || bus === undefined) throw fault("cannot be limited on this bus");
   const ports = portsOf(hosts);
-  const files = [module ?? binary, code, wrapper].filter((file) => file !== undefined);
-  const paths = permittedPaths(permissions, files, certsDir);
+  // Node itself is in every sandbox, and none of its neighbours.
+  const files = [binary, code, wrapper].filter((file) => file !== process.execPath);
+  const paths = permittedPaths(
+    permissions,
+    files.filter((file) => file !== undefined),
+    certsDir,
+  );
   const confined = await confine({ ...paths, id, run, hosts, ports, bus });
-  const own = argumentsOf(start, confined?.busAddress ?? orchestratorAddress);
   // The links that lead to it are not in the sandbox.
-  const program = isAbsolute(binary) ? realpathSync(binary) : binary;
-  const [command, args] =
-    module === undefined ? [program, own] : [binary, [realpathSync(module), ...own]];
+  const real = (file: string): string => (isAbsolute(file) ? realpathSync(file) : file);
+  const command = real(binary);
+  const args = argumentsOf(start, confined?.busAddress ?? orchestratorAddress).map((arg) =>
+    arg === code ? real(arg) : arg,
+  );
   const given = { env: variablesOf(start), stderr };
   if (confined === undefined) return { child: await begin(start, { command, args, ...given }) };
   let child: OwnedChild;
@@ -191,8 +194,7 @@ function argumentsOf({ settings, certsDir }: PluginStart, orchestratorAddress: s
   // Where QUIC would take an engine, and so a process and its rights, for each. A program of another
   // SDK may only know QUIC; one of ours reads which transport we prefer.
   // The network of a sandbox carries nothing else than TCP.
-  const isTls = settings.module !== undefined || isLimited(settings.permissions);
-  const listen = isTls ? "tls://localhost:0" : "localhost:0";
+  const listen = isLimited(settings.permissions) ? "tls://localhost:0" : "localhost:0";
   return [
     ...settings.args,
     `--orchestrator-addr=${orchestratorAddress}`,

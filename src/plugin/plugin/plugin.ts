@@ -65,7 +65,7 @@ export interface PluginOptions extends PluginPlace {
   /** Makes the folder in which it finds its certificates. */
   readonly folder: () => Promise<PluginFolder>;
   /** Where the bus listens; asked for at each start. */
-  readonly orchestratorAddress: () => string | Promise<string>;
+  readonly orchestratorAddress: () => string;
   readonly dial: (
     address: string,
     name: string,
@@ -250,7 +250,14 @@ export class Plugin {
     await using opening = new AsyncDisposableStack();
     const folder = opening.use(await this.#options.folder());
     const { signal } = this.#stopping;
-    const { child, address, reach } = await this.#startIn(folder);
+    const { child, address, reach } = await startInFolder(folder, {
+      ...this.#options,
+      settings: this.settings,
+      orchestratorAddress: this.#options.orchestratorAddress(),
+      timeout: this.#limits.ready,
+      signal,
+      said: (line) => this.#stderrLog.add(line),
+    });
     const link = new PluginLink({
       id: this.id,
       limits: this.#limits,
@@ -271,18 +278,6 @@ export class Plugin {
     signal.throwIfAborted();
     opening.move();
     this.#isUp({ child, folder, link, address, isLimited: reach !== undefined });
-  }
-
-  async #startIn(folder: PluginFolder): Promise<PluginProcess> {
-    const orchestratorAddress = await this.#options.orchestratorAddress();
-    return startInFolder(folder, {
-      ...this.#options,
-      settings: this.settings,
-      orchestratorAddress,
-      timeout: this.#limits.ready,
-      signal: this.#stopping.signal,
-      said: (line) => this.#stderrLog.add(line),
-    });
   }
 
   #isUp(started: Omit<Running, "health">): void {

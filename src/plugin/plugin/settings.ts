@@ -6,11 +6,9 @@ import type { PluginPermissions } from "./permissions.ts";
 
 /** One configured plugin. */
 export interface PluginSettings extends Omit<PluginEntry, "enabled"> {
-  /** The module that `binary`, which is Node, runs. It is one of ours, so it listens and dials over TLS. */
-  readonly module?: string;
   /** What it may do, as approved. Without them nobody was asked, and it may do everything. */
   readonly permissions?: PluginPermissions;
-  /** The file with its code, besides a module. */
+  /** The file with its code, if that is not the program itself. */
   readonly code?: string;
   /** Our own program, where that wraps an MCP server. */
   readonly wrapper?: string;

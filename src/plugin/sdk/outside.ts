@@ -26,14 +26,10 @@ export interface OutsideOptions {
   readonly storageType: string;
 }
 
+export type Outside = ReturnType<typeof outsideOf>;
+
 /** Makes the context that a plugin's handlers get: tools, storage and events of the orchestrator. */
-export class Outside {
-  readonly #options: OutsideOptions;
-
-  constructor(options: OutsideOptions) {
-    this.#options = options;
-  }
-
+export function outsideOf({ client, id, log, registered, storageType }: OutsideOptions) {
   /**
    * The context of a handler, valid until the signal is aborted. `call` is the call that it answers, if
    * any: a tool that is called from it belongs to the same session, project and trace.
@@ -41,8 +37,7 @@ export class Outside {
    * A handler has few requests under way at once, and waits only for its own: if it waited for those of
    * another handler, which waits for this one, neither would end.
    */
-  context(signal: AbortSignal, call: Partial<ToolCall> = {}): PluginContext {
-    const { client, id, log, registered, storageType } = this.#options;
+  const context = (signal: AbortSignal, call: Partial<ToolCall> = {}): PluginContext => {
     const { session, project, traceParent } = call;
     const slots = new Semaphore({ running: AT_ONCE });
     const ask: BusClient["ask"] = (request, options) =>
@@ -65,18 +60,18 @@ export class Outside {
         checkAnswer(ORCHESTRATOR, await ask({ case: "publish", value }, { signal }));
       },
     };
-  }
-
-  callContext(signal: AbortSignal, call: ToolCall): CallContext {
+  };
+  const callContext = (signal: AbortSignal, call: ToolCall): CallContext => {
     const { caller = "", session, project, provider } = call;
     return {
-      ...this.context(signal, call),
+      ...context(signal, call),
       caller,
       ...(session === undefined ? {} : { sessionId: session }),
       ...(project === undefined ? {} : { project }),
       ...(provider === undefined ? {} : { provider }),
     };
-  }
+  };
+  return { context, callContext };
 }
 
 /** Returns a tool's result, or throws its failure. */

@@ -15,7 +15,7 @@ import { MarkdownStorage } from "./markdown-storage.ts";
  */
 async function leftAtEachStep(program: string, path: string): Promise<Set<string>> {
   await using copies = await mkdtempDisposable(join(tmpdir(), "trunkline-steps-"));
-  await using sample = await SampleStorage.open("markdown");
+  await using sample = await SampleStorage.open();
   await sample.storage.write("a/b.md", { content: Buffer.from("one") }, 0);
   await sample.storage.write("a/b.md", { content: Buffer.from("two") }, 1);
   const child = sample.spawn(`

@@ -34,7 +34,7 @@ class Workspace implements AsyncDisposable {
   }
 
   static async create(files: Readonly<Record<string, string>> = {}): Promise<Workspace> {
-    const workspace = new Workspace(await SampleStorage.open("markdown"));
+    const workspace = new Workspace(await SampleStorage.open());
     for (const [path, text] of Object.entries(files)) {
       await mkdir(dirname(workspace.at(path)), { recursive: true });
       await writeFile(workspace.at(path), text);

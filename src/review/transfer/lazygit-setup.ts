@@ -1,56 +1,13 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { fileWords, TrunklineError } from "../../base/errors.ts";
-import { readRegularFile } from "../../base/file/read-regular-file.ts";
+import { TrunklineError } from "../../base/errors.ts";
 import { homeOf } from "../../base/process/environment.ts";
-import { typedCommand } from "../../base/process/self-command.ts";
 import { findRepository } from "../repository.ts";
 import { isMap, isSeq, parseDocument, stringify } from "yaml";
 
-/** Bytes. No real configuration is larger. */
-const MAX_SIZE = 1024 * 1024;
-
-export interface LazygitSetup {
-  /** A folder of the repository; by default the user's configuration. */
-  readonly repo?: string;
-  readonly env: NodeJS.ProcessEnv;
-  readonly remove: boolean;
-}
-
-export interface LazygitChange {
-  readonly file: string;
-  /** Undefined if there is no file. */
-  readonly before: string | undefined;
-  /** Undefined if there is to be none. */
-  readonly after: string | undefined;
-  /** Whether it has commands of ours now. */
-  readonly hasOurs: boolean;
-}
-
-/** What adds our commands to lazygit, in one repository or in all, or removes them. */
-export function lazygitChange({ repo, env, remove }: LazygitSetup): LazygitChange {
-  const file = repo === undefined ? userConfig(env) : repositoryConfig(repo);
-  const before = textOf(file);
-  const text = before ?? "";
-  const bare = withCommands(text, []);
-  const hasOurs = bare !== text;
-  const after = remove ? bare : withCommands(text, lazygitCommands(typedCommand(env)));
-  if (after === text) return { file, before, after: before, hasOurs };
-  return { file, before, after: remove && after.trim() === "" ? undefined : after, hasOurs };
-}
-
-/** Our commands as a configuration of their own. */
-export function lazygitText(env: NodeJS.ProcessEnv): string {
-  return withCommands("", lazygitCommands(typedCommand(env)));
-}
-
-function textOf(file: string): string | undefined {
-  try {
-    return readRegularFile(file, { most: MAX_SIZE })?.toString("utf8");
-  } catch (error) {
-    const says = `Cannot read '${file}': ${fileWords(error, file)}`;
-    throw new TrunklineError("config", says, { cause: error });
-  }
+/** The configuration of lazygit for the repository of a folder; without one, for all of the user's. */
+export function lazygitFile(repo: string | undefined, env: NodeJS.ProcessEnv): string {
+  return repo === undefined ? userConfig(env) : repositoryConfig(repo);
 }
 
 function repositoryConfig(folder: string): string {

@@ -11,7 +11,6 @@ import { HoldingProcess } from "../../../test/support/holding-process.ts";
 import { AccessTokens } from "../../store/access/access-tokens.ts";
 import { ApprovalsFile } from "../../store/approval/approvals-file.ts";
 import { AuditLog } from "../../store/audit/audit-log.ts";
-import { Documents } from "../../store/documents.ts";
 import { Reviews } from "../../store/review/reviews.ts";
 import { SessionLog } from "../../store/session/session-log.ts";
 import { TaskRecords } from "../../store/task-records.ts";
@@ -32,7 +31,6 @@ async function filledFolder(data: string): Promise<void> {
   await sessions.release(created.key);
   using _tasks = await TaskRecords.open(data);
   using _reviews = await Reviews.open(data);
-  using _documents = await Documents.open(join(data, "documents.sqlite"));
   await new ApprovalsFile(data).update(() => {});
   await new AccessTokens(data).create("ci", { scopes: ["tools"] }, undefined);
   await new TrustStore(data).trust(join(data, "project.jsonc"), "{}");
@@ -49,7 +47,7 @@ async function filledFolder(data: string): Promise<void> {
 const SESSION = "s1";
 
 const FILES = [
-  ...["sessions.sqlite", "tasks.sqlite", "reviews.db", "documents.sqlite", "approvals.json"],
+  ...["sessions.sqlite", "tasks.sqlite", "reviews.db", "approvals.json"],
   ...["access-tokens.json", "trust.json", "audit/audit.ndjson", "identity/journal.jsonl"],
   "identity/tokens.enc",
 ];
@@ -140,7 +138,7 @@ describe("checkFiles()", () => {
     await using allowance = new SampleAllowance();
     allowance.giveUp();
     const found = await checkFiles(folder.path, allowance);
-    assert.equal(found.filter(({ command }) => command === "trunkline doctor --deep").length, 4);
+    assert.equal(found.filter(({ command }) => command === "trunkline doctor --deep").length, 3);
   });
 
   it("accepts a torn last line of the audit, which the next entry mends", async () => {

@@ -31,7 +31,6 @@ import { ApprovalsFile } from "../../store/approval/approvals-file.ts";
 import { AUDIT_FILE } from "../../store/audit/audit-names.ts";
 import { repairAudit } from "../../store/audit/verify-audit.ts";
 import { checkDatabases } from "../../store/check-databases.ts";
-import { DOCUMENT_MIGRATIONS } from "../../store/documents.ts";
 import { Holder, HOLDERS } from "../../store/holder.ts";
 import { NOTIFICATIONS_FILE, NOTIFY_MIGRATIONS } from "../../store/notify/notify-store.ts";
 import { REVIEW_MIGRATIONS } from "../../store/review/reviews-schema.ts";
@@ -207,7 +206,6 @@ const DATABASES: readonly KnownDatabase[] = [
   { file: NOTIFICATIONS_FILE, holds: "notifications", version: NOTIFY_MIGRATIONS.length },
   { file: "tasks.sqlite", holds: "tasks", version: TASK_MIGRATIONS.length },
   { file: SHARED_FILE, holds: "what is shared in a fleet", version: SHARED_MIGRATIONS.length },
-  { file: "documents.sqlite", holds: "documents of plugins", version: DOCUMENT_MIGRATIONS.length },
 ];
 
 interface KnownFile {

@@ -134,7 +134,9 @@ tool_timeout_sec = 90
         "env": { "command": "env-mcp", "cwd": "\${workspaceFolder}", "envFile": ".env" },
         "crm": { "url": "https://crm.example.com", "headersHelper": "get-token",
           "auth": { "CLIENT_ID": "me", "CLIENT_SECRET": "hidden-secret" } },
-        "odd": { "command": "odd", "disabled_prompts": ["x"] } } }`,
+        "odd": { "command": "odd", "disabled_prompts": ["x"] },
+        "wrong": { "command": "wrong", "cwd": 5 },
+        "env2": { "command": "env2", "env": { "A": "1", "B": "\${cmd: date}" } } } }`,
       ".config/opencode/opencode.json": `{
         "tools": { "files_write*": false, "*_delete": false, "web_*": false, "bash": false },
         "mcp": { "files": { "type": "local", "command": ["files"] } } }`,
@@ -144,6 +146,8 @@ tool_timeout_sec = 90
     }
     const dry = await line.run("setup", "--import", "--dry-run");
     assert.match(dry.out, /odd \(Cursor\): not taken over, because .* 'disabled_prompts' switch/);
+    assert.match(dry.out, /wrong \(Cursor\): not taken over, because 'cwd' must be a string\n/);
+    assert.match(dry.out, /env2 \(Cursor\): env2; left out: env\.B\n/);
     assert.match(dry.out, /off \(Gemini CLI\): not taken over, because it is switched off/);
     assert.match(
       dry.out,
@@ -174,48 +178,9 @@ tool_timeout_sec = 90
         headersHelper: "get-token",
         oauth: { clientId: "me", clientSecret: "hidden-secret" },
       },
+      env2: { command: "env2", env: { A: "1" } },
       files: { command: "files", exclude: ["write*", "*_delete"] },
     });
-  });
-
-  it("adds the hooks of Claude Code to the user's own, once, and none of the project", async () => {
-    const own = { Stop: [{ hooks: [{ type: "command", command: "mine" }] }] };
-    await using line = await SampleCommandLine.create({ hooks: own });
-    const { path, project, projectFile } = line.home;
-    const guard = {
-      type: "command",
-      command: "check --token=ghp_0123456789abcdefghij0123",
-      timeout: 5,
-    };
-    const claude = {
-      PreToolUse: [{ matcher: "Bash", hooks: [guard, { type: "prompt", prompt: "Fine?" }] }],
-      Stop: [{ hooks: [own.Stop[0]?.hooks[0], { type: "command", command: "npm test" }] }],
-      Notification: [{ hooks: [{ type: "command", command: "beep" }] }],
-    };
-    await line.home.write(join(path, ".claude/settings.json"), JSON.stringify({ hooks: claude }));
-    const theirs = { Stop: [{ hooks: [{ type: "command", command: "theirs" }] }] };
-    await line.home.write(projectFile, JSON.stringify({ hooks: theirs }));
-    await line.run("config", "trust", project);
-    chmodSync(line.home.userFile, 0o644);
-    const { code, out } = await line.run("setup", "claude-code", "--import", "--yes");
-    assert.equal(code, 0);
-    assert.equal(statSync(line.home.userFile).mode & 0o777, 0o600, "a command has a token");
-    assert.deepEqual(out.split("\n").slice(1, -2), [
-      "hook for PreToolUse (Bash) (Claude Code): RUNS AS YOU: check --token=•••",
-      "hook for PreToolUse (Bash) (Claude Code): not taken over. Your hook for PreToolUse does not run " +
-        "(prompt): only hooks of the type 'command' are run, not 'prompt'",
-      "hook for Stop (Claude Code): already there",
-      "hook for Stop (Claude Code): RUNS AS YOU: npm test",
-      "hook for Notification (Claude Code): not taken over. Your hooks for 'Notification' do not run: " +
-        "there is no such event here",
-    ]);
-    const { hooks } = parse(readFileSync(line.home.userFile, "utf8")) as { hooks: object };
-    assert.deepEqual(hooks, {
-      Stop: [...own.Stop, { hooks: [{ type: "command", command: "npm test" }] }],
-      PreToolUse: [{ matcher: "Bash", hooks: [guard] }],
-    });
-    const again = await line.run("setup", "claude-code", "--import", "--yes");
-    assert.match(again.out, /\nNothing to import\.\n$/);
   });
 
   it("takes those of one program", async () => {
@@ -266,10 +231,10 @@ tool_timeout_sec = 90
     const asked = await line.run("setup", "cursor", "--import");
     assert.deepEqual(asked.out.split("\n"), [
       String.raw`a\u001b[2K (Cursor): run --token •••`,
-      "  with variables: NODE_OPTIONS=--require /tmp/x.js, A_KEY=•••",
       "  in the folder: /tmp/there",
-      "  milliseconds for a call: 5000",
+      "  with variables: NODE_OPTIONS=--require /tmp/x.js, A_KEY=•••",
       "  CALLED WITHOUT ASKING: delete_all",
+      "  milliseconds for a call: 5000",
       "",
     ]);
     assert.match(asked.err, /: args\[1\]\n.*Agree with --yes/s);

@@ -2,13 +2,15 @@ import { chmodSync, statSync } from "node:fs";
 import { isDeepStrictEqual } from "node:util";
 
 import { TrunklineError, fileWords } from "../../base/errors.ts";
-import { MASK, mask, maskAll, maskWhole, isSecretName, maskText } from "../../base/text/mask.ts";
+import { MASK, maskAll, maskWhole, isSecretName, maskText } from "../../base/text/mask.ts";
 import { isLoopback } from "../../base/private-address.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { counted } from "../../base/text/counted.ts";
 import { editConfigFile } from "../../config/file/edit-file.ts";
+import { describeProblem } from "../../base/check.ts";
+import { checkConfigFile } from "../../config/schema/schema.gen.ts";
 import { foreignKeys, withOwnReferences } from "../../config/file/foreign-keys.ts";
-import { loadConfig } from "../../config/load.ts";
+import { pastedServer } from "../../config/file/files.ts";
 import { userFile } from "../../config/locations.ts";
 import { hashToken, TOKEN_PREFIX } from "../../store/access/access-token.ts";
 import { AccessTokens } from "../../store/access/access-tokens.ts";
@@ -18,11 +20,10 @@ import { configFlags, openQuietApp } from "../../cli/shell/open-app.ts";
 import { readProgramFile } from "../change.ts";
 import { isMap, valueAt } from "../format/format.ts";
 import { type Places, placesOf, type Target, TARGETS } from "../targets.ts";
-import { collectHooks, hookEdits, hookLine } from "./import-hooks.ts";
 
 type ImportValues = OptionValues<never, "dry-run" | "yes">;
 
-/** `trunkline setup [PROGRAM] --import`: the MCP servers and hooks of other programs into our configuration. */
+/** `trunkline setup [PROGRAM] --import`: the MCP servers of other programs into our configuration. */
 export async function importServers(
   invocation: Invocation<ImportValues>,
   program: string | undefined,
@@ -34,62 +35,40 @@ export async function importServers(
     throw new TrunklineError("usage", says);
   }
   const { config } = await openQuietApp(invocation);
-  const input = { cwd, env, flags: configFlags(invocation.values) };
-  const { path: file } = userFile(input);
-  // Those of a project must not become the user's own.
-  const { hooks: ownHooks } = (await loadConfig({ ...input, ignoreProject: true })).config;
+  const { path: file } = userFile({ cwd, env, flags: configFlags(invocation.values) });
   const known = config.mcpServers as Readonly<Record<string, OwnServer>>;
   const hashes = new Set(new AccessTokens(config.data).list().map(({ sha256 }) => sha256));
   const isOwnToken = (token: string): boolean => hashes.has(hashToken(token));
-  const places = placesOf(env);
-  const servers = collectServers(targets, places, known, isOwnToken);
-  const { candidates } = servers;
-  const { hooks, problems: hookProblems } = collectHooks(targets, places, ownHooks);
-  const problems = [...servers.problems, ...hookProblems];
+  const { candidates, problems } = collectServers(targets, placesOf(env), known, isOwnToken);
   for (const problem of problems) err(`${visibleLine(problem)}\n`);
   const fresh = candidates.filter((each) => each.server !== undefined && !each.isKnown);
-  const freshHooks = hooks.filter(({ problem, isKnown }) => problem === undefined && !isKnown);
   const isAsking = values.yes !== true && values["dry-run"] !== true;
   if (values.json !== true || isAsking) {
     const show = values.json === true ? err : out;
     show(candidates.length === 0 ? "No MCP servers were found.\n" : listOf(candidates));
-    for (const hook of hooks) show(`${visibleLine(hookLine(hook))}\n`);
   }
-  const hasFresh = fresh.length + freshHooks.length > 0;
-  const isAgreed = hasFresh && (await agrees(invocation, fresh, freshHooks.length, file));
-  if (isAgreed) {
-    const edits = hookEdits(freshHooks, ownHooks);
-    await addServers(file, fresh, edits, { env, data: config.data });
-  }
+  const isAgreed = fresh.length > 0 && (await agrees(invocation, fresh, file));
+  if (isAgreed) await addServers(file, fresh, { env, data: config.data });
   if (values.json === true) {
     const listed = candidates.map((each) => ({
       ...each,
       server: undefined,
       takes: takenOf(each),
     }));
-    const shown = hooks.map((hook) => {
-      return { ...hook, entry: undefined, command: maskWhole(hook.command) };
-    });
-    out(
-      `${JSON.stringify({ file, isChanged: isAgreed, servers: listed, hooks: shown }, null, 2)}\n`,
-    );
+    out(`${JSON.stringify({ file, isChanged: isAgreed, servers: listed }, null, 2)}\n`);
   } else if (isAgreed) {
     const names = fresh.map(({ name }) => visibleLine(name));
-    if (freshHooks.length > 0) names.push(counted(freshHooks.length, "hook"));
-    out(`Added ${names.join(", ")} to ${visibleLine(file)}.\n`);
-    if (fresh.length > 0) {
-      out(
+    out(
+      `Added ${names.join(", ")} to ${visibleLine(file)}.\n` +
         "You can now remove the servers from the other programs, which get them through Trunkline.\n",
-      );
-    }
-  } else if (!hasFresh) out("Nothing to import.\n");
+    );
+  } else if (fresh.length === 0) out("Nothing to import.\n");
   return problems.length > 0 ? 1 : 0;
 }
 
 async function agrees(
   { values, err }: Invocation<ImportValues>,
   fresh: readonly Candidate[],
-  hooks: number,
   file: string,
 ): Promise<boolean> {
   const secrets = fresh.flatMap(({ name, secrets: all }) => all.map((each) => `${name}: ${each}`));
@@ -100,25 +79,22 @@ async function agrees(
   }
   if (values["dry-run"] === true) return false;
   if (values.yes === true) return true;
-  const what = [counted(fresh.length, "server"), ...(hooks === 0 ? [] : [counted(hooks, "hook")])];
-  if (process.stdin.isTTY) return confirm(`Add ${what.join(" and ")} to ${file}?`);
+  if (process.stdin.isTTY) return confirm(`Add ${counted(fresh.length, "server")} to ${file}?`);
   const says = "Cannot ask whether to import: this is not a terminal. Agree with --yes.";
   throw new TrunklineError("usage", says);
 }
 
-/** The one place where servers and hooks are added to our own configuration. */
+/** The one place where servers are added to our own configuration. */
 async function addServers(
   file: string,
   servers: readonly Candidate[],
-  hooks: ReturnType<typeof hookEdits>,
   options: { readonly env: NodeJS.ProcessEnv; readonly data: string },
 ): Promise<void> {
   const mode = statSync(file, { throwIfNoEntry: false })?.mode;
-  const hasSecrets =
-    servers.some(({ secrets }) => secrets.length > 0) || !isDeepStrictEqual(mask(hooks), hooks);
+  const hasSecrets = servers.some(({ secrets }) => secrets.length > 0);
   if (hasSecrets && mode !== undefined && (mode & 0o077) !== 0) chmodSync(file, mode & 0o700);
   const edits = servers.map(({ name, server }) => ({ path: ["mcpServers", name], value: server }));
-  await editConfigFile(file, [...edits, ...hooks], options);
+  await editConfigFile(file, edits, options);
 }
 
 function listOf(candidates: readonly Candidate[]): string {
@@ -130,7 +106,7 @@ function lineOf({ name, program, server, problem, isKnown, leftOut }: Candidate)
   const head = `${name} (${program}): `;
   if (isKnown) return `${head}already there`;
   if (server === undefined) return `${head}not taken over, because ${problem ?? ""}`;
-  const what = "url" in server ? server.url : [server.command, ...(server.args ?? [])].join(" ");
+  const what = server.url ?? [server.command, ...(server.args ?? [])].join(" ");
   const rest = leftOut.length === 0 ? "" : `; left out: ${leftOut.join(", ")}`;
   return `${head}${maskWhole(what)}${rest}`;
 }
@@ -289,14 +265,14 @@ const BEARER = /^Bearer +/i;
 /** Trunkline as a server of itself would offer every tool twice. */
 function isOurs(server: OwnServer | undefined, isOwnToken: (token: string) => boolean): boolean {
   if (server === undefined) return false;
-  if ("url" in server) {
+  if (server.url !== undefined) {
     const sent = Object.values(server.headers ?? {}).map((value) => value.replace(BEARER, ""));
     // What `setup --http` writes: our gateway, whatever its address, or an earlier one of this machine.
     const url = URL.parse(server.url);
     const isHere = url !== null && isLoopback(url);
     return sent.some((token) => isOwnToken(token) || (isHere && token.startsWith(TOKEN_PREFIX)));
   }
-  const words = [server.command, ...(server.args ?? [])];
+  const words = [server.command ?? "", ...(server.args ?? [])];
   return words.some((word) => /(?:^|[\\/])trunkline(?:\.js|\.exe|\.cmd)?$/.test(word));
 }
 
@@ -313,43 +289,29 @@ function plain(server: OwnServer): unknown {
     timeout: _,
     autoApprove: __,
     ...rest
-  } = JSON.parse(JSON.stringify(server)) as Record<string, object | undefined>;
+  } = JSON.parse(JSON.stringify(server)) as Record<string, unknown>;
   return { ...rest, ...filled({ args, env, headers }) };
 }
 
 /** The members that have something in them. */
-function filled<T extends Readonly<Record<string, object | string | undefined>>>(
-  members: T,
-): { [K in keyof T]?: NonNullable<T[K]> } {
-  const kept = Object.entries(members).filter(([, value]) => Object.keys(value ?? {}).length > 0);
-  return Object.fromEntries(kept) as { [K in keyof T]?: NonNullable<T[K]> };
-}
-
-interface OwnChoices {
-  readonly timeout?: number;
-  readonly autoApprove?: readonly string[];
-  readonly include?: readonly string[];
-  readonly exclude?: readonly string[];
+function filled(members: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const isEmpty = (value: unknown): boolean =>
+    value === "" || (typeof value === "object" && Object.keys(value ?? {}).length === 0);
+  const kept = Object.entries(members).filter(
+    ([, value]) => value !== undefined && !isEmpty(value),
+  );
+  return Object.fromEntries(kept);
 }
 
 /** A server as it stands in Trunkline's own configuration. */
-type OwnServer = OwnChoices &
-  (
-    | {
-        readonly command: string;
-        readonly args?: readonly string[];
-        readonly env?: Readonly<Record<string, string>>;
-        readonly cwd?: string;
-        readonly envFile?: string;
-      }
-    | {
-        readonly url: string;
-        readonly type?: "sse";
-        readonly headers?: Readonly<Record<string, string>>;
-        readonly headersHelper?: string;
-        readonly oauth?: Readonly<Record<string, unknown>>;
-      }
-  );
+interface OwnServer {
+  readonly command?: string;
+  readonly args?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  readonly url?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly oauth?: { readonly clientSecret?: string };
+}
 
 /** What became of a server of another program. */
 interface ReadServer {
@@ -363,14 +325,13 @@ interface ReadServer {
   readonly secrets: readonly string[];
 }
 
-/** Fields that have a counterpart, or whose absence changes nothing. */
-const UNDERSTOOD = new Set([
-  ...["command", "cmd", "args", "env", "environment", "envs", "cwd", "type", "name"],
-  ...["url", "uri", "serverUrl", "httpUrl", "headers", "http_headers", "requestOptions"],
-  ...["enabled", "disabled", "description", "bundled", "display_name"],
-  ...["env_vars", "env_keys", "bearer_token_env_var", "env_http_headers"],
-  ...["timeout", "autoApprove", "alwaysAllow", "envFile", "headersHelper", "oauth"],
-]);
+/** Fields that are taken over, of a program and of an address, and those that both have. */
+const COMMAND_FIELDS = ["command", "args", "env", "cwd", "envFile"];
+const ADDRESS_FIELDS = ["type", "url", "headers", "headersHelper", "oauth"];
+const COMMON_FIELDS = ["timeout", "autoApprove", "include", "exclude"];
+
+/** Fields whose absence changes nothing. */
+const NEEDLESS = new Set(["name", "type", "disabled", "description", "bundled", "display_name"]);
 
 /** What refers to a value in other programs and means nothing here, such as `${cmd: …}`. */
 const FOREIGN = /\$\{(?!(?:env:|input:|keychain:)?[\w.-]+(?::-[^}]*)?\})[^}]*\}/;
@@ -378,111 +339,80 @@ const FOREIGN = /\$\{(?!(?:env:|input:|keychain:)?[\w.-]+(?::-[^}]*)?\})[^}]*\}/
 /** Reads a server in any of the forms that programs have. Gemini has `$NAME` anywhere in a text. */
 function readServer(foreign: unknown, isGemini: boolean): ReadServer {
   if (!isMap(foreign)) return unfit("it is not an object");
-  const entry = isGemini ? referring(foreign) : foreign;
+  const entry = referring(foreign, isGemini);
   if (entry.disabled === true || entry.enabled === false) return unfit("it is switched off");
   const { lost } = foreignKeys(entry);
   if (lost.length > 0) return unfit(`Trunkline cannot keep what '${lost.join("', '")}' switch off`);
-  const words = wordsOf(entry)?.map((word) => withOwnReferences(word));
-  const given = textAt(entry, "httpUrl", "url", "uri", "serverUrl");
-  const url = given === undefined ? undefined : withOwnReferences(given);
-  if (words === undefined && url === undefined) return unfit("it is built into that program");
-  const variable = [...(words ?? []), url ?? ""].find((word) => FOREIGN.test(word));
+  const leftOut: string[] = [];
+  const whole = pastedServer(entry, [], ([key = ""]) => leftOut.push(String(key)));
+  const { command, args = [], url } = whole;
+  if (command === undefined && url === undefined) return unfit("it is built into that program");
+  const words = [command ?? url, args].flat().filter((word) => typeof word === "string");
+  const variable = words.find((word) => FOREIGN.test(word));
   if (variable !== undefined)
     return unfit(`it uses '${variable}', which Trunkline does not expand`);
-  if (url !== undefined && words === undefined) return addressOf(entry, url);
-  const [command = "", ...args] = words ?? [];
-  const needed = [...listAt(entry, "env_vars"), ...listAt(entry, "env_keys")];
-  const env = pairsOf("env", entry.env ?? entry.environment ?? entry.envs, needed.map(byVariable));
-  const cwd = textAt(entry, "cwd");
-  const envFile = textAt(entry, "envFile");
-  const server = {
-    command,
-    ...filled({ args, env: env.values, cwd, envFile: envFile && fromProject(envFile) }),
-    ...choicesOf(entry),
+  if (command === undefined && !/^(?:https?:\/\/|\$\{)/.test(String(url))) {
+    return unfit(`'${maskText(String(url))}' is not an HTTP address`);
+  }
+  const own = command === undefined ? ADDRESS_FIELDS : COMMAND_FIELDS;
+  const taken: Record<string, unknown> = {};
+  for (const [field, value] of Object.entries(whole)) {
+    if (![...own, ...COMMON_FIELDS].includes(field)) leftOut.push(field);
+    else if (isMap(value)) taken[field] = withoutForeign(field, value, leftOut);
+    else if (field === "envFile") taken[field] = fromProject(String(value));
+    else if (field !== "type" || value === "sse") taken[field] = value;
+  }
+  const server = filled(taken) as OwnServer;
+  const problem = checkConfigFile({ mcpServers: { it: server } });
+  if (problem !== undefined)
+    return unfit(describeProblem("", { ...problem, path: problem.path.slice(2) }));
+  return {
+    server,
+    leftOut: leftOut.filter((field) => !NEEDLESS.has(field)),
+    secrets: secretsIn(server),
   };
+}
+
+/** The members of a field that mean the same here. */
+function withoutForeign(
+  field: string,
+  members: Readonly<Record<string, unknown>>,
+  leftOut: string[],
+): Readonly<Record<string, unknown>> {
+  const isKept = ([name, value]: readonly [string, unknown]): boolean =>
+    field === "oauth" ? LOGIN.has(name) : !FOREIGN.test(String(value));
+  const all = Object.entries(members);
+  leftOut.push(...all.filter((each) => !isKept(each)).map(([name]) => `${field}.${name}`));
+  return Object.fromEntries(all.filter(isKept));
+}
+
+/** Which fields of a server are secrets, by their names. */
+function secretsIn({ args = [], env, headers, oauth, url = "" }: OwnServer): string[] {
   // A flag says of the next word that it is a secret.
   const visible = args.flatMap((word, at) => {
     const both = `${args[at - 1] ?? ""} ${word}`;
     const isSecret = maskText(word) !== word || !maskText(both).endsWith(` ${word}`);
     return isSecret ? [`args[${at}]`] : [];
   });
-  return {
-    server,
-    leftOut: [...env.leftOut, ...unknownOf(entry)],
-    secrets: [...env.secrets, ...visible],
-  };
+  const login = oauth?.clientSecret?.includes("${") === false ? ["oauth.clientSecret"] : [];
+  const address = maskText(url) === url ? [] : ["url"];
+  return [
+    ...[...secretPairs("env", env), ...visible],
+    ...[...secretPairs("headers", headers), ...login, ...address],
+  ];
 }
 
-function addressOf(entry: Readonly<Record<string, unknown>>, url: string): ReadServer {
-  if (!/^(?:https?:\/\/|\$\{)/.test(url)) return unfit(`'${maskText(url)}' is not an HTTP address`);
-  const options = isMap(entry.requestOptions) ? entry.requestOptions : {};
-  const bearer = textAt(entry, "bearer_token_env_var");
-  const named = isMap(entry.env_http_headers) ? Object.entries(entry.env_http_headers) : [];
-  const headers = pairsOf("headers", entry.headers ?? entry.http_headers ?? options.headers, [
-    ...(bearer === undefined ? [] : [["Authorization", `Bearer \${${bearer}}`] as const]),
-    ...named.map(([name, variable]) => [name, `\${${String(variable)}}`] as const),
-  ]);
-  const { known } = foreignKeys(entry);
-  const given = isMap(entry.oauth) ? entry.oauth : known.oauth;
-  const logins = isMap(given) ? Object.entries(given) : [];
-  const oauth = Object.fromEntries(logins.filter(([key]) => LOGIN.has(key)));
-  const noLogin = logins.filter(([key]) => !LOGIN.has(key)).map(([key]) => `oauth.${key}`);
-  const server = {
-    ...(entry.type === "sse" && { type: "sse" as const }),
-    url,
-    ...filled({ headers: headers.values, headersHelper: textAt(entry, "headersHelper"), oauth }),
-    ...choicesOf(entry),
-  };
-  const login = typeof oauth.clientSecret === "string" && !oauth.clientSecret.includes("${");
-  return {
-    server,
-    leftOut: [...headers.leftOut, ...noLogin, ...unknownOf(entry)],
-    secrets: [
-      ...headers.secrets,
-      ...(login ? ["oauth.clientSecret"] : []),
-      ...(maskText(url) === url ? [] : ["url"]),
-    ],
-  };
-}
-
-/** The command with its arguments. opencode has one list of both. */
-function wordsOf(entry: Readonly<Record<string, unknown>>): string[] | undefined {
-  if (Array.isArray(entry.command)) return listAt(entry, "command");
-  const command = textAt(entry, "command", "cmd");
-  return command === undefined ? undefined : [command, ...listAt(entry, "args")];
-}
-
-function textAt(entry: Readonly<Record<string, unknown>>, ...names: string[]): string | undefined {
-  const found = names.map((name) => entry[name]).find((value) => typeof value === "string");
-  return found === "" ? undefined : found;
+function secretPairs(field: string, pairs: Readonly<Record<string, string>> = {}): string[] {
+  const found = Object.entries(pairs).filter(([key, text]) => {
+    const isSecret = isSecretName(key, text) || maskText(text) !== text || /key$/i.test(key);
+    return text !== "" && !text.includes("${") && isSecret;
+  });
+  return found.map(([key]) => `${field}.${key}`);
 }
 
 function listAt(entry: Readonly<Record<string, unknown>>, name: string): string[] {
   const value = entry[name];
   return Array.isArray(value) ? value.map(String) : [];
-}
-
-interface Pairs {
-  readonly values: Readonly<Record<string, string>>;
-  readonly leftOut: readonly string[];
-  readonly secrets: readonly string[];
-}
-
-function pairsOf(field: string, value: unknown, more: readonly (readonly string[])[]): Pairs {
-  const own = isMap(value) ? Object.entries(value) : [];
-  const pairs = [...own.map(([key, item]) => [key, withOwnReferences(String(item))]), ...more];
-  const isForeign = ([, text = ""]: readonly string[]): boolean => FOREIGN.test(text);
-  const kept = pairs.filter((pair) => !isForeign(pair));
-  const isSecret = ([key = "", text = ""]: readonly string[]): boolean =>
-    text !== "" &&
-    !text.includes("${") &&
-    (isSecretName(key, text) || maskText(text) !== text || /key$/i.test(key));
-  const nameOf = ([key = ""]: readonly string[]): string => `${field}.${key}`;
-  return {
-    values: Object.fromEntries(kept) as Record<string, string>,
-    leftOut: pairs.filter(isForeign).map(nameOf),
-    secrets: kept.filter(isSecret).map(nameOf),
-  };
 }
 
 /** What of a login has the same name here. */
@@ -494,31 +424,13 @@ function fromProject(path: string): string {
 }
 
 /** All texts of an entry with our references. */
-function referring(entry: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+function referring(
+  entry: Readonly<Record<string, unknown>>,
+  isAnywhere: boolean,
+): Readonly<Record<string, unknown>> {
   return JSON.parse(JSON.stringify(entry), (_, value: unknown) =>
-    typeof value === "string" ? withOwnReferences(value, true) : value,
+    typeof value === "string" ? withOwnReferences(value, isAnywhere) : value,
   ) as Readonly<Record<string, unknown>>;
-}
-
-/** A variable that the program passes on. */
-function byVariable(name: string): readonly string[] {
-  return [name, `\${${name}}`];
-}
-
-function choicesOf(entry: Readonly<Record<string, unknown>>): OwnChoices {
-  const { include, exclude, timeout = entry.timeout } = foreignKeys(entry).known;
-  const approved = [...listAt(entry, "autoApprove"), ...listAt(entry, "alwaysAllow")];
-  return {
-    ...(typeof timeout === "number" && timeout >= 1 && { timeout }),
-    ...filled({ autoApprove: approved }),
-    ...(include !== undefined && { include: include as string[] }),
-    ...(exclude !== undefined && { exclude: exclude as string[] }),
-  };
-}
-
-function unknownOf(entry: Readonly<Record<string, unknown>>): string[] {
-  const { understood } = foreignKeys(entry);
-  return Object.keys(entry).filter((key) => !UNDERSTOOD.has(key) && !understood.has(key));
 }
 
 function unfit(problem: string): ReadServer {

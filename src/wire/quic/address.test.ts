@@ -1,12 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import {
-  formatAddress,
-  isLoopback,
-  localTlsAddress,
-  parseAddress,
-  resolveHost,
-} from "./address.ts";
+import { formatAddress, isLoopback, parseAddress, resolveHost } from "./address.ts";
 
 test("parseAddress() reads a host and a port, with and without a scheme", () => {
   const cases: [string, string][] = [
@@ -39,13 +33,5 @@ test("isLoopback() knows the names and addresses of this machine", () => {
   for (const host of ["localhost", "127.0.0.1", "127.1.2.3", "::1"]) assert.ok(isLoopback(host));
   for (const host of ["0.0.0.0", "::", "10.0.0.1", "localhost.example", "1270.0.0.1"]) {
     assert.ok(!isLoopback(host), host);
-  }
-});
-
-test("localTlsAddress() is where a listener on this machine takes TLS, too", () => {
-  assert.equal(localTlsAddress("127.0.0.1:50100"), "tls://127.0.0.1:50100");
-  assert.equal(localTlsAddress("tls://[::1]:50100"), "tls://[::1]:50100");
-  for (const none of ["quic://127.0.0.1:1", "bus.example:1", "tls://0.0.0.0:1"]) {
-    assert.equal(localTlsAddress(none), undefined, none);
   }
 });

@@ -35,13 +35,6 @@ export function isLoopback(host: string): boolean {
   return /^(?:localhost|127\.\d+\.\d+\.\d+|::1)$/i.test(host);
 }
 
-/** Where a listener at an address can be dialled over TLS on this machine; undefined if it cannot. */
-export function localTlsAddress(text: string): string | undefined {
-  const address = parseAddress(text);
-  if (address.scheme === "quic" || !isLoopback(address.host)) return undefined;
-  return formatAddress({ ...address, scheme: "tls" });
-}
-
 /**
  * RFC 6761 § 6.3: `localhost` is this machine, whatever a hosts file says of it. Programs that listen
  * there mostly mean IPv4, and some only IPv6.

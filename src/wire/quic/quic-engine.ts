@@ -79,25 +79,11 @@ export class QuicEngine {
 /** The engine of the whole program. */
 export const sharedEngine = new QuicEngine();
 
-/** The engine's code, which the bundler inserts. */
-declare const __TRUNKLINE_QUIC_ENGINE__: string | undefined;
-
 /**
- * Runs the code that comes first on standard input, after its length. The built program has it in
- * memory: a file of its package may have been removed or replaced when an engine is started. It is a
- * script, since Node's loader of modules would take as long to start as the engine itself.
+ * The engine's code, which the bundler inserts: a file of our package may have been removed or replaced
+ * when an engine is started.
  */
-const BOOT = `const { readSync } = require("node:fs");
-const take = (length) => {
-  const bytes = Buffer.alloc(length);
-  for (let at = 0, read = 1; at < length; at += read) {
-    read = readSync(0, bytes, at, length - at);
-    if (read === 0) process.exit(0);
-  }
-  return bytes;
-};
-const code = take(take(4).readUInt32LE());
-new Function("require", code.toString())(require);`;
+declare const __TRUNKLINE_QUIC_ENGINE__: string | undefined;
 
 const MOST_COMPLAINTS = 20;
 
@@ -116,12 +102,10 @@ export class EngineProcess {
 
   static async start(): Promise<EngineProcess> {
     const complaints: string[] = [];
-    const code =
-      typeof __TRUNKLINE_QUIC_ENGINE__ === "string" ? __TRUNKLINE_QUIC_ENGINE__ : undefined;
     const program =
-      code === undefined
-        ? [join(import.meta.dirname, "engine-main.ts")]
-        : ["--input-type=commonjs", "--eval", BOOT];
+      typeof __TRUNKLINE_QUIC_ENGINE__ === "string"
+        ? ["--input-type=commonjs", "--eval", __TRUNKLINE_QUIC_ENGINE__]
+        : [join(import.meta.dirname, "engine-main.ts")];
     const child = await OwnedChild.start({
       command: process.execPath,
       args: ["--experimental-ffi", "--expose-gc", "--no-warnings", ...program],
@@ -130,12 +114,6 @@ export class EngineProcess {
         if (complaints.length < MOST_COMPLAINTS) complaints.push(line);
       },
     });
-    if (code !== undefined) {
-      const length = Buffer.alloc(4);
-      length.writeUInt32LE(Buffer.byteLength(code));
-      child.stdin.write(length);
-      child.stdin.write(code);
-    }
     return new EngineProcess(child, complaints);
   }
 

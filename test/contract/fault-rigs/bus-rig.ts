@@ -23,7 +23,7 @@ export async function bus(): Promise<FaultRig> {
     call: () => textResult("said"),
   });
   const plan = busPlan(config);
-  const { orchestrator } = opened.use(await openBus(plan, { offer, log, data: config.data }));
+  const orchestrator = opened.use(await openBus(plan, { offer, log, data: config.data }));
   // Certificates are made before any disk fails: without them nobody is let in.
   const certificates = new BusCertificates(plan.certsDir, () => {});
   const credentials = await certificates.of("transport.test-client");
@@ -37,7 +37,7 @@ export async function bus(): Promise<FaultRig> {
   return {
     folder: home.data,
     steps: [
-      ...["sqlite", "markdown"].flatMap((kind) => documents.steps(kind)),
+      ...documents.steps("markdown"),
       {
         name: "call a tool",
         run: async () => {

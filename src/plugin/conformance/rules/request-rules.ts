@@ -1,15 +1,10 @@
+import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { FAILURE } from "../../../protocol/bus/failure.ts";
 import { encodeFrame } from "../../../wire/framing/length-prefixed.ts";
 import type { PluginResponse, ToolResponse } from "../../../protocol/bus/plugin.gen.ts";
 import { HealthResult_Status as Status } from "../../../protocol/bus/plugin.gen.ts";
-import { answered, type Probe, said } from "../probe.ts";
+import { answered, type Probe, said, UNKNOWN } from "../probe.ts";
 import { demand, type Rule } from "../probe.ts";
-
-/** Protobuf: the tag of a field that holds bytes. */
-const bytesTag = (field: number): number[] => {
-  const tag = (field << 3) | 2;
-  return tag < 128 ? [tag] : [(tag & 127) | 128, tag >> 7];
-};
 
 /** Rules of requests and answers, whatever they are about. */
 export const REQUEST_RULES: readonly Rule[] = [
@@ -26,7 +21,7 @@ export const REQUEST_RULES: readonly Rule[] = [
     section: "Orchestra: errors",
     says: "A request that asks for nothing is answered with the failure unknown_request",
     check: async (probe) => {
-      await unknown(probe, []);
+      await unknown(probe, new BinaryWriter());
     },
   },
   {
@@ -34,7 +29,7 @@ export const REQUEST_RULES: readonly Rule[] = [
     section: "Orchestra: errors",
     says: "A kind of request that nobody knows is answered with the failure unknown_request",
     check: async (probe) => {
-      await unknown(probe, [...bytesTag(900), 0]);
+      await unknown(probe, new BinaryWriter().tag(UNKNOWN, WireType.LengthDelimited).string(""));
     },
   },
   {
@@ -92,7 +87,7 @@ export function failureIn(answer: PluginResponse): ToolResponse {
   throw new Error(`it answered with ${said(answer)}, not with a failure`);
 }
 
-async function unknown(probe: Probe, request: readonly number[]): Promise<void> {
+async function unknown(probe: Probe, request: BinaryWriter): Promise<void> {
   const { errorCode } = failureIn(await sendRaw(probe, request));
   demand(
     errorCode === FAILURE.unknownRequest,
@@ -102,9 +97,8 @@ async function unknown(probe: Probe, request: readonly number[]): Promise<void> 
 }
 
 /** Sends a request that our own schema has no words for. */
-async function sendRaw(probe: Probe, request: readonly number[]): Promise<PluginResponse> {
-  const id = Buffer.from(probe.nextId());
-  const body = Buffer.from([...bytesTag(1), id.length, ...id, ...request]);
+async function sendRaw(probe: Probe, request: BinaryWriter): Promise<PluginResponse> {
+  const body = request.tag(1, WireType.LengthDelimited).string(probe.nextId()).finish();
   const reaction = await probe.send(encodeFrame(body));
   if (reaction.kind === "answered") return reaction.response;
   throw new Error(`it did not answer: ${reaction.why}`);

@@ -27,7 +27,7 @@ import { type SendPiece, streamHandlers } from "../../serve/stream-handlers.ts";
 import { serveStorage } from "../../storage/serve-storage.ts";
 import { EXPECT_ANYTHING, type Storage } from "../../storage/storage.ts";
 import type { EventSpec, Health, HealthStatus, StorageProvider } from "../definition.ts";
-import { Outside } from "../outside.ts";
+import { type Outside, outsideOf } from "../outside.ts";
 import type { PluginParts, PromptPart, ToolPart } from "../parts.ts";
 import { chunkBytes, returned, thrown, thrownResponse } from "../returned.ts";
 import { ToolError } from "../tool-error.ts";
@@ -56,7 +56,7 @@ export function pluginService({ parts, client, log, registered, ended }: PluginS
   let exchanges = 0;
   let quiet: PromiseWithResolvers<void> | undefined;
   let ending: Promise<boolean> | undefined;
-  const outside = new Outside({
+  const outside = outsideOf({
     ...{ id: manifest.id, client, log, storageType: manifest.needs_storage[0] ?? "" },
     ...(registered === undefined ? {} : { registered }),
   });

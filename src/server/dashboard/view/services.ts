@@ -37,7 +37,7 @@ export function serviceParts(
       route("POST /api/plugins/:id/restart", "admin", async ({ id }) => {
         const bus = await sources.bus.opened();
         if (bus === undefined) throw new TrunklineError("not-found", `There is no plugin '${id}'.`);
-        await bus.orchestrator.plugin(id).restart();
+        await bus.plugin(id).restart();
         return { ok: true };
       }),
     ],
@@ -75,13 +75,13 @@ function canLogIn(settings: Config["mcpServers"][string]): boolean {
 async function pluginRows(sources: DashboardSources): Promise<PluginRow[]> {
   const bus = await sources.bus.opened();
   if (bus === undefined) return [];
-  return bus.orchestrator.status().map((status) => {
+  return bus.status().map((status) => {
     const { id, state, health, tools, restarts, calls, waiting, limits, lastError } = status;
     return {
       ...{ id, state, tools, restarts, calls, waiting, limits },
       ...(health === undefined ? {} : { health: maskText(health) }),
       ...(lastError === undefined ? {} : { lastError: maskText(lastError) }),
-      log: linesOf(bus.orchestrator.plugin(id).said),
+      log: linesOf(bus.plugin(id).said),
     };
   });
 }

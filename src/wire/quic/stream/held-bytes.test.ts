@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { HeldBytes, type Holder } from "./multiplexed-stream.ts";
+import { HeldBytes, type StreamReceiver } from "./multiplexed-stream.ts";
+
+type Holder = Pick<StreamReceiver, "giveUp">;
 
 /** Leaves when it is given up. */
 function holder(pool: HeldBytes, name: string, lost: string[]): Holder & { bytes: number } {

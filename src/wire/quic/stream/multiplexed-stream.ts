@@ -9,24 +9,14 @@ export interface FrameCarrier {
   sendNumber(kind: number, id: number, value: number): void;
 }
 
-/** The connection that a stream belongs to. */
-export interface StreamOwner {
-  readonly address: string;
-  readonly held: HeldBytes;
-  /** Goes before the first bytes of a stream, where the carrier has several connections. */
-  readonly lead: number | undefined;
-  /** Bytes that may be sent before the other side says that it took some. */
-  readonly writeWindow: number;
-  /** Both directions have ended, or the exchange broke. */
-  forget(stream: MultiplexedStream, isBroken: boolean): void;
-}
-
 /** A connection whose streams share a carrier. */
-export abstract class MultiplexedConnection implements Connection, StreamOwner {
+export abstract class MultiplexedConnection implements Connection {
   readonly address: string;
   readonly held: HeldBytes;
   abstract readonly peer: PeerCertificate | undefined;
+  /** Goes before the first bytes of a stream, where the carrier has several connections. */
   abstract readonly lead: number | undefined;
+  /** Bytes that may be sent before the other side says that it took some. */
   abstract readonly writeWindow: number;
   abstract readonly isClosed: boolean;
   protected readonly streams = new Map<number, MultiplexedStream>();
@@ -60,6 +50,7 @@ export abstract class MultiplexedConnection implements Connection, StreamOwner {
     await this.close();
   }
 
+  /** Both directions of a stream have ended, or the exchange broke. */
   forget(stream: MultiplexedStream, _isBroken: boolean): void {
     this.streams.delete(stream.id);
     if (this.isDraining && this.streams.size === 0)
@@ -81,10 +72,10 @@ export abstract class MultiplexedConnection implements Connection, StreamOwner {
 }
 
 /** A stream that shares its carrier with others. */
-export class MultiplexedStream implements BidiStream, ReceiverOwner, SenderOwner {
+export class MultiplexedStream implements BidiStream {
   readonly id: number;
   readonly #carrier: FrameCarrier;
-  readonly #connection: StreamOwner;
+  readonly #connection: MultiplexedConnection;
   readonly #receiver: StreamReceiver;
   readonly #sender: StreamSender;
   /** Something was sent on it, or came. */
@@ -94,7 +85,12 @@ export class MultiplexedStream implements BidiStream, ReceiverOwner, SenderOwner
   readonly signal: AbortSignal = this.#controller.signal;
   #isOver = false;
 
-  constructor(carrier: FrameCarrier, connection: StreamOwner, id: number, isOpened: boolean) {
+  constructor(
+    carrier: FrameCarrier,
+    connection: MultiplexedConnection,
+    id: number,
+    isOpened: boolean,
+  ) {
     this.id = id;
     this.#carrier = carrier;
     this.#connection = connection;
@@ -205,16 +201,10 @@ interface WholeRead {
   readonly promise: PromiseWithResolvers<Buffer>;
 }
 
-/** What the receiving half of a stream asks of its owner. */
-export interface ReceiverOwner {
-  readonly held: HeldBytes;
-  /** So many bytes were taken, and as many may follow. */
-  grant(bytes: number): void;
-  breakOff(error: ConnectionError): void;
-}
+type ReceiverOwner = Pick<MultiplexedStream, "held" | "grant" | "breakOff">;
 
 /** The receiving half of a stream (RFC 9000 § 3.2): keeps what arrives until it is read. */
-export class StreamReceiver implements Holder {
+export class StreamReceiver {
   readonly #owner: ReceiverOwner;
   #chunks: Buffer[] = [];
   #size = 0;
@@ -268,6 +258,7 @@ export class StreamReceiver implements Holder {
     this.#next?.resolve();
   }
 
+  /** Too much is held for all streams together. */
   giveUp(held: number, limit: number): void {
     const message = `Cannot hold ${held} unread bytes: the limit of a connection is ${limit}.`;
     this.#owner.breakOff(new ConnectionError("limit", message));
@@ -360,11 +351,7 @@ interface PendingWrite {
 
 const SENT = Promise.resolve();
 
-/** What the sending half of a stream asks of its owner. */
-export interface SenderOwner {
-  /** Sends a piece, for which there is room. */
-  pass(piece: Uint8Array, isLast: boolean): void;
-}
+type SenderOwner = Pick<MultiplexedStream, "pass">;
 
 /** The sending half of a stream (RFC 9000 § 3.1): passes bytes on in pieces, as far as there is room. */
 export class StreamSender {
@@ -441,11 +428,7 @@ function handled(promise: Promise<void>): Promise<void> {
   return promise;
 }
 
-/** A stream whose bytes are kept until they are read. */
-export interface Holder {
-  /** Too much is held for all of them together. */
-  giveUp(held: number, limit: number): void;
-}
+type Holder = Pick<StreamReceiver, "giveUp">;
 
 /**
  * Counts the bytes of a connection that have arrived and were not read yet. RFC 9000 § 4.1: unread
