@@ -1,7 +1,7 @@
 // Long: a terminal for each case.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
@@ -491,19 +491,25 @@ describe("trunkline chat in a terminal", { skip, timeout: 600_000 }, () => {
     assert.doesNotMatch(screen, /steered/);
   });
 
-  it("attaches images by their path", async () => {
+  it("attaches images by their path, and the one that was copied", async () => {
     using home = new Home();
     home.write("a.png", "png");
-    await using terminal = await home.chat();
+    home.write("wl-paste", "#!/bin/sh\necho png\n");
+    chmodSync(join(home.path, "wl-paste"), 0o700);
+    const PATH = `${home.path}:${process.env["PATH"] ?? ""}`;
+    await using terminal = await home.chat([], { env: { PATH } });
     terminal.enter(`kinds of ${join(home.path, "a.png")} `);
     await terminal.shows(/^text image\n\n> \/ for/m);
-    terminal.type("kinds @a.png");
+    terminal.type("kinds ");
+    terminal.press("C-v");
+    await terminal.shows(/^> kinds @\S+pasted-1\.png/m);
+    terminal.type("@a.png");
     // Escape and Enter are Alt-Enter to a terminal, unless something is seen to happen in between.
     await terminal.shows(/@a\.png\n {3}a\.png/);
     terminal.press("Escape");
     await terminal.shows(/@a\.png\nother/);
     terminal.press("Enter");
-    await terminal.shows(/^text image\n\n[^]*^text image\n\n> \/ for/m);
+    await terminal.shows(/^text image image\n\n> \/ for/m);
   });
 
   it("lists sessions with those that wait first, and joins one of another process", async () => {

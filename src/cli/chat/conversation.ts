@@ -40,6 +40,8 @@ export interface ConversationHost {
   readonly stop: () => void;
   /** Has the person edit a text in their editor. Undefined where that failed. */
   readonly edit: (text: string) => Promise<string | undefined>;
+  /** The image that the clipboard holds, as a file. */
+  readonly clipboardImage: () => Promise<string | undefined>;
   /** The sessions of this data folder, those that wait for a person first; undefined for those of the gateway. */
   readonly sessions: (() => Promise<readonly PickerItem[]>) | undefined;
   /** How a session is opened; undefined is a new one. */
@@ -69,7 +71,7 @@ const OWN_COMMANDS: readonly PickerItem[] = [
 const KEYS_HELP = `Enter sends; during a turn it steers the agent, and Tab queues the message instead
 Alt-Enter, Ctrl-J or \\ and Enter begin a new line; Up takes a waiting message back
 Ctrl-G edits the text in $EDITOR; Up, Down and Ctrl-R find earlier prompts
-/ completes commands, @ files; a path of an image attaches it
+/ completes commands, @ files; a path of an image attaches it, Ctrl-V the one that was copied
 Ctrl-O opens the last tool call; Ctrl-T lists sessions; Shift-Tab changes the mode
 Ctrl-C or Esc cancels the turn; Ctrl-C twice or Ctrl-D leaves; Ctrl-Z stops; Ctrl-L clears`;
 
@@ -414,6 +416,11 @@ export class Conversation implements Disposable {
     o: () => this.#openLast(),
     r: () => this.#listHistory(),
     t: () => this.#listSessions(),
+<<<<<<< HEAD
+=======
+    v: () => this.#pasteImage(),
+    x: () => (this.#hasPrefix = true),
+>>>>>>> parent of 7d63226f (Leave out pasting of copied images by Ctrl-V, which needed another program; a path attaches one)
     z: () => {
       this.#host.screen.clear();
       this.#host.stop();
@@ -641,6 +648,15 @@ export class Conversation implements Disposable {
       if (edited === undefined) this.#note = "The editor failed.";
       else editor.set(edited.replace(/\n+$/, ""));
     });
+  }
+
+  #pasteImage(): void {
+    this.#try(
+      this.#host.clipboardImage().then((path) => {
+        if (path === undefined) this.#note = "There is no image to paste.";
+        else this.#editor.insert(`@${path.replaceAll(" ", String.raw`\ `)} `);
+      }),
+    );
   }
 
   /** Another program has the terminal meanwhile. */

@@ -29,6 +29,8 @@ export async function converse(invocation: ChatInvocation): Promise<number> {
     size: () => ({ columns: process.stdout.columns || 80, rows: process.stdout.rows || 24 }),
   });
   const history = new PromptHistory(app.config.data);
+  const pasted = new PastedImages(env);
+  opened.use(pasted);
   const conversation = new Conversation({
     screen,
     history,
@@ -42,6 +44,7 @@ export async function converse(invocation: ChatInvocation): Promise<number> {
         input.take();
       }
     },
+    clipboardImage: () => pasted.take(),
     sessions: values.url === undefined ? () => listSessions(app) : undefined,
     wanted: async (sessionId) => (await opening()).wantedSession(invocation, app, sessionId),
   });
@@ -126,4 +129,45 @@ async function editedText(text: string, env: NodeJS.ProcessEnv): Promise<string 
   const child = spawn("sh", ["-c", `${editor} "$@"`, editor, file], { stdio: "inherit", env });
   const [code] = (await once(child, "close")) as [number | null];
   return code === 0 ? readFileSync(file, "utf8") : undefined;
+}
+
+/** Programs that write the image of the clipboard to standard output, the first that can is used. */
+const CLIPBOARDS = [
+  ["wl-paste", "--type", "image/png"],
+  ["xclip", "-selection", "clipboard", "-target", "image/png", "-out"],
+  ["pngpaste", "-"],
+] as const;
+const MOST_IMAGE_BYTES = 32 * 1024 * 1024;
+
+/** Images that were pasted, as files until the terminal is left. */
+class PastedImages implements Disposable {
+  readonly #env: NodeJS.ProcessEnv;
+  #folder: ReturnType<typeof mkdtempDisposableSync> | undefined;
+  #count = 0;
+
+  constructor(env: NodeJS.ProcessEnv) {
+    this.#env = env;
+  }
+
+  async take(): Promise<string | undefined> {
+    const { execFile } = process.getBuiltinModule("node:child_process");
+    const options = { encoding: "buffer", maxBuffer: MOST_IMAGE_BYTES, timeout: 5_000 } as const;
+    for (const [command, ...args] of CLIPBOARDS) {
+      const image = await new Promise<Buffer | undefined>((resolve) => {
+        execFile(command, args, { ...options, env: this.#env }, (error, stdout) =>
+          resolve(error === null && stdout.length > 0 ? stdout : undefined),
+        );
+      });
+      if (image === undefined) continue;
+      this.#folder ??= mkdtempDisposableSync(join(tmpdir(), "trunkline-chat-"));
+      const path = join(this.#folder.path, `pasted-${++this.#count}.png`);
+      writeFileSync(path, image, { mode: 0o600 });
+      return path;
+    }
+    return undefined;
+  }
+
+  [Symbol.dispose](): void {
+    this.#folder?.remove();
+  }
 }
