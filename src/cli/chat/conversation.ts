@@ -416,11 +416,7 @@ export class Conversation implements Disposable {
     o: () => this.#openLast(),
     r: () => this.#listHistory(),
     t: () => this.#listSessions(),
-<<<<<<< HEAD
-=======
     v: () => this.#pasteImage(),
-    x: () => (this.#hasPrefix = true),
->>>>>>> parent of 7d63226f (Leave out pasting of copied images by Ctrl-V, which needed another program; a path attaches one)
     z: () => {
       this.#host.screen.clear();
       this.#host.stop();
