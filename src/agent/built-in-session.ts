@@ -21,7 +21,7 @@ import type { ActsAs } from "./command-environment.ts";
 import { availableCommands, COMMAND_NAMES, runSlashCommand } from "./commands/commands.ts";
 import { foundModels, noModelText } from "./commands/help.ts";
 import { pauseWish } from "./commands/pause.ts";
-import { parseCommand, type ReviewComments } from "./commands/session-commands.ts";
+import { parseCommand } from "./commands/session-commands.ts";
 import { Customs } from "./custom/customs.ts";
 import { Diagnostics } from "./diagnostics/diagnostics.ts";
 import type { CommandSandbox, OpenCommandSandbox } from "./files/command-sandbox.ts";
@@ -35,7 +35,7 @@ import { Memory, rememberTool } from "./memory/memory.ts";
 import type { ModelEntry, ModelSource } from "./models/models.ts";
 import type { Mode } from "./modes.ts";
 import { SessionChoices } from "./session-choices.ts";
-import { type OpenOffer, type OpenServers, SessionTools } from "./session-tools.ts";
+import { SessionTools, type SessionToolsOptions } from "./session-tools.ts";
 import { Subagents } from "./subagent/subagents.ts";
 import type { AgentTool } from "./tools/agent-tool.ts";
 import { applyPatch } from "./tools/edit-tools.ts";
@@ -55,17 +55,11 @@ import {
 } from "./turn/instructions.ts";
 import { TurnRun } from "./turn/run-turn.ts";
 import { Speaker } from "./turn/speaker.ts";
-import type { WebRules } from "./web/web-fetch.ts";
 
-export interface BuiltInAgentOptions {
+export interface BuiltInAgentOptions extends Omit<SessionToolsOptions, "timeout"> {
   readonly models: ModelSource;
   /** The data folder. */
   readonly data: string;
-  /** Opens the toolbox, when a model is to be offered its tools. */
-  readonly offer?: OpenOffer;
-  /** Starts the MCP servers of a session. Without it, clients are told that theirs are not used. */
-  readonly openServers?: OpenServers;
-  readonly reviews?: ReviewComments;
   /** Folders of the owner that may have `commands` and `skills`. */
   readonly userFolders?: readonly string[];
   /** The owner's notes for all projects. */
@@ -80,8 +74,6 @@ export interface BuiltInAgentOptions {
   readonly hooks?: OpenHooks | undefined;
   /** Agents of others on this machine, for people who have no model. */
   readonly installed?: () => readonly InstalledAgent[];
-  /** From where pages may be fetched without a question. */
-  readonly web?: WebRules;
   readonly limits?: Partial<AgentLimits>;
 }
 

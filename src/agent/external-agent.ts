@@ -43,9 +43,9 @@ import { type Tap, tapped } from "../wire/channel/tapped.ts";
 import type { ActsAs, AgentIdentity } from "./command-environment.ts";
 import { pauseWish } from "./commands/pause.ts";
 import { endedAtOnce, explainLogin, ExternalCapabilities } from "./external-capabilities.ts";
-import { ExternalServices } from "./external-services.ts";
+import { ExternalServices, type ExternalServicesOptions } from "./external-services.ts";
 import { restoreSettings } from "./external-settings.ts";
-import type { CommandSandbox, OpenCommandSandbox } from "./files/command-sandbox.ts";
+import type { OpenCommandSandbox } from "./files/command-sandbox.ts";
 import { asImported, listSessions, loadForeign, refuseLiveWriter } from "./external-foreign.ts";
 import { Speaker } from "./turn/speaker.ts";
 
@@ -353,12 +353,8 @@ function listenerFor(sessions: ExternalSessions): AgentListener {
   };
 }
 
-interface ExternalSessionOptions extends AgentOpenOptions {
-  /** The identity that the agent uses for git. */
-  readonly identity: AgentIdentity | undefined;
-  readonly confine: Confine;
-  readonly sandbox?: CommandSandbox | undefined;
-}
+type ExternalSessionOptions = AgentOpenOptions &
+  Pick<ExternalServicesOptions, "identity" | "confine" | "sandbox">;
 
 /** What is stored for the next start: the agent's own id of the session. */
 interface Memory {
@@ -722,12 +718,6 @@ function rethrow(error: unknown): never {
 /** Updates that are buffered for sessions whose id is not known yet. */
 const MOST_EARLY = 64;
 
-interface BegunSession {
-  readonly created: NewSessionResult;
-  /** Updates that arrived before the answer to session/new. */
-  readonly early: readonly SessionUpdate[];
-}
-
 /** The sessions of one agent process, by the agent's ids. */
 class ExternalSessions extends Map<string, ExternalSession> {
   /** Those who log in, the last one last. */
@@ -744,11 +734,11 @@ class ExternalSessions extends Map<string, ExternalSession> {
     return this.size === 0 && this.#beginning === 0 && this.clients.size === 0;
   }
 
-  /** Creates a session. Agents may send updates of it before their answer, so those are buffered. */
+  /** Creates a session. Agents may send updates of it before their answer, so those are returned with it. */
   async begin(
     session: ExternalSession,
     ask: () => Promise<NewSessionResult>,
-  ): Promise<BegunSession> {
+  ): Promise<{ readonly created: NewSessionResult; readonly early: readonly SessionUpdate[] }> {
     this.#beginning++;
     try {
       const created = await ask();

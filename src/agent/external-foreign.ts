@@ -52,30 +52,22 @@ function textOf(value: unknown): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
 
-/** What was loaded, and the agent's id from now on. */
-interface Imported {
-  readonly sessionId: string;
-  readonly settings: SettingsResult;
-}
-
 /**
  * Loads a session that the agent has begun itself. `session/load` replays it; `session/resume` continues
  * it without; `session/fork` makes a copy of it. Loading may write to the agent's files, so nobody else
- * should be writing to them.
+ * should be writing to them. Returns the agent's id from now on, too.
  */
 export async function loadForeign(
   agent: NamedAgent,
   { connection, capabilities }: ConnectedAgent,
   { id }: Import,
   setup: NewSessionParams,
-): Promise<Imported> {
+): Promise<{ readonly sessionId: string; readonly settings: SettingsResult }> {
   const params = { sessionId: id, ...setup };
   try {
-    if (capabilities.can("load")) {
-      return { sessionId: id, settings: await connection.request(METHODS.loadSession, params) };
-    }
-    if (capabilities.can("resume")) {
-      return { sessionId: id, settings: await connection.request(METHODS.resumeSession, params) };
+    if (capabilities.can("load") || capabilities.can("resume")) {
+      const method = capabilities.can("load") ? METHODS.loadSession : METHODS.resumeSession;
+      return { sessionId: id, settings: await connection.request(method, params) };
     }
     if (capabilities.can("fork")) {
       const forked = await connection.request(METHODS.forkSession, params);

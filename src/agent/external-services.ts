@@ -17,6 +17,7 @@ import type {
   WriteFileParams,
 } from "../protocol/acp/schema.gen.ts";
 import type {
+  AgentOpenOptions,
   SessionUpdate,
   Terminal,
   TerminalExit,
@@ -37,14 +38,13 @@ import type { CommandSandbox, Confinement } from "./files/command-sandbox.ts";
 import { WHEN_WATCHED } from "./files/run-line.ts";
 import { LARGEST_FILE } from "./files/turn-files.ts";
 import { followPath, FOR_GIT, isInside } from "./files/workspace.ts";
-import { fencedEnd } from "./tools/tool-runner.ts";
+import { fencedEnd, optionsFor } from "./tools/tool-runner.ts";
 
-interface ExternalServicesOptions {
-  readonly sessionId: string;
-  /** See `AgentOpenOptions`. */
-  readonly confirm?: (() => Promise<void>) | undefined;
-  readonly cwd: string;
-  readonly additionalDirectories: readonly string[];
+export interface ExternalServicesOptions extends Pick<
+  AgentOpenOptions,
+  "sessionId" | "confirm" | "cwd" | "additionalDirectories"
+> {
+  /** The identity that the agent uses for git. */
   readonly identity: AgentIdentity | undefined;
   readonly confine: Confine;
   readonly sandbox?: CommandSandbox | undefined;
@@ -130,15 +130,12 @@ export class ExternalServices {
   }
 
   async #mayConnect(host: string): Promise<boolean> {
-    const always = `Always allow in ${this.#options.cwd}: connections of commands to ${host}`;
+    const subject = { action: "connect", host } as const;
+    const covers = `connections of commands to ${host}`;
     const outcome = await this.#turn?.requestPermission({
       toolCall: { toolCallId: crypto.randomUUID(), title: `Connect to ${host}`, kind: "fetch" },
-      options: [
-        { optionId: "allow", name: "Allow", kind: "allow_once" },
-        { optionId: "always", name: always, kind: "allow_always" },
-        { optionId: "reject", name: "Reject", kind: "reject_once" },
-      ],
-      subject: { action: "connect", host },
+      options: optionsFor({ subject, covers }, this.#options.cwd),
+      subject,
     });
     return outcome?.outcome === "selected" && outcome.kind.startsWith("allow");
   }

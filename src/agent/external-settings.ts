@@ -1,15 +1,9 @@
-import type { AgentOpenOptions, ChosenSettings, SessionSettings } from "../session/agent.ts";
+import type { AgentOpenOptions, AgentSession, ChosenSettings } from "../session/agent.ts";
 import { chosenIn, inBothForms, shownSettings } from "../session/settings.ts";
 
 /** A session of another agent, as far as its settings go. */
-interface ConfigurableSession {
-  readonly settings: SessionSettings;
-  setMode(modeId: string): Promise<void>;
-  setModel(modelId: string): Promise<void>;
-  setConfigOption(id: string, value: ConfigValue): Promise<void>;
-}
-
-type ConfigValue = NonNullable<ChosenSettings["configOptions"]>[string];
+type ConfigurableSession = Pick<AgentSession, "settings"> &
+  Required<Pick<AgentSession, "setMode" | "setModel" | "setConfigOption">>;
 
 /**
  * Restores the chosen settings at an agent that was restarted, since it may not have stored them. Where

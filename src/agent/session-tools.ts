@@ -58,8 +58,11 @@ const BUILT_IN_TOOLS: readonly AgentTool[] = [
 export type OpenOffer = () => Promise<Pick<Offer, "tools" | "known" | "missing" | "profileFor">>;
 
 export interface SessionToolsOptions {
+  /** From where pages may be fetched without a question. */
   readonly web?: WebRules | undefined;
+  /** Opens the toolbox, when a model is to be offered its tools. */
   readonly offer?: OpenOffer;
+  /** Starts the MCP servers of a session. Without it, clients are told that theirs are not used. */
   readonly openServers?: OpenServers;
   readonly reviews?: ReviewComments;
   /** Milliseconds after the session was opened, until which turns wait for tools. */

@@ -8,7 +8,7 @@ import {
 } from "./hook.ts";
 import { Semaphore } from "../base/limit/semaphore.ts";
 import { post } from "../base/post.ts";
-import { answerOf, answerTo, broken, type HookAnswer, type HookOutput } from "./hook-answer.ts";
+import { answerOf, answerTo, broken, type HookAnswer } from "./hook-answer.ts";
 import { runHook } from "./run-hook.ts";
 
 /** Where the hooks of a project run. */
@@ -66,17 +66,13 @@ export interface HookRun {
 }
 
 /** What all hooks together say. The strictest counts: deny, then ask, then nothing. */
-export interface HookVerdict {
-  readonly decision?: "deny" | "ask" | undefined;
-  readonly reason?: string | undefined;
-  /** The changed arguments, which nobody has checked yet. */
-  readonly input?: Readonly<Record<string, unknown>> | undefined;
-  /** The changed result. */
-  readonly output?: HookOutput | undefined;
+export interface HookVerdict extends Pick<
+  HookAnswer,
+  "decision" | "reason" | "input" | "output" | "stop"
+> {
   readonly context: readonly { readonly source: HookSource; readonly text: string }[];
   /** For the person. */
   readonly messages: readonly string[];
-  readonly stop?: string | undefined;
   readonly runs: readonly HookRun[];
 }
 

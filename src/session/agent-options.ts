@@ -1,29 +1,20 @@
 import type { Log } from "../base/log.ts";
-import type { AgentOpenOptions, HistoryEntry, Import } from "./agent.ts";
+import type { Agent, AgentOpenOptions, HistoryEntry, Import } from "./agent.ts";
 import { readForeignId } from "./foreign/foreign-sessions.ts";
-import type { Notes } from "./session-notes.ts";
 import type { Session } from "./session.ts";
 import type { SessionSetup } from "./session-setup.ts";
 import type { SessionStore } from "./store.ts";
 import { movedAway } from "./session-error.ts";
 import { historyOf } from "./turn/replay.ts";
 
-/** What the agent of a session is started from. */
-interface AgentStart {
-  readonly store: SessionStore;
-  readonly notes: Notes;
-  /** The session has a history. */
-  readonly isOld: boolean;
-  readonly providers: AgentOpenOptions["providers"];
-  readonly log: Log;
-}
-
-/** What the agent of a session is opened with. */
+/** What the agent of a session is opened with. `isOld`: the session has a history. */
 export function agentOptions(
   session: Session,
   setup: SessionSetup,
-  { store, notes, isOld, log, providers }: AgentStart,
+  agent: Agent,
+  { store, log, isOld }: { store: SessionStore; log: Log; isOld: boolean },
 ): AgentOpenOptions {
+  const { notes } = session;
   const { cwd, additionalDirectories, mcpServers, clientServers, meta, systemPrompt } = setup;
   return {
     sessionId: session.id,
@@ -34,9 +25,9 @@ export function agentOptions(
     additionalDirectories,
     mcpServers,
     clientServers,
-    providers,
+    providers: setup.providers?.(agent.name),
     systemPrompt,
-    history: isOld ? pastOf(store, session, notes) : undefined,
+    history: isOld ? pastOf(store, session) : undefined,
     imports: isOld ? undefined : importOf(session, setup),
     chosen: notes.chosen ?? {},
     memory: notes.memory,
@@ -46,7 +37,7 @@ export function agentOptions(
       await store.confirm?.(session.id, false);
       if (session.isOver) throw movedAway(session.id);
     },
-    ...(meta === undefined ? {} : { _meta: meta }),
+    _meta: meta,
     update: session.update,
     notify: session.notify,
   };
@@ -55,8 +46,7 @@ export function agentOptions(
 /** The history so far, from the last summary on. It can be iterated more than once. */
 function pastOf(
   store: SessionStore,
-  { id, last }: Session,
-  { summaryAfter }: Notes,
+  { id, last, notes: { summaryAfter } }: Session,
 ): AsyncIterable<readonly HistoryEntry[]> {
   return { [Symbol.asyncIterator]: () => historyOf(store.read(id, summaryAfter), last) };
 }

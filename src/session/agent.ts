@@ -121,7 +121,7 @@ export interface AgentOpenOptions {
   /** Throws if another process has taken the session. Asked before work that is not stored first. */
   readonly confirm?: () => Promise<void>;
   readonly log: Log;
-  readonly _meta?: Meta;
+  readonly _meta?: Meta | undefined;
   readonly providers?: readonly ProviderChoice[] | undefined;
   /** ACP session-setup: instructions of the client, for agents that take them. */
   readonly systemPrompt?: Meta | undefined;

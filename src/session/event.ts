@@ -16,7 +16,7 @@ export interface PromptEvent {
   readonly prompt: readonly ContentBlock[];
   readonly by: string;
   /** The client that sent it, see SessionClient. */
-  readonly origin?: string;
+  readonly origin?: string | undefined;
   /** The turn's id where it is left out. */
   readonly messageId?: string;
   /** The prompt joined a running turn. */
@@ -57,7 +57,7 @@ export interface EndEvent {
   /** `interrupted`: the process died, or the agent failed, before the turn had an end. */
   readonly stopReason: StopReason | "interrupted";
   readonly error?: string;
-  readonly usage?: Readonly<Record<string, unknown>>;
+  readonly usage?: Readonly<Record<string, unknown>> | undefined;
 }
 
 /** An event with its number in the log. */

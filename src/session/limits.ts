@@ -24,7 +24,6 @@ export interface AskLimits {
   readonly rate?: RateLimiter | undefined;
 }
 
-const NO_SIZE = Number.MAX_SAFE_INTEGER;
 const MINUTE = 60_000;
 
 export function resolveSessionLimits(
@@ -35,7 +34,7 @@ export function resolveSessionLimits(
   const asked = new Map<string, AskLimits>();
   return {
     promptTimeout: limitsFor("session/prompt", table).timeout,
-    updateSize: update.maxSize ?? NO_SIZE,
+    updateSize: update.maxSize ?? Infinity,
     updateRate: update.rate,
     ask: (method) => {
       return asked.getOrInsertComputed(method, () => askLimits(method, table));

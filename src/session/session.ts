@@ -89,7 +89,7 @@ export class Session implements TurnHost {
   #closing: Promise<void> | undefined;
 
   constructor(options: SessionOptions) {
-    const { held, limits, store, log } = options;
+    const { held, limits, store } = options;
     this.#options = options;
     this.id = held.record.id;
     this.cwd = options.cwd;
@@ -97,13 +97,13 @@ export class Session implements TurnHost {
     this.#notes = new SessionNotes(store, held);
     this.#audience = new Audience(this.id, held.last, store, limits);
     this.#transcript = new Transcript(store, held.key, this.#audience.delivery);
+    const parts = {
+      ...{ ...options, sessionId: this.id, notes: this.#notes },
+      ...{ audience: this.#audience, transcript: this.#transcript },
+    };
     this.#permissions = new PermissionRequests({
-      sessionId: this.id,
+      ...parts,
       workspace: this.cwd,
-      rules: options.rules,
-      audience: this.#audience,
-      transcript: this.#transcript,
-      notes: this.#notes,
       policy: this.#policy,
       maxSize: limits.ask("session/request_permission").maxSize,
       audit: options.audit ?? (() => {}),
@@ -111,15 +111,8 @@ export class Session implements TurnHost {
       closed: (requestId) => options.notices?.closed(requestId),
     });
     this.#turns = new Turns({
-      sessionId: this.id,
+      ...parts,
       agentName: held.record.agent,
-      limits,
-      log,
-      audience: this.#audience,
-      transcript: this.#transcript,
-      notes: this.#notes,
-      budgets: options.budgets,
-      observer: options.observer,
       recording: (turn) => this.#record(turn),
       host: this,
       agent: () => this.agent,

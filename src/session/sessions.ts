@@ -52,12 +52,6 @@ interface SessionPage {
   readonly nextCursor?: string;
 }
 
-interface PageOptions {
-  readonly cwd: string | undefined;
-  readonly cursor: string | undefined;
-  readonly owner: string | undefined;
-}
-
 /** ACP session-list: whether sessions are listed that were archived. */
 type ArchiveFilter = "exclude" | "include" | "only";
 
@@ -65,7 +59,7 @@ const PAGE = 100;
 
 export async function readPage(
   store: Pick<SessionStore, "list">,
-  { cwd, cursor, owner }: PageOptions,
+  { cwd, cursor, owner }: Readonly<Record<"cwd" | "cursor" | "owner", string | undefined>>,
 ): Promise<SessionPage> {
   const after = cursor === undefined ? undefined : readCursor(cursor);
   const listed = await store.list({ limit: PAGE + 1, after, cwd, owner });
@@ -572,13 +566,11 @@ export class Sessions implements AsyncDisposable {
     const { store, log } = this.#options;
     const { cwd } = setup;
     const session = new Session({ ...this.#options, held, cwd });
-    const { notes } = held.record;
-    const unanswered = await recover(store, session, notes);
-    const place = workplaceOf(notes);
+    const unanswered = await recover(store, session);
+    const place = session.workplace;
     if (place !== undefined) await this.#options.workplaces?.open(session.id, place);
-    const starting = { store, log: log.with({ session: session.id, agent: agent.name }) };
-    const providers = setup.providers?.(agent.name);
-    const options = agentOptions(session, setup, { ...starting, notes, isOld, providers });
+    const own = log.with({ session: session.id, agent: agent.name });
+    const options = agentOptions(session, setup, agent, { store, log: own, isOld });
     const worker = await this.#openAgent(session, agent, options);
     session.begin(worker);
     if (unanswered !== undefined) session.askAgain(unanswered);

@@ -238,7 +238,12 @@ describe("notifications", { timeout: 600_000 }, () => {
       await delay(20);
     }
     const shown = JSON.parse((await again.get("/api/notifications", again.owner)).body).deliveries;
-    const rows = shown.map((row: Json) => [row.receiver, row.reason, row.state, row.attempts > 0]);
+    const rows = shown.map((row: Json) => [
+      row.receiver,
+      row.reason,
+      row.state,
+      row.attempts.length > 0,
+    ]);
     assert.deepEqual(rows.toSorted(), [
       ["dead", "turn-ended", "pending", true],
       ["hook", "turn-ended", "delivered", true],

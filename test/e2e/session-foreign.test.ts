@@ -13,7 +13,7 @@ const agents = {
 };
 
 describe("sessions that an agent began itself", { timeout: 600_000 }, () => {
-  it("are listed on demand, page by page, and become ours when they are loaded", async () => {
+  it("are listed on demand, and become ours when they are loaded", async () => {
     using place = new Place();
     await using editor = new AcpEditor(place, { config: { agent: "other", agents } });
     await editor.hello();
@@ -21,8 +21,7 @@ describe("sessions that an agent began itself", { timeout: 600_000 }, () => {
     assert.deepEqual(plain.sessions, []);
     const _meta = { trunkline: { agents: true } };
     const first = await editor.ask("session/list", { _meta });
-    const second = await editor.ask("session/list", { _meta, cursor: first.nextCursor });
-    const all = [...first.sessions, ...second.sessions];
+    const all = [...first.sessions];
     assert.deepEqual(
       all.map(({ title, _meta: { trunkline } }) => [title, trunkline]),
       [1, 2, 3].map((count) => [
@@ -45,7 +44,7 @@ describe("sessions that an agent began itself", { timeout: 600_000 }, () => {
     const after = await editor.ask("session/list", { _meta });
     assert.deepEqual(
       after.sessions.map((one: { sessionId: string }) => one.sessionId === sessionId),
-      [true, false],
+      [true, false, false],
     );
     // One that the agent cannot load leaves nothing, and can be tried again.
     for (const _ of [1, 2]) {

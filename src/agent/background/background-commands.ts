@@ -2,10 +2,9 @@ import { setTimeout as delay } from "node:timers/promises";
 
 import { TrunklineError } from "../../base/errors.ts";
 import { untilAborted } from "../../base/abort.ts";
-import type { AgentIdentity } from "../command-environment.ts";
 import { type Confinement, confinementNotes } from "../files/command-sandbox.ts";
 import { BoundedText, readBounded } from "../files/read-bounded.ts";
-import { endText, startLine } from "../files/run-line.ts";
+import { type CommandLine, endText, startLine } from "../files/run-line.ts";
 import type { Consent, ToolWork } from "../tools/agent-tool.ts";
 
 /** Characters of output that are kept for whoever reads it later. */
@@ -15,11 +14,7 @@ const MOST_RUNNING = 8;
 /** Commands that have ended whose output can still be read. */
 const MOST_ENDED = 8;
 
-interface BackgroundLine {
-  /** Command line for a shell. */
-  readonly line: string;
-  readonly cwd: string;
-  readonly identity: AgentIdentity | undefined;
+interface BackgroundLine extends Pick<CommandLine, "line" | "cwd" | "identity"> {
   /** Disposed of when the command has ended; if it could not be started, by whoever gave it. */
   readonly confinement: Confinement | undefined;
 }

@@ -342,7 +342,8 @@ async function fieldsOf(head: string): Promise<Record<string, string>> {
   try {
     const fields = parse(head, { schema: "failsafe", logLevel: "error" }) as unknown;
     if (typeof fields === "object" && fields !== null && !Array.isArray(fields)) {
-      return Object.fromEntries(Object.entries(fields).filter(([, value]) => isText(value)));
+      const texts = Object.entries(fields).filter(([, value]) => typeof value === "string");
+      return Object.fromEntries(texts);
     }
   } catch {
     // Many such files are not strict YAML: `description: Use it when: …`.
@@ -352,8 +353,4 @@ async function fieldsOf(head: string): Promise<Record<string, string>> {
     return found === null ? [] : [[found[1] ?? "", found[2] ?? ""]];
   });
   return Object.fromEntries(pairs);
-}
-
-function isText(value: unknown): value is string {
-  return typeof value === "string";
 }

@@ -141,14 +141,14 @@ export interface WalkOptions {
   readonly signal: AbortSignal;
 }
 
-interface FolderListing {
-  /** Relative to the folder, sorted; folders end with a slash. */
-  readonly names: readonly string[];
-  readonly isCut: boolean;
-}
-
-/** Lists a folder. Links are listed, but not followed. */
-export async function walk(folder: string, options: WalkOptions): Promise<FolderListing> {
+/**
+ * Lists a folder by names relative to it, sorted; those of folders end with a slash. Links are listed, but
+ * not followed.
+ */
+export async function walk(
+  folder: string,
+  options: WalkOptions,
+): Promise<{ readonly names: readonly string[]; readonly isCut: boolean }> {
   const { depth, most, signal } = options;
   const wanted = options.pattern === undefined ? undefined : patternOf(options.pattern);
   const names: string[] = [];

@@ -80,7 +80,7 @@ export class CallCancelled extends TrunklineError {
 }
 
 /** The options of a permission request. The label of "always" says what it allows, and in which folder. */
-function optionsFor({ subject, covers }: Consent, folder: string): PermissionOption[] {
+export function optionsFor({ subject, covers }: Consent, folder: string): PermissionOption[] {
   const words = covers ?? (subject === undefined ? "" : subjectWords(subject));
   const always = `Always allow in ${visibleLine(folder)}: ${visibleLine(words)}`;
   return [
@@ -587,17 +587,14 @@ export class HostQuestions {
   }
 }
 
-export interface KnownArguments {
-  readonly args: Arguments;
-  /** The paths of properties that the tool does not have, such as `edits.0.reason`. */
-  readonly unknown: readonly string[];
-}
-
 /**
- * Removes properties that a tool's schema rules out. Models invent some (`explanation`), and a call
- * that is complete without them need not be made again.
+ * Removes properties that a tool's schema rules out, and returns their paths, such as `edits.0.reason`.
+ * Models invent some (`explanation`), and a call that is complete without them need not be made again.
  */
-export function knownArguments(args: Arguments, schema: JsonSchema): KnownArguments {
+export function knownArguments(
+  args: Arguments,
+  schema: JsonSchema,
+): { readonly args: Arguments; readonly unknown: readonly string[] } {
   const unknown: string[] = [];
   const known = strip(args, schema, "", unknown) as Arguments;
   return unknown.length === 0 ? { args, unknown } : { args: known, unknown };

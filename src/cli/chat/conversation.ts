@@ -106,7 +106,6 @@ export class Conversation implements Disposable {
   #interruptedAt = -Infinity;
   #isAway = false;
   #isLeaving = false;
-  #hasPrefix = false;
   #frame: NodeJS.Timeout | undefined;
   readonly #ticks: NodeJS.Timeout;
 
@@ -386,11 +385,6 @@ export class Conversation implements Disposable {
 
   #textKey(key: Key): void {
     const { name, ctrl } = key;
-    if (this.#hasPrefix) {
-      // Ctrl-X Ctrl-E, as in a shell.
-      this.#hasPrefix = false;
-      if (ctrl && name === "e") return this.#edit();
-    }
     if (ctrl && Object.hasOwn(this.#controls, name)) return this.#controls[name]?.();
     if (this.#popup !== undefined && this.#popupKey(key)) return;
     if (name === "tab" && key.shift) this.#nextMode();
@@ -423,7 +417,6 @@ export class Conversation implements Disposable {
     r: () => this.#listHistory(),
     t: () => this.#listSessions(),
     v: () => this.#pasteImage(),
-    x: () => (this.#hasPrefix = true),
     z: () => {
       this.#host.screen.clear();
       this.#host.stop();

@@ -13,7 +13,7 @@ import { offerAgent } from "../agent/offer-agents.ts";
 import { requireModel } from "../../agent/open/offered-agents.ts";
 import { findSession, openChannel } from "../session/attach.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
-import { readGatewayUrl } from "../shell/gateway-url.ts";
+import { gatewayOf } from "../shell/gateway-url.ts";
 import { openQuietApp } from "../shell/open-app.ts";
 import { Status } from "./status-line.ts";
 
@@ -25,13 +25,6 @@ export type ChatInvocation = Invocation<ChatValues>;
 
 /** A session, and the name of its agent as far as it is known. */
 export type NamedSession = Wanted & { readonly agent?: string | undefined };
-
-/** The gateway that the command names. */
-function gatewayOf({ values, err }: ChatInvocation): string | undefined {
-  const { url, warning } = values.url === undefined ? {} : readGatewayUrl(values.url);
-  if (warning !== undefined) err(`${warning}\n`);
-  return url;
-}
 
 /** The session with this id, or a new one. */
 export async function wantedSession(

@@ -3,7 +3,8 @@ import { setTimeout as delay } from "node:timers/promises";
 import { TrunklineError } from "../../base/errors.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { userFile } from "../../config/locations.ts";
-import { deliveries, type DeliveryView } from "../../server/notify/deliveries.ts";
+import type { DeliveryRow } from "../../server/dashboard/api.ts";
+import { deliveries } from "../../server/notify/deliveries.ts";
 import { readEntries } from "../../server/notify/entries.ts";
 import { NotifySecrets } from "../../server/notify/notify-secrets.ts";
 import { openNotifier } from "../../server/notify/open-notifier.ts";
@@ -86,7 +87,7 @@ function rowOf({
   attempts,
   session,
   result,
-}: DeliveryView): string[] {
+}: DeliveryRow): string[] {
   return [
     time.slice(0, 16).replace("T", " "),
     reason,

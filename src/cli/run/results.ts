@@ -7,7 +7,7 @@ import { ownerTokenFor } from "../../server/http/local-gateway.ts";
 import { SessionReader } from "../../store/session/session-reader.ts";
 import { rowsOf } from "../chat/session-choice.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
-import { readGatewayUrl } from "../shell/gateway-url.ts";
+import { gatewayOf } from "../shell/gateway-url.ts";
 import { firstLine, linesText, paintLines, print, type StyleName, table } from "../shell/layout.ts";
 import { openQuietApp } from "../shell/open-app.ts";
 
@@ -78,15 +78,14 @@ function detailOf(invocation: ResultInvocation): Promise<RunDetail> {
 
 /** What a gateway at --url knows of a run; else what is stored here. */
 async function read<T>(invocation: ResultInvocation, what: "detail" | "patch"): Promise<T> {
-  const { values, positionals, err, env } = invocation;
+  const { positionals, env } = invocation;
   const [id = ""] = positionals;
+  const acp = gatewayOf(invocation);
   const { config } = await openQuietApp(invocation);
-  if (values.url === undefined) {
+  if (acp === undefined) {
     using reader = await SessionReader.open(config.data);
     return (await new Runs(config.data, rowsOf(reader))[what]({ principal: OWNER, id })) as T;
   }
-  const { url: acp, warning } = readGatewayUrl(values.url);
-  if (warning !== undefined) err(`${warning}\n`);
   const own = await ownerTokenFor(config.data, acp);
   const token = env.TRUNKLINE_TOKEN ?? own?.token;
   const url = new URL((own?.url ?? acp).replace(/^ws/, "http"));

@@ -13,7 +13,7 @@ import { openChannel } from "../session/attach.ts";
 import { permitting } from "../session/questions.ts";
 import { ConversationText } from "../transcript/conversation-text.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
-import { readGatewayUrl } from "../shell/gateway-url.ts";
+import { gatewayOf } from "../shell/gateway-url.ts";
 import { openQuietApp } from "../shell/open-app.ts";
 
 type RunValues = OptionValues<
@@ -25,8 +25,7 @@ type RunValues = OptionValues<
 export async function run(invocation: Invocation<RunValues>): Promise<number> {
   const { values, positionals, cwd, env, out, err, color, width, data } = invocation;
   const [repository = "", prompt = ""] = positionals;
-  const { url, warning } = values.url === undefined ? {} : readGatewayUrl(values.url);
-  if (warning !== undefined) err(`${warning}\n`);
+  const url = gatewayOf(invocation);
   const { "unsafe-no-sandbox": noSandbox } = values;
   if (noSandbox === true && values.url !== undefined) {
     const why = "the server at --url decides about its sandbox by itself";

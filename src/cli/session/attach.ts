@@ -9,7 +9,7 @@ import { SessionCommands } from "../../session/open/session-commands.ts";
 import { type Attached, attachTo } from "../../protocol/acp/attach.ts";
 import { readForeignId } from "../../session/foreign/foreign-sessions.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
-import { readGatewayUrl } from "../shell/gateway-url.ts";
+import { gatewayOf } from "../shell/gateway-url.ts";
 import { openQuietApp } from "../shell/open-app.ts";
 import { askingWith, Questions } from "./questions.ts";
 import { ConversationText } from "../transcript/conversation-text.ts";
@@ -19,8 +19,7 @@ type AttachValues = OptionValues<"url", "observe">;
 /** `trunkline session attach ID`: a line is a prompt, or the answer to a permission request. */
 export async function attach(invocation: Invocation<AttachValues>): Promise<number> {
   const { values, positionals, env, cwd, out, err, color } = invocation;
-  const { url, warning } = values.url === undefined ? {} : readGatewayUrl(values.url);
-  if (warning !== undefined) err(`${warning}\n`);
+  const url = gatewayOf(invocation);
   const app = await openQuietApp(invocation);
   const found = await findSession(app, positionals[0] ?? "", values.url !== undefined, cwd);
   // Not set in lines: nothing says that a turn of another client has ended, and so its last words.

@@ -21,7 +21,6 @@ import {
   type ListedForeign,
   readForeignId,
 } from "../../session/foreign/foreign-sessions.ts";
-import type { Sessions } from "../../session/sessions.ts";
 import type { SessionRecord } from "../../store/session/session-log.ts";
 import type { Landed, LandOptions } from "../../worktree/land.ts";
 import { confirm } from "../shell/ask.ts";
@@ -234,8 +233,8 @@ export async function importSession(invocation: Invocation<ImportValues>): Promi
   const app = await openQuietApp(invocation);
   await using lazy = new LazySessions(app);
   const sessions = await lazy.open();
-  const listed = await listAll(sessions, [agent]).then(
-    ({ found }) => found.find((one) => one.theirs === theirs),
+  const listed = await sessions.foreign.list({ agents: [agent], principal: OWNER }).then(
+    (list) => list.sessions.find((one) => one.theirs === theirs),
     () => undefined,
   );
   const folder = values.folder === undefined ? listed?.cwd : resolve(cwd, values.folder);
@@ -261,38 +260,14 @@ async function foreignSessions(
   agents: readonly string[] | undefined,
   folder: string | undefined,
   err: (text: string) => void,
-): Promise<ListedForeign[]> {
+): Promise<readonly ListedForeign[]> {
   await using lazy = new LazySessions(app);
-  const { found, problems } = await listAll(await lazy.open(), agents, folder);
+  const { foreign } = await lazy.open();
+  const { sessions, problems } = await foreign.list({ agents, cwd: folder, principal: OWNER });
   for (const { agent, message } of problems) {
     err(`trunkline: ${visibleLine(agent)}: ${visibleLine(message)}\n`);
   }
-  return found;
-}
-
-/** The most pages of a list: an agent may never end its list. */
-const MOST_PAGES = 50;
-
-async function listAll(
-  sessions: Sessions,
-  agents: readonly string[] | undefined,
-  cwd?: string,
-): Promise<{
-  readonly found: ListedForeign[];
-  readonly problems: { readonly agent: string; readonly message: string }[];
-}> {
-  const found: ListedForeign[] = [];
-  const problems: { agent: string; message: string }[] = [];
-  let cursor: string | undefined;
-  for (let page = 0; page < MOST_PAGES; page++) {
-    const query = { agents, cwd, cursor, principal: OWNER };
-    const list = await sessions.foreign.list(query);
-    found.push(...list.sessions);
-    problems.push(...list.problems);
-    cursor = list.nextCursor;
-    if (cursor === undefined) break;
-  }
-  return { found, problems };
+  return sessions;
 }
 
 /** One line for each, with the command that continues it. */

@@ -1,5 +1,14 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { isLoopbackAuthority } from "../../server/access/refuse-foreign.ts";
+import type { Invocation, OptionValues } from "./command.ts";
+
+/** The gateway that a command names by `--url`, if it does. */
+export function gatewayOf({ values, err }: Invocation<OptionValues<"url">>): string | undefined {
+  if (values.url === undefined) return undefined;
+  const { url, warning } = readGatewayUrl(values.url);
+  if (warning !== undefined) err(`${warning}\n`);
+  return url;
+}
 
 /** The address of a gateway's ACP, as a person gave it. */
 export interface GatewayUrl {

@@ -115,9 +115,6 @@ export function control(sequence: string): string {
   return MARK + sequence;
 }
 
-/** Moves to the start of the line and empties it (ECMA-48 § 8.3.9, CHA, and § 8.3.41, EL). */
-export const ERASE_LINE = control("1G") + control("2K");
-
 /** Paints each line by itself, so that no style runs over the end of one. */
 export function paintLines(style: StyleName, text: string, color: boolean): string {
   if (!color) return text;

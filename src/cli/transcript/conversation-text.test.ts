@@ -11,20 +11,18 @@ const said = (text: string) => ({
 });
 
 function plain(...updates: object[]): string {
-  const text = new ConversationText({ hasStatusLine: true });
+  const text = new ConversationText();
   return updates.map((update) => text.update({ ...update })).join("") + text.end();
 }
 
 describe("ConversationText", () => {
-  it("prints one line for a tool call, when it is over", () => {
-    const text = new ConversationText({ hasStatusLine: true });
+  it("prints one line when a tool call begins, and one when it is over", () => {
+    const text = new ConversationText();
     const call = { sessionUpdate: "tool_call", toolCallId: "1", title: "Run x", status: "pending" };
-    assert.equal(text.update(call), "");
-    assert.equal(text.running, "Run x");
+    assert.equal(text.update(call), "- Run x\n");
     const update = { sessionUpdate: "tool_call_update", toolCallId: "1" };
     assert.equal(text.update({ ...update, status: "in_progress" }), "");
     assert.equal(text.update({ ...update, status: "completed" }), "✓ Run x\n");
-    assert.equal(text.running, undefined);
     assert.equal(text.update({ ...update, status: "completed" }), "");
   });
 

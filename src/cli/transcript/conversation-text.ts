@@ -24,14 +24,11 @@ interface TextOptions {
   readonly color?: boolean;
   /** Columns in which Markdown is set, in colour. Without them it is printed as it was written, at once. */
   readonly width?: number;
-  /** A status line shows the running tool call; without one, the start of each call is printed. */
-  readonly hasStatusLine?: boolean;
 }
 
 /** Renders a conversation as text, one event of the log or `session/update` at a time (ACP prompt-turn). */
 export class ConversationText {
   readonly #color: boolean;
-  readonly #hasStatusLine: boolean;
   readonly #width: number;
   readonly #markdown: MarkdownStream | undefined;
   readonly #calls = new Map<string, ToolCall>();
@@ -40,17 +37,10 @@ export class ConversationText {
   #kind: "answer" | "thought" | "line" = "line";
   #isAtStart = true;
 
-  constructor({ color = false, width, hasStatusLine = false }: TextOptions = {}) {
+  constructor({ color = false, width }: TextOptions = {}) {
     this.#color = color;
-    this.#hasStatusLine = hasStatusLine;
     this.#width = width ?? 0;
     this.#markdown = color && width !== undefined ? new MarkdownStream() : undefined;
-  }
-
-  /** The title of the tool call that runs, if one does. */
-  get running(): string | undefined {
-    const call = [...this.#calls.values()].findLast((each) => !isOver(each));
-    return call && visibleLine(call.title);
   }
 
   /** The text to print for an event of the log. */
@@ -136,10 +126,7 @@ export class ConversationText {
     const call = changedCall(known, update);
     this.#calls.set(id, call);
     const title = visibleLine(call.title);
-    if (!isOver(call)) {
-      if (this.#hasStatusLine || known !== undefined) return "";
-      return this.#lines(this.#dim(`- ${title}`));
-    }
+    if (!isOver(call)) return known === undefined ? this.#lines(this.#dim(`- ${title}`)) : "";
     const isGood = call.status === "completed";
     const mark = isGood ? paint("green", "✓", this.#color) : paint("red", "✗", this.#color);
     const why = isGood ? "" : firstLine(outputOf(call)).slice(0, LONGEST_LINE);

@@ -189,14 +189,10 @@ export class FleetReader implements SessionReading {
   }
 
   async list(request: ListRequest): Promise<ReadSession[]> {
-    const { owner, after, limit, text, runsOnly = false } = request;
+    const { owner, after, limit, runsOnly = false } = request;
     await this.#options.mirror.caughtUp();
-    const words = text?.toLowerCase();
-    const accepts = ({ record: { title = "", cwd, agent, notes } }: SessionEntry): boolean => {
-      if (runsOnly && notes.run === undefined) return false;
-      if (words === undefined) return true;
-      return [title, cwd, agent].some((each) => each.toLowerCase().includes(words));
-    };
+    const accepts = ({ record }: SessionEntry): boolean =>
+      !runsOnly || record.notes.run !== undefined;
     const entries = this.#options.mirror.entries({ owner, after, limit, accepts });
     return entries.map((entry) => this.#sessionOf(entry));
   }

@@ -34,7 +34,6 @@ export interface AcpDoorOptions {
   readonly agent?: string | undefined;
   /** New sessions get a work tree of their own, where the client does not say otherwise. */
   readonly worktree?: boolean | undefined;
-  readonly info?: { readonly name: string; readonly version: string };
   /** The agent of that name, or the default one, as it was when it was last started. */
   readonly known?: ((name: string | undefined) => KnownAgent | undefined) | undefined;
   /** The command line of this program that an editor has, where its terminal runs on this machine. */
@@ -71,17 +70,11 @@ export type HomeOf = (
 /** The params of a request that opens a session, or begins one. */
 export type HomeParams = NewSessionParams & { readonly sessionId?: string };
 
-interface ServeOptions {
+interface ServeOptions extends Pick<RouteLimits, "answersCancelled" | "isFree" | "uncounted"> {
   /** The route has no timeout; the session counts the time. */
   readonly isPatient?: boolean;
   /** The method whose limits apply. */
   readonly limitedAs?: string;
-  /** The handler answers `$/cancel_request` itself. */
-  readonly answersCancelled?: boolean;
-  /** Whether the rate of the method does not count a call. */
-  readonly isFree?: (params: unknown) => boolean;
-  /** Bytes that the size of the method does not count. */
-  readonly uncounted?: (params: unknown) => number;
 }
 
 export type Handle<P> = (params: P, call: Call<AcpConnection>) => unknown;
@@ -89,14 +82,13 @@ export type Handle<P> = (params: P, call: Call<AcpConnection>) => unknown;
 /** The agent side of ACP, shared by all connections. */
 export class AcpDoor {
   readonly options: AcpDoorOptions;
-  readonly info: { readonly name: string; readonly version: string };
+  readonly info = { name: "trunkline", version: VERSION };
   readonly #routes: Routes<AcpConnection>;
   #opened: Sessions | undefined;
   #opening: Promise<Sessions> | undefined;
 
   constructor(options: AcpDoorOptions) {
     this.options = options;
-    this.info = options.info ?? { name: "trunkline", version: VERSION };
     this.#routes = routes(
       ...serveConnection(this),
       ...serveLogin(this),

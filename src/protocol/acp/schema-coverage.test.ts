@@ -6,7 +6,7 @@ import { packages } from "../../../test/acp/oracle.ts";
 import { V1 } from "./codec.ts";
 import { CAPABILITIES } from "./connect.ts";
 import { isObject, type JsonObject, objectOf } from "./methods.ts";
-import { FORMS } from "./update-forms.ts";
+import { FORMS, UpdateForms } from "./update-forms.ts";
 import { V2Codec } from "./v2/codec.ts";
 
 type Definitions = Readonly<Record<string, JsonObject>>;
@@ -63,6 +63,20 @@ const CARRIED = [
   ...["available_commands_update", "current_mode_update", "session_info_update", "usage_update"],
 ];
 
+const NOTHING_ANNOUNCED = {
+  ...{ notices: false, compaction: false, plans: false, subagents: false, booleans: false },
+  terminals: "text",
+} as const;
+
+/** Members of all kinds of updates. */
+const ANY = {
+  ...{ title: "t", status: "completed", toolCallId: "c", compactionId: "c", messageId: "m" },
+  ...{ sessionId: "s/1", senderSessionId: "s/1", configOptions: [], summary: [] },
+  plan: { type: "items", planId: "p", entries: [] },
+  content: [{ type: "text", text: "x" }],
+  _meta: { terminal_output_delta: { terminal_id: "t", data: "x" } },
+};
+
 /** Updates of version 2 that agents of version 1 have in another form. */
 const ONLY_V2: Readonly<Record<string, string>> = {
   user_message: "a message comes in chunks",
@@ -79,8 +93,15 @@ describe("the newest schemas, with what is unstable", () => {
     const kinds = kindsOf(await definitions(1));
     assert.deepEqual(kinds.toSorted(), [...CARRIED, ...Object.keys(FORMS)].toSorted());
     // What an update is translated into is one that all clients know.
-    for (const [kind, { into }] of Object.entries(FORMS)) {
-      for (const name of into) assert.ok(CARRIED.includes(name) || name in FORMS, kind);
+    for (const kind of Object.keys(FORMS)) {
+      const forms = new UpdateForms(NOTHING_ANNOUNCED);
+      for (const [, { sessionUpdate: name }] of forms.updates("s", {
+        ...ANY,
+        sessionUpdate: kind,
+      })) {
+        assert.ok([...CARRIED, "tool_call", "tool_call_update", kind].includes(name), kind);
+        if (name === kind) assert.equal(FORMS[kind]?.needs === "subagents", false, kind);
+      }
     }
     const v2 = kindsOf(await definitions(2)).filter((kind) => !kinds.includes(kind));
     assert.deepEqual(v2.toSorted(), Object.keys(ONLY_V2).toSorted());

@@ -11,7 +11,7 @@ import { visibleLine } from "../../base/text/visible.ts";
 import type { Route } from "../../rpc/route.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
 import type { ClientServers, McpMessage, McpServer, TurnPart } from "../../session/agent.ts";
-import { type ListedForeign, isForeignCursor } from "../../session/foreign/foreign-sessions.ts";
+import type { ListedForeign } from "../../session/foreign/foreign-sessions.ts";
 import { SessionError } from "../../session/session-error.ts";
 import { type Labels, type SessionSetup, isLabels } from "../../session/session-setup.ts";
 import type { Session } from "../../session/session.ts";
@@ -89,24 +89,14 @@ function listSessions(door: AcpDoor): Handle<ListSessionsParams> {
     const sessions = await door.sessions();
     const agents = readAgents(ours(objectOf(rest)._meta).agents);
     const folder = cwd ? clean(cwd) : undefined;
-    const isTheirs = cursor ? isForeignCursor(cursor) : false;
-    const page = isTheirs
-      ? { sessions: [] }
-      : await sessions.list(folder, cursor ?? undefined, state.onlyOwner, archived ?? undefined);
+    const filter = archived ?? undefined;
+    const page = await sessions.list(folder, cursor ?? undefined, state.onlyOwner, filter);
     const own = page.sessions.map(infoOf);
-    if (!isTheirs && (agents === undefined || page.nextCursor !== undefined)) {
-      return { ...page, sessions: own };
-    }
-    const theirs = await sessions.foreign.list({
-      ...agents,
-      principal: state.principal,
-      cwd: folder,
-      cursor: isTheirs ? (cursor ?? undefined) : undefined,
-    });
-    const { problems, nextCursor } = theirs;
+    if (agents === undefined || page.nextCursor !== undefined) return { ...page, sessions: own };
+    const asked = { ...agents, principal: state.principal, cwd: folder };
+    const { sessions: theirs, problems } = await sessions.foreign.list(asked);
     return {
-      sessions: [...own, ...theirs.sessions.map(foreignInfoOf)],
-      ...(nextCursor === undefined ? {} : { nextCursor }),
+      sessions: [...own, ...theirs.map(foreignInfoOf)],
       ...(problems.length === 0 ? {} : { _meta: { trunkline: { problems } } }),
     };
   };
@@ -173,10 +163,7 @@ export function serveSessions(door: AcpDoor): Route<AcpConnection>[] {
       const sessions = await door.about(params.sessionId, state);
       const last = typeof upTo === "number" ? upTo : undefined;
       const forked = await sessions.fork(params.sessionId, setup, last, state.principal);
-      const session = withServers(forked, setup);
-      state.opened({ ...params, sessionId: session.id });
-      attachLater(session, state);
-      return { sessionId: session.id, ...settingsOf(session, state), ...metaOfNew(session) };
+      return begun(forked, params, setup, state);
     }),
     door.serve(METHODS.listSessions, listSessions(door)),
     door.serve(METHODS.closeSession, async ({ sessionId }, { state }) => {
@@ -275,11 +262,21 @@ function newSession(door: AcpDoor): Handle<NewSessionParams> {
     const setup = { ...(await setupOf(door, params, state)), worktree, labels };
     const sessions = await door.sessions();
     const agent = agentOf(params) ?? state.agent ?? door.options.agent;
-    const session = withServers(await sessions.create(setup, agent, state.principal), setup);
-    state.opened({ ...params, sessionId: session.id });
-    attachLater(session, state);
-    return { sessionId: session.id, ...settingsOf(session, state), ...metaOfNew(session) };
+    return begun(await sessions.create(setup, agent, state.principal), params, setup, state);
   };
+}
+
+/** The answer to a request for a new session, to which its client is attached. */
+function begun(
+  session: Session,
+  params: NewSessionParams,
+  setup: SessionSetup,
+  client: AcpConnection,
+): JsonObject {
+  const { id: sessionId } = withServers(session, setup);
+  client.opened({ ...params, sessionId });
+  attachLater(session, client);
+  return { sessionId, ...settingsOf(session, client), ...metaOfNew(session) };
 }
 
 /** ACP message specification § Streaming Message Ordering: no update comes before the answer with the session's id. */

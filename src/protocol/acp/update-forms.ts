@@ -22,8 +22,7 @@ export interface FormedUpdate {
 interface Form {
   /** A client that announced this capability gets the update as it is. */
   readonly needs: keyof FormCapabilities;
-  /** What other clients get instead; nothing where it is empty. */
-  readonly into: readonly string[];
+  /** What other clients get instead. */
   readonly form: (update: SessionUpdate, state: FormState) => readonly SessionUpdate[];
 }
 
@@ -32,37 +31,26 @@ interface Form {
  * has not announced it; updates of other kinds are the same for all.
  */
 export const FORMS: Readonly<Record<string, Form>> = {
-  notice: { needs: "notices", into: ["agent_message_chunk"], form: noticeAsText },
-  compaction_update: {
-    needs: "compaction",
-    into: ["tool_call", "tool_call_update"],
-    form: compactionAsTool,
-  },
+  notice: { needs: "notices", form: noticeAsText },
+  compaction_update: { needs: "compaction", form: compactionAsTool },
   // The end of the compaction shows all of the summary.
   compaction_summary_chunk: {
     needs: "compaction",
-    into: [],
     form: ({ compactionId, content }, state) => {
       state.append(`compaction:${String(compactionId)}`, textOf(content));
       return [];
     },
   },
-  plan_update: { needs: "plans", into: ["plan", "agent_message_chunk"], form: planAsEntries },
+  plan_update: { needs: "plans", form: planAsEntries },
   plan_removed: {
     needs: "plans",
-    into: ["plan"],
     form: ({ planId }, state) =>
       state.said.delete(`plan:${String(planId)}`) ? [] : [{ sessionUpdate: "plan", entries: [] }],
   },
-  subagent_update: {
-    needs: "subagents",
-    into: ["tool_call", "tool_call_update"],
-    form: subagentAsTool,
-  },
-  session_message: { needs: "subagents", into: ["tool_call_update"], form: messageAsTool },
+  subagent_update: { needs: "subagents", form: subagentAsTool },
+  session_message: { needs: "subagents", form: messageAsTool },
   session_message_chunk: {
     needs: "subagents",
-    into: [],
     form: ({ messageId, content }, state) => {
       const child = state.senders.get(String(messageId));
       if (child !== undefined) state.append(child, textOf(content));
@@ -71,11 +59,10 @@ export const FORMS: Readonly<Record<string, Form>> = {
   },
   config_option_update: {
     needs: "booleans",
-    into: ["config_option_update"],
     form: (update) => [{ ...update, configOptions: withoutBooleans(update.configOptions) }],
   },
-  tool_call: { needs: "terminals", into: ["tool_call", "tool_call_update"], form: terminalForm },
-  tool_call_update: { needs: "terminals", into: ["tool_call_update"], form: terminalForm },
+  tool_call: { needs: "terminals", form: terminalForm },
+  tool_call_update: { needs: "terminals", form: terminalForm },
 };
 
 /** Characters of a command's output that a client without terminals is shown: its end. */

@@ -14,6 +14,8 @@
  * Endpoints of sessions are in `session-api.ts`, those of the fleet in `fleet-api.ts`.
  */
 
+import type { PluginStatus } from "../../plugin/plugin/plugin.ts";
+import type { NoticeReason } from "../../session/notice.ts";
 import type { DeliveryState } from "../../store/notify/notify-store.ts";
 import type { Severity, ThreadState } from "../../store/review/review-thread.ts";
 import type { Ask, EventLog, SessionRow } from "./session-api.ts";
@@ -194,7 +196,7 @@ export interface RunDetail {
 /* ------------------------------------------------------------------------------------------ review */
 
 /**
- * `GET /api/threads[?state=open,…][&repository=GITDIR][&session=ID][&cursor=]` → `Page<ThreadRow>`,
+ * `GET /api/threads[?cursor=][&limit=]` → `Page<ThreadRow>`,
  * `GET /api/threads/ID` → `ThreadDetail`. Needs `review`: `POST /api/threads/ID/reply` `{text}`,
  * `…/resolve` `{text?}`, `…/reopen` `{text?}` → `ThreadRow`.
  */
@@ -404,20 +406,10 @@ export interface ServerTested {
   readonly log: readonly string[];
 }
 /** `GET /api/plugins` → `{plugins}`. `POST /api/plugins/ID/restart` needs `admin` → `Done`. */
-export interface PluginRow {
-  readonly id: string;
-  readonly state: "idle" | "starting" | "up" | "held" | "waiting" | "resting" | "stopped";
-  readonly health?: string;
-  readonly tools: number;
-  readonly restarts: number;
-  /** Calls that it answers now, and calls that wait for one of those to end. */
-  readonly calls: number;
-  readonly waiting: number;
-  /** How many of both there may be, and the milliseconds that a call may take. */
-  readonly limits: { readonly calls: number; readonly queue: number; readonly call: number };
-  readonly lastError?: string;
-  readonly log: readonly string[];
-}
+export type PluginRow = { readonly log: readonly string[] } & Pick<
+  PluginStatus,
+  "id" | "state" | "health" | "tools" | "restarts" | "calls" | "waiting" | "limits" | "lastError"
+>;
 
 /* ------------------------------------------------------------------------------- audit and tokens */
 
@@ -450,14 +442,17 @@ export interface AuditRow {
  */
 export interface DeliveryRow {
   readonly id: string;
-  readonly time: number;
-  readonly reason: string;
-  readonly session?: string;
+  readonly reason: NoticeReason | "test";
+  readonly session?: string | undefined;
   readonly receiver: string;
+  /** "delivered": the receiver, or its push service, has accepted it. */
   readonly state: DeliveryState;
-  readonly attempts: number;
+  readonly time: string;
+  readonly attempts: readonly { readonly time: string; readonly result: string }[];
   /** The result of the last attempt, or why there was none. */
-  readonly result?: string;
+  readonly result?: string | undefined;
+  /** When it is tried again. */
+  readonly next?: string | undefined;
 }
 
 /**

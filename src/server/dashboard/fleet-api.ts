@@ -3,6 +3,8 @@
  * in `api.ts`. Only a gateway that belongs to a fleet has it.
  */
 
+import type { Member, QueuedRequests } from "../../fleet/members/members.ts";
+
 /** `GET /api/fleet`, for those who may see everything: the pool as this gateway sees it. */
 export interface FleetState {
   readonly pool: string;
@@ -13,32 +15,15 @@ export interface FleetState {
   /** By name. */
   readonly nodes: readonly FleetNode[];
   /** Requests that wait for a free slot, by the labels that they ask for. */
-  readonly waiting: readonly FleetQueue[];
+  readonly waiting: readonly QueuedRequests[];
   /** Moves of sessions that this gateway noticed, the latest first; only the last hundred. */
   readonly moves: readonly FleetMove[];
 }
 
-export interface FleetNode {
-  readonly id: string;
-  readonly name: string;
+export interface FleetNode extends Omit<Member, "role" | "warm" | "tools" | "waiting"> {
   readonly role: "gateway" | "worker";
-  readonly version: string;
-  /** Of a gateway: where its clients connect. */
-  readonly url?: string;
-  /** Of a worker: sessions that it may have open at once, and how many of these places are taken. */
-  readonly slots: number;
-  readonly used: number;
-  readonly sessions: number;
-  readonly labels: Readonly<Record<string, string>>;
-  /** It takes no new sessions, and ends when its turns have ended. */
-  readonly isDraining: boolean;
   /** When this gateway heard of it first. */
   readonly since: number;
-}
-
-export interface FleetQueue {
-  readonly labels: Readonly<Record<string, string>>;
-  readonly count: number;
 }
 
 export interface FleetMove {

@@ -18,8 +18,8 @@ export interface PromptImage {
 export interface AnswerBody {
   /** `Ask.id` */
   readonly id: string;
-  /** Permission: the chosen option; null cancels. */
-  readonly optionId?: string | null;
+  /** Permission: the chosen option. */
+  readonly optionId?: string;
   /** Question: ACP elicitation result, such as `{action: "accept", content: {…}}`. */
   readonly result?: {
     readonly [key: string]: unknown;
@@ -144,9 +144,7 @@ export const checkAnswerBody: Check<AnswerBody> = (value) => {
   if (!pattern1.test(id)) return { path: ["id"], says: "must be a text with words" };
   const optionId: unknown = value.optionId;
   if (optionId !== undefined) {
-    if (typeof optionId !== "string" && optionId !== null) {
-      return { path: ["optionId"], says: "must be a string or null" };
-    }
+    if (typeof optionId !== "string") return { path: ["optionId"], says: "must be a string" };
   }
   const result: unknown = value.result;
   if (result !== undefined) {

@@ -42,8 +42,8 @@ export const schemas = {
     properties: {
       id: { ...said, description: "`Ask.id`" },
       optionId: {
-        type: ["string", "null"],
-        description: "Permission: the chosen option; null cancels.",
+        ...text,
+        description: "Permission: the chosen option.",
       },
       result: {
         type: "object",

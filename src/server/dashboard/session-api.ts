@@ -5,7 +5,7 @@
 
 export type SessionState = "waiting" | "running" | "idle";
 
-/** `GET /api/sessions[?cursor=][&limit=][&q=TEXT]` → `Page<SessionRow>`: waiting ones first, then by last use. */
+/** `GET /api/sessions[?cursor=][&limit=]` → `Page<SessionRow>`: waiting ones first, then by last use. */
 export interface SessionRow {
   readonly id: string;
   readonly title?: string;

@@ -270,21 +270,28 @@ export function refuseSpent(allowances: readonly Allowance[]): void {
   }
 }
 
-/** The amount that a turn has used up, if any; `used` is what it has used itself. */
-export function spentBy(allowances: readonly Allowance[], used: Amounts): Spent | undefined {
-  for (const allowance of allowances) {
-    const total = plus(allowance.used, used);
-    const amount = AMOUNTS.find((each) => isBeyond(allowance.budget, each, total[each]));
-    if (amount === undefined) continue;
-    return { amount, words: spentWords(allowance, amount, total[amount]) };
-  }
-  return undefined;
+/** The limited amounts of budgets, and what was used of them before the turn. */
+function limited(allowances: readonly Allowance[]) {
+  return allowances.flatMap((allowance) =>
+    AMOUNTS.flatMap((amount) => {
+      const limit = allowance.budget[amount];
+      return limit === undefined
+        ? []
+        : [{ allowance, amount, limit, base: allowance.used[amount] }];
+    }),
+  );
 }
 
-/** The last allowed step may finish, so only the step after it ends the turn. */
-function isBeyond(budget: Budget, amount: Amount, total: number): boolean {
-  const limit = budget[amount] ?? Infinity;
-  return amount === "steps" ? total > limit : total >= limit;
+/** The amount that a turn has used up, if any; `used` is what it has used itself. */
+export function spentBy(allowances: readonly Allowance[], used: Amounts): Spent | undefined {
+  const spent = limited(allowances).find(({ amount, limit, base }) => {
+    const total = base + used[amount];
+    // The last allowed step may finish, so only the step after it ends the turn.
+    return amount === "steps" ? total > limit : total >= limit;
+  });
+  if (spent === undefined) return undefined;
+  const { allowance, amount, base } = spent;
+  return { amount, words: spentWords(allowance, amount, base + used[amount]) };
 }
 
 /** Warnings for amounts that have become nearly used up since `before`. */
@@ -293,17 +300,13 @@ export function warningsFor(
   before: Amounts,
   used: Amounts,
 ): string[] {
-  return allowances.flatMap(({ of, budget, used: base }) =>
-    AMOUNTS.flatMap((amount) => {
-      const limit = budget[amount];
-      if (limit === undefined) return [];
-      const from = limit * WARN_AT;
-      const total = base[amount] + used[amount];
-      if (base[amount] + before[amount] >= from || total < from || total >= limit) return [];
-      const whose = of === "session" ? "this session's budget" : "today's budget";
-      return [`${shareText(amount, total, limit)} of ${whose} are used.`];
-    }),
-  );
+  return limited(allowances).flatMap(({ allowance: { of }, amount, limit, base }) => {
+    const from = limit * WARN_AT;
+    const total = base + used[amount];
+    if (base + before[amount] >= from || total < from || total >= limit) return [];
+    const whose = of === "session" ? "this session's budget" : "today's budget";
+    return [`${shareText(amount, total, limit)} of ${whose} are used.`];
+  });
 }
 
 /** For clients: how much of each limited amount is used, and when it resets. */

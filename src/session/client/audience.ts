@@ -323,21 +323,12 @@ export class Attachment {
     else if (isInLog && seq > this.#known) this.#queue.push({ after: this.#known, upTo: seq });
     else {
       // Also the rest of an event that was begun: it stays together.
-      if (!isInLog && this.#queue.filter(isState).length >= MOST_STATES) this.#dropOldest();
       this.#queue.push(shown);
+      const states = this.#queue.filter(isState);
+      // A later one tells again of the same.
+      if (states.length > MOST_STATES) this.#queue.splice(this.#queue.findIndex(isState), 1);
     }
     if (isInLog) this.#known = seq;
-  }
-
-  /** Drops the oldest update that tells of a state, which a later one tells again. */
-  #dropOldest(): void {
-    const at = this.#queue.findIndex(isState);
-    this.#queue.splice(at, 1);
-    const [before, after] = [this.#queue[at - 1], this.#queue[at]];
-    if (before === undefined || !("after" in before)) return;
-    if (after === undefined || !("after" in after)) return;
-    before.upTo = after.upTo;
-    this.#queue.splice(at, 1);
   }
 
   #send(shown: ShownUpdate): Promise<void> | undefined {

@@ -1,11 +1,10 @@
-import { setTimeout as delay } from "node:timers/promises";
-
+import { atMost } from "../../base/abort.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { mayControl, OWNER, type Principal } from "../../base/principal.ts";
-import type { Agent, ForeignPage } from "../agent.ts";
+import type { Agent, ForeignPage, ForeignQuery } from "../agent.ts";
 import { SessionError } from "../session-error.ts";
 import type { SessionStore } from "../store.ts";
-import { objectIn, parsedJson } from "../../base/check.ts";
+import { parsedJson } from "../../base/check.ts";
 
 /** A session that an agent has begun itself, by that agent's name and id. */
 export interface ForeignName {
@@ -61,23 +60,21 @@ export interface ListedForeign {
 
 interface ForeignList {
   readonly sessions: readonly ListedForeign[];
-  readonly nextCursor?: string | undefined;
   /** Agents that gave no list, and why. */
   readonly problems: readonly { readonly agent: string; readonly message: string }[];
 }
 
-interface ForeignQuery {
+interface ForeignListQuery {
   /** Names of agents; all if left out. */
   readonly agents?: readonly string[] | undefined;
   readonly cwd?: string | undefined;
-  readonly cursor?: string | undefined;
   readonly principal: Principal;
 }
 
 /** Milliseconds until an agent that does not answer is left out. Some need ten seconds to start. */
 const PATIENCE = 30_000;
-/** Cursors of agents, by their names; an agent without one is asked no more. */
-type Cursors = Readonly<Record<string, string>>;
+/** The most pages of a list: an agent may never end its list. */
+const MOST_PAGES = 50;
 
 /** The sessions that agents have begun themselves, in a terminal for example. The agents list them. */
 export class ForeignSessions {
@@ -107,50 +104,38 @@ export class ForeignSessions {
     return this.#options.allows === "all" && readForeignId(id) !== undefined;
   }
 
-  /** A page of the lists of all agents that are asked, which answer at the same time. */
-  async list({ agents, cwd, cursor, principal }: ForeignQuery): Promise<ForeignList> {
+  /** The lists of all agents that are asked, which answer at the same time. */
+  async list({ agents, cwd, principal }: ForeignListQuery): Promise<ForeignList> {
     this.check(principal);
-    const cursors = cursor === undefined ? undefined : readCursor(cursor);
-    const names = cursors ? Object.keys(cursors) : (agents ?? this.#options.names);
     const known = await this.#known();
-    const pages = await Promise.all(
-      names.map(async (agent) => {
+    const lists = await Promise.all(
+      (agents ?? this.#options.names).map(async (agent) => {
         try {
-          const page = await this.#page(agent, { cwd, cursor: cursors?.[agent], principal });
-          return { agent, page };
+          return { agent, found: await this.#all(agent, principal, cwd) };
         } catch (error) {
           return { agent, message: error instanceof Error ? error.message : String(error) };
         }
       }),
     );
-    const sessions: ListedForeign[] = [];
-    const next: Record<string, string> = {};
-    for (const { agent, page } of pages) {
-      if (page?.nextCursor !== undefined) next[agent] = page.nextCursor;
-      for (const { id: theirs, ...session } of page?.sessions ?? []) {
-        if (known.has(`${agent}\n${theirs}`)) continue;
+    const sessions = lists.flatMap(({ agent, found = [] }) =>
+      found.flatMap(({ id: theirs, ...session }) => {
         const id = foreignId({ agent, id: theirs });
-        if (id !== undefined) sessions.push({ id, agent, theirs, ...session });
-      }
-    }
-    return {
-      sessions,
-      nextCursor: Object.keys(next).length === 0 ? undefined : writeCursor(next),
-      problems: pages.flatMap(({ agent, message }) => {
-        return message === undefined ? [] : [{ agent, message }];
+        const isNew = id !== undefined && !known.has(`${agent}\n${theirs}`);
+        return isNew ? [{ id, agent, theirs, ...session }] : [];
       }),
-    };
+    );
+    const problems = lists.flatMap(({ agent, message }) => {
+      return message === undefined ? [] : [{ agent, message }];
+    });
+    return { sessions, problems };
   }
 
-  async #page(name: string, query: Omit<ForeignQuery, "agents">): Promise<ForeignPage | undefined> {
-    const { principal, cwd, cursor } = query;
+  async #all(name: string, principal: Principal, cwd?: string): Promise<ForeignPage["sessions"]> {
     const agent = await this.#options.agent(name, principal);
-    if (agent.list === undefined) return undefined;
-    const late = delay(PATIENCE, undefined, { ref: false }).then(() => {
+    return await atMost(PATIENCE, pagesOf(agent, { owner: principal.id, cwd }), () => {
       const says = `It did not answer within ${PATIENCE / 1000} seconds.`;
-      throw new TrunklineError("timeout", says);
+      return new TrunklineError("timeout", says);
     });
-    return await Promise.race([agent.list({ owner: principal.id, cwd, cursor }), late]);
   }
 
   /** Sessions of agents that are ours already: we began or have taken over them. */
@@ -165,24 +150,14 @@ export class ForeignSessions {
   }
 }
 
-/** Agents choose their cursors, so ours holds theirs. */
-function writeCursor(cursors: Cursors): string {
-  return `agents.${Buffer.from(JSON.stringify(cursors)).toString("base64url")}`;
-}
-
-/** Whether a cursor is one of these, and not one of our own list. */
-export function isForeignCursor(cursor: string): boolean {
-  return cursor.startsWith("agents.");
-}
-
-function readCursor(cursor: string): Cursors {
-  const text = Buffer.from(cursor.slice("agents.".length), "base64url").toString("utf8");
-  const value = objectIn(text);
-  if (value !== undefined && Object.values(value).every(isText)) return value as Cursors;
-  const given = cursor.slice(0, 64);
-  throw new TrunklineError("usage", `'params.cursor' is not a cursor of this list: '${given}'`);
-}
-
-function isText(value: unknown): value is string {
-  return typeof value === "string";
+async function pagesOf(agent: Agent, query: ForeignQuery): Promise<ForeignPage["sessions"]> {
+  const found: ForeignPage["sessions"][number][] = [];
+  let cursor: string | undefined;
+  for (let page = 0; page < MOST_PAGES; page++) {
+    const list = await agent.list?.({ ...query, cursor });
+    found.push(...(list?.sessions ?? []));
+    cursor = list?.nextCursor;
+    if (cursor === undefined) break;
+  }
+  return found;
 }

@@ -25,7 +25,7 @@ export interface PermissionRequestsOptions {
   readonly sessionId: string;
   /** The folder in which an "always" answer applies. */
   readonly workspace: string;
-  readonly rules: RuleStore | undefined;
+  readonly rules?: RuleStore | undefined;
   readonly audience: Audience;
   readonly transcript: Transcript;
   readonly notes: Pick<SessionNotes, "keep">;

@@ -210,9 +210,10 @@ describe("a turn whose process died", { timeout: 600_000 }, () => {
     const interrupted: unknown[] = [];
     const session = {
       id: sessionId,
+      notes,
       interrupt: async ({ turnId }: EndEvent) => void interrupted.push(turnId),
     } as unknown as Session;
-    await recover(store, session, notes);
+    await recover(store, session);
     assert.deepEqual(read, ["prompt", "update"]);
     assert.deepEqual(interrupted, [notes.turn]);
   });
@@ -232,10 +233,11 @@ describe("a turn whose process died", { timeout: 600_000 }, () => {
     } as unknown as SessionStore;
     const did: string[] = [];
     const session = {
+      notes: { turn: "t", ...notes },
       keepQuestion: async ({ requestId }: { requestId: string }) => void did.push(requestId),
       interrupt: async () => void did.push("interrupted"),
     } as unknown as Session;
-    const question = await recover(store, session, { turn: "t", ...notes });
+    const question = await recover(store, session);
     return { question: question?.requestId, did };
   };
 

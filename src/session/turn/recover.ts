@@ -1,7 +1,6 @@
 import type { SessionEvent } from "../event.ts";
 import type { Session } from "../session.ts";
 import type { UnansweredRequest } from "../permission/permissions.ts";
-import type { Notes } from "../session-notes.ts";
 import type { SessionStore } from "../store.ts";
 
 /**
@@ -11,8 +10,8 @@ import type { SessionStore } from "../store.ts";
 export async function recover(
   store: SessionStore,
   session: Session,
-  { turn, turnAfter = 0, permission }: Notes,
 ): Promise<UnansweredRequest | undefined> {
+  const { turn, turnAfter = 0, permission } = session.notes;
   const noted = permission as UnansweredRequest | undefined;
   if (typeof turn !== "string") return noted;
   return await recoverTurn(store, session, { id: turn, after: turnAfter, noted });

@@ -5,7 +5,6 @@ import type { Principal } from "../../base/principal.ts";
 import type { Span } from "../../base/trace.ts";
 import type { AgentSession, ContentBlock, Meta, TurnEnd } from "../agent.ts";
 import type { Budgets } from "../budget/budgets.ts";
-import type { TurnMeter } from "../budget/turn-meter.ts";
 import type { Audience } from "../client/audience.ts";
 import type { SessionClient } from "../client/client.ts";
 import type { EndEvent } from "../event.ts";
@@ -46,8 +45,8 @@ interface TurnsOptions {
   readonly audience: Audience;
   readonly transcript: Transcript;
   readonly notes: SessionNotes;
-  readonly budgets: Budgets | undefined;
-  readonly observer: TurnObserver | undefined;
+  readonly budgets?: Budgets | undefined;
+  readonly observer?: TurnObserver | undefined;
   /** Begins to record what a turn does to files. */
   readonly recording: (turn: string) => TurnRecording | undefined;
   readonly host: TurnHost;
@@ -259,10 +258,12 @@ export class Turns {
 
   async #work(turn: RunningTurn, options: PromptOptions): Promise<TurnEnd> {
     const { inserted, isWanted } = options;
-    const { notes, log, sessionId, audience, transcript } = this.#options;
+    const { notes, log, sessionId, agentName, audience, transcript } = this.#options;
     const agent = this.#options.agent();
     await this.#endLast();
-    const meter = await this.#measure(turn);
+    const measured = { turn: turn.id, session: sessionId, principal: turn.principal };
+    // Throws where a budget is used up.
+    const meter = await this.#options.budgets?.begin(measured);
     transcript.clearFailure();
     const isUntitled = notes.title === undefined;
     const title = notes.title ?? titleOf(turn.prompt);
@@ -282,7 +283,9 @@ export class Turns {
     }
     this.#announce(turn, "running");
     if (isWanted?.() === false) this.cancel(new TrunklineError("cancelled", NO_LONGER_WANTED));
-    const observed = this.#observe(turn);
+    const seen = { session: sessionId, turn: turn.id, agent: agentName, meta: turn._meta };
+    const observed = this.#options.observer?.begun(seen);
+    turn.span = observed?.span;
     const recording = this.#options.recording(turn.id);
     turn.record(recording);
     await recording?.ready;
@@ -318,29 +321,13 @@ export class Turns {
     throw failure;
   }
 
-  #observe(turn: RunningTurn): ReturnType<TurnObserver["begun"]> | undefined {
-    const { observer, sessionId, agentName } = this.#options;
-    const { id, _meta } = turn;
-    const it = { session: sessionId, turn: id, agent: agentName, meta: _meta };
-    const observed = observer?.begun(it);
-    turn.span = observed?.span;
-    return observed;
-  }
-
-  /** Throws where a budget is used up. */
-  async #measure({ id, principal }: RunningTurn): Promise<TurnMeter | undefined> {
-    const { budgets, sessionId } = this.#options;
-    return await budgets?.begin({ turn: id, session: sessionId, principal });
-  }
-
   async #recordPrompt(
     turn: RunningTurn,
     { prompt, client, meta }: PromptOptions,
     more: { readonly messageId?: string; readonly steers?: true } = {},
   ): Promise<void> {
     const { name: by = "unknown", origin } = client ?? {};
-    const from = origin === undefined ? {} : { origin };
-    const event = { kind: "prompt", turnId: turn.id, prompt, by, ...from, ...more } as const;
+    const event = { kind: "prompt", turnId: turn.id, prompt, by, origin, ...more } as const;
     const shows = updatesOf(event, false);
     const { echo } = (meta?.trunkline ?? {}) as { readonly echo?: unknown };
     const except = echo === true ? undefined : unlessEchoed(client);
@@ -353,11 +340,10 @@ export class Turns {
     const openTools = isBrokenOff ? turn.openTools : [];
     const { stopReason = "interrupted", usage } = end ?? {};
     const why = end === undefined ? { error: wordsOf(failure) } : {};
-    const used = usage === undefined ? {} : { usage };
     transcript.clearFailure();
     try {
       this.#failTools(openTools);
-      await transcript.record({ kind: "end", turnId: turn.id, stopReason, ...why, ...used });
+      await transcript.record({ kind: "end", turnId: turn.id, stopReason, ...why, usage });
       await transcript.settled();
     } catch (error) {
       // The prompt is answered with an error, so the turn is recorded as interrupted.
@@ -383,8 +369,8 @@ export class Turns {
     const { notes, audience, ended } = this.#options;
     const _meta = { trunkline: { turn: { id: turn.id, state, ...why } } };
     const updatedAt = new Date().toISOString();
-    const title = notes.title === undefined ? {} : { title: notes.title };
-    const update = { sessionUpdate: "session_info_update", ...title, updatedAt, _meta };
+    const { title } = notes;
+    const update = { sessionUpdate: "session_info_update", title, updatedAt, _meta };
     audience.announce(update, unlessEchoed(turn.prompter));
     if (state === "interrupted") ended({ reason: "failed", error: why.error ?? "" });
     else if (state !== "running") ended({ reason: "turn-ended", stopReason: state });

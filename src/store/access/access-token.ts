@@ -117,10 +117,6 @@ export class OwnerToken {
     return this.#token;
   }
 
-  is(token: string): boolean {
-    return this.match(token) !== undefined;
-  }
-
   /** The mark of a token if it is the owner's. Compares hashes, so that timing tells nothing. */
   match(token: string): string | undefined {
     const mark = hashToken(token);

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 
+import { defined } from "../../base/defined.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { isLimited } from "../../base/principal.ts";
 import {
@@ -111,18 +112,14 @@ export class AccessTokens implements AsyncDisposable {
       const from = tokens.find(({ id }) => id === maker);
       // A token makes others for its own person only.
       const person = maker === undefined ? grant.person : (from?.person ?? from?.maker ?? maker);
-      const made: AccessToken = {
+      const made = defined<AccessToken>({
         id: freeId(tokens),
         name: name ?? freeName(names),
         sha256: hashToken(token),
         created: new Date(this.#now()).toISOString(),
-        ...(end === undefined ? {} : { expires: end.toISOString() }),
-        scopes,
-        ...(limits === undefined ? {} : { limits }),
-        ...(profile === undefined ? {} : { profile }),
-        ...(person === undefined ? {} : { person }),
-        ...(maker === undefined ? {} : { maker }),
-      };
+        expires: end?.toISOString(),
+        ...{ scopes, limits, profile, person, maker },
+      });
       return { list: [...tokens, made], result: made };
     });
     return { token, kept };

@@ -13,16 +13,16 @@ describe("OwnerToken", () => {
     await using folder = await SampleFolder.create();
     const owner = new OwnerToken(folder.path);
     assert.equal(owner.read(), undefined);
-    assert.equal(owner.is(""), false);
+    assert.equal(owner.match(""), undefined);
     assert.equal(await owner.ensure(), "made");
     const text = await readFile(owner.path, "utf8");
     assert.match(text, /^tlk_[\w-]{43}$/);
     assert.equal((await stat(owner.path)).mode & 0o777, 0o600);
     assert.equal(await new OwnerToken(folder.path).ensure(), "kept");
     assert.equal(owner.read(), text);
-    assert.equal(owner.is(text), true);
-    assert.equal(owner.is(`${text}x`), false);
-    assert.equal(owner.is(text.slice(0, -1)), false);
+    assert.ok(owner.match(text));
+    assert.equal(owner.match(`${text}x`), undefined);
+    assert.equal(owner.match(text.slice(0, -1)), undefined);
   });
 
   it("is reloaded at once by running processes", async () => {
@@ -31,9 +31,9 @@ describe("OwnerToken", () => {
     await running.ensure();
     const [old = "", mark] = [running.read(), running.mark];
     await new OwnerToken(folder.path).rotate();
-    assert.equal(running.is(old), false);
+    assert.equal(running.match(old), undefined);
     assert.notEqual(running.mark, mark);
-    assert.equal(running.is(await readFile(running.path, "utf8")), true);
+    assert.ok(running.match(await readFile(running.path, "utf8")));
     await rm(running.path);
     assert.equal(running.mark, undefined);
   });
@@ -44,10 +44,10 @@ describe("OwnerToken", () => {
     const others = [newToken(), newToken()];
     mkdirSync(folder.path, { recursive: true });
     for (const token of others) {
-      assert.equal(owner.is("tlk_x"), false);
+      assert.equal(owner.match("tlk_x"), undefined);
       assert.notEqual(owner.read(), token);
       writeFileSync(owner.path, token, { mode: 0o600 });
-      assert.equal(owner.is(token), true);
+      assert.ok(owner.match(token));
       assert.equal(owner.read(), token);
       assert.equal(owner.mark, hashToken(token));
     }
@@ -60,9 +60,9 @@ describe("OwnerToken", () => {
     await owner.ensure();
     const known = owner.read() ?? "";
     await chmod(owner.path, 0o640);
-    assert.equal(owner.is(known), false);
+    assert.equal(owner.match(known), undefined);
     assert.equal(await owner.ensure(), "replaced");
-    assert.equal(owner.is(known), false);
+    assert.equal(owner.match(known), undefined);
     assert.equal((await stat(owner.path)).mode & 0o777, 0o600);
     // One that another file stands for is as safe as that one, which nobody knows.
     const elsewhere = join(folder.path, "elsewhere");
@@ -72,7 +72,7 @@ describe("OwnerToken", () => {
     assert.equal(owner.read(), undefined);
     assert.equal(await owner.ensure(), "replaced");
     await writeFile(owner.path, "password");
-    assert.equal(owner.is("password"), false);
+    assert.equal(owner.match("password"), undefined);
   });
 
   it("is the same if several processes create it at once", async () => {

@@ -1,9 +1,7 @@
-import { readdirSync, readFileSync, rmSync } from "node:fs";
-import { mkdir } from "node:fs/promises";
+import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 
-import { FileLock } from "../file-lock.ts";
-import { replaceFile } from "../replace-file.ts";
+import { announce, announced } from "./announced.ts";
 
 const FOLDER = "clients";
 
@@ -26,22 +24,14 @@ interface StoredClient extends SeenClient {
   readonly path: string;
 }
 
-/**
- * Registers a client in the data folder. A file lock, which the system releases when the process ends, shows
- * whether it still runs. The last one of each kind is remembered.
- */
+/** Registers a client in the data folder. The last one of each kind is remembered. */
 export async function announceClient(data: string, client: Client): Promise<Disposable> {
-  const folder = join(data, FOLDER);
-  await mkdir(folder, { recursive: true, mode: 0o700 });
   // Those of the same kind that have ended; this one is the last from now on.
   for (const { path, kind, isRunning } of stored(data)) {
     if (isRunning || kind !== client.kind) continue;
     for (const end of [".json", ".lock"]) rmSync(path + end, { force: true });
   }
-  const path = join(folder, crypto.randomUUID());
-  const lock = await FileLock.take(`${path}.lock`);
-  await replaceFile(`${path}.json`, JSON.stringify(client));
-  return lock;
+  return await announce(join(data, FOLDER), client);
 }
 
 /** The clients of a data folder, the last one first. */
@@ -50,24 +40,14 @@ export function seenClients(data: string): SeenClient[] {
 }
 
 function stored(data: string): StoredClient[] {
-  const found = namesIn(join(data, FOLDER)).flatMap((name): StoredClient[] => {
-    const path = join(data, FOLDER, name.slice(0, -".json".length));
+  const found = announced(join(data, FOLDER)).flatMap(({ path, isRunning }): StoredClient[] => {
     try {
-      const { kind, name: called, since } = JSON.parse(readFileSync(`${path}.json`, "utf8"));
-      const isRunning = FileLock.isTaken(`${path}.lock`);
-      return [{ kind, name: String(called), since: Number(since), isRunning, path }];
+      const { kind, name, since } = JSON.parse(readFileSync(`${path}.json`, "utf8"));
+      return [{ kind, name: String(name), since: Number(since), isRunning, path }];
     } catch {
       // It was just removed, or the disk has damaged it: it is announced again by the next one.
       return [];
     }
   });
   return found.toSorted((one, other) => other.since - one.since);
-}
-
-function namesIn(folder: string): string[] {
-  try {
-    return readdirSync(folder).filter((name) => name.endsWith(".json"));
-  } catch {
-    return [];
-  }
 }

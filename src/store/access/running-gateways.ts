@@ -1,10 +1,8 @@
-import { readdirSync, readFileSync, rmSync } from "node:fs";
-import { mkdir } from "node:fs/promises";
+import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
-import { FileLock } from "../file-lock.ts";
-import { replaceFile } from "../replace-file.ts";
+import { announce, announced } from "./announced.ts";
 
 const FOLDER = "gateways";
 
@@ -23,26 +21,19 @@ export interface RunningGateway {
   readonly settings?: string | undefined;
 }
 
-/**
- * Registers a running gateway in the data folder until it is disposed of. A file lock, which the system
- * releases when the process ends, shows whether it still runs.
- */
+/** Registers a running gateway in the data folder until it is disposed of. */
 export async function announceGateway(
   data: string,
   gateway: Omit<RunningGateway, "started">,
   id: string = crypto.randomUUID(),
 ): Promise<Disposable> {
-  const folder = join(data, FOLDER);
-  await mkdir(folder, { recursive: true, mode: 0o700 });
   // A gateway that is killed and started again, over and over, must not fill the folder.
   for (const left of leftGateways(data)) forget(left);
-  const path = join(folder, id);
-  const lock = await FileLock.take(`${path}.lock`);
   const started = new Date().toISOString();
-  await replaceFile(`${path}.json`, JSON.stringify({ ...gateway, started }));
+  const lock = await announce(join(data, FOLDER), { ...gateway, started }, id);
   return {
     [Symbol.dispose]() {
-      forget(path);
+      forget(join(data, FOLDER, id));
       lock[Symbol.dispose]();
     },
   };
@@ -56,11 +47,9 @@ export async function runningGateways(
   data: string,
   { mustRead = false }: { readonly mustRead?: boolean } = {},
 ): Promise<RunningGateway[]> {
-  const folder = join(data, FOLDER);
   const running: RunningGateway[] = [];
-  for (const path of leftGateways(data)) forget(path);
-  for (const path of pathsIn(folder)) {
-    const found = read(`${path}.json`, mustRead);
+  for (const { path, isRunning } of announced(join(data, FOLDER))) {
+    const found = isRunning ? read(`${path}.json`, mustRead) : forget(path);
     if (found !== undefined) running.push(found);
   }
   return running.toSorted((one, other) => other.started.localeCompare(one.started));
@@ -68,16 +57,8 @@ export async function runningGateways(
 
 /** The paths of killed gateways' files, without their extensions. */
 function leftGateways(data: string): string[] {
-  return pathsIn(join(data, FOLDER)).filter((path) => !FileLock.isTaken(`${path}.lock`));
-}
-
-function pathsIn(folder: string): string[] {
-  try {
-    const names = readdirSync(folder).filter((name) => name.endsWith(".json"));
-    return names.map((name) => join(folder, name.slice(0, -".json".length)));
-  } catch {
-    return [];
-  }
+  const all = announced(join(data, FOLDER));
+  return all.flatMap(({ path, isRunning }) => (isRunning ? [] : [path]));
 }
 
 function read(path: string, mustRead: boolean): RunningGateway | undefined {
@@ -91,6 +72,6 @@ function read(path: string, mustRead: boolean): RunningGateway | undefined {
   }
 }
 
-function forget(path: string): void {
+function forget(path: string): undefined {
   for (const end of [".json", ".lock", ".sock"]) rmSync(`${path}${end}`, { force: true });
 }

@@ -1,6 +1,6 @@
-import { type FSWatcher, watch } from "node:fs";
-import { basename } from "node:path";
+import { basename, dirname } from "node:path";
 import { makeFolder } from "../../base/file/path.ts";
+import { watchFolder } from "../../base/file/watch-folder.ts";
 import { type Approval, checkApproval, type Described, type Seen } from "../schema.gen.ts";
 import { SharedList } from "../shared-list.ts";
 import { approvalsPath } from "../store-files.ts";
@@ -65,19 +65,14 @@ function canonicalJson(value: unknown): string {
 
 /** Milliseconds to wait after a change, since one write causes several events. */
 const SETTLE = 20;
-/** Milliseconds between polls, where the system cannot watch files. */
-const LOOK_EVERY = 900;
 
 /** The file with the approvals, which several processes read and write. */
 export class ApprovalsFile {
   readonly path: string;
-  readonly #folder: string;
   readonly #list: SharedList<Approval>;
-  #watcher: FSWatcher | undefined;
-  #timer: NodeJS.Timeout | undefined;
+  #stop = (): void => {};
 
   constructor(folder: string) {
-    this.#folder = folder;
     this.path = approvalsPath(folder);
     this.#list = new SharedList(this.path, {
       key: "tools",
@@ -103,36 +98,29 @@ export class ApprovalsFile {
 
   /** Calls back when the file has changed, until `unwatch`. Does not keep the process alive. */
   watch(changed: (read: Promise<Map<string, Approval>>) => void): void {
+    const own = basename(this.path);
+    try {
+      makeFolder(dirname(this.path), 0o700);
+    } catch {
+      // It is watched as soon as somebody can make it.
+    }
     let settle: NodeJS.Timeout | undefined;
-    const look = (): void => {
+    // Watches the folder, since each write replaces the file.
+    const stop = watchFolder(dirname(this.path), (name) => {
+      if (name !== undefined && name !== own) return;
       settle ??= setTimeout(() => {
         settle = undefined;
-        if (this.#watcher !== undefined || this.#timer !== undefined) changed(this.read());
+        changed(this.read());
       }, SETTLE).unref();
+    });
+    this.#stop = () => {
+      stop();
+      clearTimeout(settle);
     };
-    const poll = (): void => {
-      this.#watcher?.close();
-      this.#watcher = undefined;
-      this.#timer = setInterval(look, LOOK_EVERY).unref();
-    };
-    try {
-      makeFolder(this.#folder, 0o700);
-      const own = basename(this.path);
-      // Watches the folder, since each write replaces the file.
-      this.#watcher = watch(this.#folder, { persistent: false }, (_, name) => {
-        if (name === null || name === own) look();
-      });
-      this.#watcher.on("error", poll);
-    } catch {
-      poll();
-    }
   }
 
   unwatch(): void {
-    this.#watcher?.close();
-    this.#watcher = undefined;
-    clearInterval(this.#timer);
-    this.#timer = undefined;
+    this.#stop();
   }
 }
 

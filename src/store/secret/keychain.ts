@@ -1,3 +1,4 @@
+import { atMost } from "../../base/abort.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { holdSecret } from "../../base/text/mask.ts";
 import type { SecretName, SecretStore } from "./secret-store.ts";
@@ -78,23 +79,16 @@ export class Keychain implements SecretStore {
     { service, account }: SecretName,
     work: (entry: InstanceType<Keyring["AsyncEntry"]>) => Promise<T>,
   ): Promise<T> {
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => {
-        reject(new Error(`it did not answer within ${this.#longestWait} ms; it may be locked`));
-      }, this.#longestWait);
-    });
+    const late = `it did not answer within ${this.#longestWait} ms; it may be locked`;
     try {
       // By default the library falls back to a kernel keyring, which loses its content.
       const options = { linux: { store: "secret-service" } } as const;
       const entry = new this.#keyring.AsyncEntry(service, account, options);
-      return await Promise.race([work(entry), late]);
+      return await atMost(this.#longestWait, work(entry), () => new Error(late));
     } catch (error) {
       const { message } = error as Error;
       const says = `Cannot ${verb} the keychain: ${message.split("\n", 1)[0]}`;
       throw new TrunklineError("unavailable", says, { cause: error });
-    } finally {
-      clearTimeout(timer);
     }
   }
 }

@@ -60,7 +60,7 @@ describe("reading sessions that others write", () => {
     assert.equal(released?.sessions[0]?.holder, undefined);
   });
 
-  it("lists by owner and text, in pages", async () => {
+  it("lists by owner, in pages", async () => {
     await using folder = await SampleFolder.create();
     await using log = await SessionLog.open(folder.path);
     using reader = await SessionReader.open(folder.path);
@@ -84,8 +84,6 @@ describe("reading sessions that others write", () => {
       owned.map(({ id }) => id),
       [5, 3, 1].map(idOf),
     );
-    assert.equal((await reader.list({ limit: 9, text: "100% OF 4" })).length, 1);
-    assert.equal((await reader.list({ limit: 9, text: "100_" })).length, 0, "no wildcards");
     assert.equal((await reader.held()).length, 6);
   });
 });

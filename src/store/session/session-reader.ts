@@ -18,8 +18,6 @@ export interface ReadSession extends SessionFields {
 export interface ListRequest {
   /** Only sessions of this owner; "" finds those of the owner of the data folder. */
   readonly owner?: string | undefined;
-  /** Found in the title, the folder or the agent's name, in any case. */
-  readonly text?: string | undefined;
   readonly runsOnly?: boolean | undefined;
   readonly after?: { readonly id: string; readonly updated: number } | undefined;
   readonly limit: number;
@@ -87,27 +85,17 @@ export class SessionReader implements SessionReading {
   }
 
   /** Sessions by last use, newest first. */
-  list({ owner, text, runsOnly = false, after, limit }: ListRequest): Promise<ReadSession[]> {
-    const like = text === undefined ? null : `%${text.replaceAll(/[\\%_]/g, String.raw`\$&`)}%`;
+  list({ owner, runsOnly = false, after, limit }: ListRequest): Promise<ReadSession[]> {
     return this.#database.read((database) =>
       database
         .prepare(
           `${COLUMNS} WHERE deleted IS NULL
            AND (?1 IS NULL OR coalesce(json_extract(notes, '$.owner'), '') = ?1)
-           AND (?2 IS NULL OR title LIKE ?2 ESCAPE '\\' OR cwd LIKE ?2 ESCAPE '\\'
-             OR agent LIKE ?2 ESCAPE '\\')
-           AND (?3 = 0 OR json_extract(notes, '$.run') IS NOT NULL)
-           AND (?4 IS NULL OR (updated, id) < (?4, (SELECT id FROM session WHERE uuid = ?5)))
-           ORDER BY updated DESC, id DESC LIMIT ?6`,
+           AND (?2 = 0 OR json_extract(notes, '$.run') IS NOT NULL)
+           AND (?3 IS NULL OR (updated, id) < (?3, (SELECT id FROM session WHERE uuid = ?4)))
+           ORDER BY updated DESC, id DESC LIMIT ?5`,
         )
-        .all(
-          owner ?? null,
-          like,
-          runsOnly ? 1 : 0,
-          after?.updated ?? null,
-          after?.id ?? null,
-          limit,
-        )
+        .all(owner ?? null, runsOnly ? 1 : 0, after?.updated ?? null, after?.id ?? null, limit)
         .map((row) => this.#sessionOf(row)),
     );
   }

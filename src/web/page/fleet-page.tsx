@@ -1,18 +1,12 @@
 import type { JSX } from "preact";
-import { useEffect } from "preact/hooks";
 
-import type {
-  FleetMove,
-  FleetNode,
-  FleetQueue,
-  FleetState,
-} from "../../server/dashboard/fleet-api.ts";
+import type { FleetMove, FleetNode, FleetState } from "../../server/dashboard/fleet-api.ts";
 import { get } from "../client/request.ts";
 import { linkTo } from "../client/router.ts";
 import { sessions } from "../client/state.ts";
 import { plural } from "../text/format.ts";
 import { type Column, column, DataTable, lead, numbers } from "../view/data-table.tsx";
-import { Ago, Badge, Empty, PageHead, TwoLines, Unloaded, useLoaded } from "../view/parts.tsx";
+import { Ago, Badge, Empty, PageHead, TwoLines, Unloaded, usePolled } from "../view/parts.tsx";
 
 const POLL_MS = 2_000;
 
@@ -45,7 +39,7 @@ const NODES: readonly Column<FleetNode>[] = [
   column("Seen since", "7rem", ({ since }) => <Ago at={since} />),
 ];
 
-const QUEUES: readonly Column<FleetQueue>[] = [
+const QUEUES: readonly Column<FleetState["waiting"][number]>[] = [
   lead("Asks for", "minmax(8rem, 1fr)", ({ labels }) => labelWords(labels) || "any worker"),
   numbers("Requests", "6rem", ({ count }) => count),
 ];
@@ -72,13 +66,7 @@ function workerIn({ pool }: FleetState): string {
 
 /** The pool as this gateway sees it. */
 export function FleetPage(): JSX.Element {
-  const [fleet, failed, reload] = useLoaded(() => get<FleetState>("/fleet"), []);
-  useEffect(() => {
-    const timer = setInterval(() => {
-      if (!document.hidden) reload();
-    }, POLL_MS);
-    return () => clearInterval(timer);
-  }, []);
+  const [fleet, failed] = usePolled(() => get<FleetState>("/fleet"), POLL_MS, []);
   if (fleet === undefined) return <Unloaded what="The fleet" failed={failed} />;
   const waiting = fleet.waiting.reduce((sum, { count }) => sum + count, 0);
   return (

@@ -251,8 +251,8 @@ const COLUMNS: readonly Column<DeliveryRow>[] = [
       <span class="sub">{result ?? ""}</span>
     </>
   )),
-  numbers("Attempts", "5rem", ({ attempts }) => attempts),
-  column("Sent", "5rem", ({ time }) => <Ago at={time} />),
+  numbers("Attempts", "5rem", ({ attempts }) => attempts.length),
+  column("Sent", "5rem", ({ time }) => <Ago at={Date.parse(time)} />),
 ];
 
 /** The last notifications and what became of them; nothing before the first. */

@@ -20,7 +20,8 @@ export async function imagesIn(files: Iterable<File>): Promise<NamedImage[]> {
       throw new Error(`'${file.name}' is not a PNG, JPEG, GIF or WebP image.`);
     }
     const image = file.size > LARGE ? await smaller(file) : file;
-    found.push({ name: file.name, mimeType: image.type, data: await base64(image) });
+    const mimeType = image.type as PromptImage["mimeType"];
+    found.push({ name: file.name, mimeType, data: await base64(image) });
   }
   return found;
 }

@@ -9,6 +9,7 @@ import type {
   UndoPreview,
 } from "../../server/dashboard/session-api.ts";
 import { addShortcuts } from "../client/keyboard.ts";
+import { Dialog } from "../form/dialog.tsx";
 import { go, linkTo, route } from "../client/router.ts";
 import { mayDo, sessions } from "../client/state.ts";
 import { act, Ago, Button, Empty, problem, Unloaded, useDraft, useLoaded } from "../view/parts.tsx";
@@ -189,8 +190,6 @@ function UndoDialog(props: {
   readonly onDone: () => void;
 }): JSX.Element {
   const { session, onDone } = props;
-  const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => dialog.current?.showModal(), []);
   const [found, failed] = useLoaded(() => get<UndoPreview>(`${session.path}/undo`), [session]);
   const choice = (what: "undo" | "redo", name: string, turn: UndoneTurn): JSX.Element => (
     <>
@@ -212,17 +211,12 @@ function UndoDialog(props: {
     </>
   );
   return (
-    <dialog ref={dialog} class="help" aria-label="Undo" onClose={onDone}>
+    <Dialog title="Undo" class="help" onClose={onDone}>
       {found === undefined ? <Unloaded what="What can be undone" failed={failed} /> : null}
       {found?.undo && choice("undo", "Restore these files", found.undo)}
       {found?.redo && choice("redo", "Redo", found.redo)}
-      {found !== undefined && !found.undo && !found.redo ? (
-        <p>There is nothing to undo.</p>
-      ) : null}{" "}
-      <Button class="quiet" onClick={onDone}>
-        Cancel
-      </Button>
-    </dialog>
+      {found !== undefined && !found.undo && !found.redo ? <p>There is nothing to undo.</p> : null}
+    </Dialog>
   );
 }
 

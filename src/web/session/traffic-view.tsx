@@ -1,11 +1,11 @@
 import type { JSX } from "preact";
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useMemo, useRef, useState } from "preact/hooks";
 
 import type { Traffic, TrafficRow } from "../../server/dashboard/session-api.ts";
-import { get, RequestError } from "../client/request.ts";
+import { get } from "../client/request.ts";
 import { bytes, milliseconds, prettyIn } from "../text/format.ts";
 import { code, type Column, column, DataTable, lead, numbers } from "../view/data-table.tsx";
-import { Button, CopyButton, Empty, SearchField, useLoaded } from "../view/parts.tsx";
+import { Button, CopyButton, Empty, SearchField, useLoaded, usePolled } from "../view/parts.tsx";
 import type { OpenSession } from "./open-session.ts";
 import { filterTraffic, foldTraffic, type Lane, type TrafficGroup } from "./traffic-rows.ts";
 
@@ -147,45 +147,30 @@ function Message({ session, group }: { session: OpenSession; group: TrafficGroup
 
 /** Loads the last messages, and asks for new ones while they are shown. */
 function useTraffic(session: OpenSession): [readonly TrafficRow[], string | undefined] {
-  const [state, setState] = useState<readonly [readonly TrafficRow[], string | undefined]>([
-    [],
-    undefined,
-  ]);
-  useEffect(() => {
-    let isShown = true;
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    let all: readonly TrafficRow[] = [];
-    let from: number | undefined;
-    const ask = async (): Promise<void> => {
-      try {
-        if (!document.hidden) {
-          if (from === undefined) {
-            const { first, last } = await get<Traffic>(`${session.path}/traffic?limit=1`);
-            from = Math.max(first, last - PAGE + 1);
-          }
-          const { rows, missing } = await get<Traffic>(
-            `${session.path}/traffic?from=${from}&limit=${PAGE}`,
-          );
-          from = (rows.at(-1)?.n ?? from - 1) + 1;
-          if (rows.length > 0 || missing !== undefined) {
-            all = [...all, ...rows];
-            if (isShown) setState([all, missing]);
-          }
-        }
-      } catch (error) {
-        if (!(error instanceof RequestError)) throw error;
-        if (isShown) setState([all, error.message]);
-      }
-      if (isShown) timer = setTimeout(start, POLL_MS);
-    };
-    const start = (): void => {
-      ask().catch((error: unknown) => reportError(error));
-    };
-    start();
-    return () => {
-      isShown = false;
-      clearTimeout(timer);
-    };
-  }, [session]);
-  return [state[0], state[1]];
+  const known = useRef<{
+    rows: readonly TrafficRow[];
+    from?: number;
+    asking?: Promise<Traffic["missing"]> | undefined;
+  }>({ rows: [] }).current;
+  const ask = async (): Promise<Traffic["missing"]> => {
+    const path = `${session.path}/traffic`;
+    if (known.from === undefined) {
+      const { first, last } = await get<Traffic>(`${path}?limit=1`);
+      known.from = Math.max(first, last - PAGE + 1);
+    }
+    const { rows, missing } = await get<Traffic>(`${path}?from=${known.from}&limit=${PAGE}`);
+    known.from = (rows.at(-1)?.n ?? known.from - 1) + 1;
+    if (rows.length > 0) known.rows = [...known.rows, ...rows];
+    return missing;
+  };
+  const [found, failed] = usePolled(
+    async () => {
+      // A slow answer is not asked for twice.
+      known.asking ??= ask().finally(() => (known.asking = undefined));
+      return { missing: await known.asking };
+    },
+    POLL_MS,
+    [session],
+  );
+  return [known.rows, failed ?? found?.missing];
 }

@@ -44,7 +44,7 @@ describe("sessionOf() and runOf()", () => {
       settings: [],
     });
     const draft = { ...empty, folder: "/a", worktree: true, text: "do it", settings: chose("ask") };
-    const image = { name: "x.png", mimeType: "image/png", data: "AA==" };
+    const image = { name: "x.png", mimeType: "image/png", data: "AA==" } as const;
     assert.deepEqual(sessionOf(draft, [image], MODES), {
       ...{ folder: "/a", worktree: true, branch: "", settings: [{ kind: "mode", id: "ask" }] },
       prompt: { text: "do it", images: [{ mimeType: "image/png", data: "AA==" }] },

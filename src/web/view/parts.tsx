@@ -264,3 +264,19 @@ export function useLoaded<T>(
   }, [...deps, round]);
   return [found, failed, () => setRound((n) => n + 1)];
 }
+
+/** The same, loaded again and again while the page is seen. */
+export function usePolled<T>(
+  load: () => Promise<T>,
+  every: number,
+  deps: readonly unknown[],
+): [T | undefined, string | undefined] {
+  const [found, failed, reload] = useLoaded(load, deps);
+  useEffect(() => {
+    const timer = setInterval(() => {
+      if (!document.hidden) reload();
+    }, every);
+    return () => clearInterval(timer);
+  }, []);
+  return [found, failed];
+}

@@ -293,13 +293,22 @@ export const TOKENS: TokenRow[] = [
   },
 ];
 
+const timeOf = (minutes: number): string => new Date(at(minutes)).toISOString();
+const tries = (count: number): DeliveryRow["attempts"] =>
+  Array.from({ length: count }, () => ({ time: timeOf(3), result: "status 200" }));
+
 export const DELIVERIES: DeliveryRow[] = [
   {
     ...{ id: "d-2", reason: "permission", session: "s-1", receiver: "https://hooks.example.org" },
-    ...{ time: at(3), state: "delivered", attempts: 1, result: "status 200" },
+    ...{ time: timeOf(3), state: "delivered", attempts: tries(1), result: "status 200" },
   },
   {
     ...{ id: "d-1", reason: "turn-ended", session: "s-2", receiver: "phone of Ann" },
-    ...{ time: at(40), state: "failed", attempts: 5, result: "the push service has removed it" },
+    ...{
+      time: timeOf(40),
+      state: "failed",
+      attempts: tries(5),
+      result: "the push service has removed it",
+    },
   },
 ];

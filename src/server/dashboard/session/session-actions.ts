@@ -3,7 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { promptBlocks } from "../../../agent/prompt/prompt-blocks.ts";
 import { TrunklineError } from "../../../base/errors.ts";
 import type { Principal } from "../../../base/principal.ts";
-import type { AnswerEvent, SessionEvent } from "../../../session/event.ts";
+import type { SessionEvent } from "../../../session/event.ts";
 import { workplaceOf } from "../../../session/workplace.ts";
 import type { ReadSession } from "../../../store/session/session-reader.ts";
 import { BUILT_IN } from "../../../config/config.ts";
@@ -49,7 +49,7 @@ export class SessionActions {
       const isRunning = typeof before.notes.turn === "string" && before.holder !== undefined;
       if (isRunning) return;
       const signal = AbortSignal.timeout(PATIENCE);
-      await Promise.race([ended, this.#logged(session.id, before.last, "prompt", signal)]);
+      await Promise.race([ended, this.#prompted(session.id, before.last, signal)]);
       failed(session.id, principal, undefined);
     } finally {
       isAccepted = true;
@@ -85,9 +85,9 @@ export class SessionActions {
         "This is no longer asked: it was answered or cancelled.",
       );
     }
-    const { optionId = null } = body;
-    const { options, toolCall } = pending.request;
-    if (optionId !== null && !options.some((option) => option.optionId === optionId)) {
+    const { options } = pending.request;
+    const { optionId = "" } = body;
+    if (!options.some((option) => option.optionId === optionId)) {
       const names = options.map((option) => option.optionId).join(", ");
       throw new TrunklineError(
         "usage",
@@ -95,58 +95,19 @@ export class SessionActions {
       );
     }
     const client = await clients.at(principal, session);
-    const over = new AbortController();
-    const signal = AbortSignal.any([over.signal, AbortSignal.timeout(PATIENCE)]);
-    const answered = this.#answered(session.id, pending.seq, pending.requestId, signal);
-    try {
-      // Somebody else may be faster, also before this client is asked.
-      await Promise.race([
-        client.questions.permit(toolCall.toolCallId, optionId, signal),
-        answered,
-      ]);
-      const { by, outcome } = await answered;
-      const chosen = outcome.outcome === "selected" ? outcome.optionId : null;
-      if (chosen === optionId) return;
-      throw new TrunklineError("conflict", `This was answered otherwise, by ${by}.`);
-    } finally {
-      over.abort();
-    }
+    await client.permit(pending.requestId, optionId);
   }
 
-  async #answered(
-    id: string,
-    after: number,
-    requestId: string,
-    signal: AbortSignal,
-  ): Promise<AnswerEvent> {
-    let seen = after;
-    for (;;) {
-      const event = await this.#logged(id, seen, "answer", signal);
-      if (event.event.requestId === requestId) return event.event;
-      seen = event.seq;
-    }
-  }
-
-  /** The next event of a kind in the log of a session. Throws "timeout" where none comes. */
-  async #logged<K extends SessionEvent["kind"]>(
-    id: string,
-    after: number,
-    kind: K,
-    signal: AbortSignal,
-  ): Promise<{ readonly seq: number; readonly event: Extract<SessionEvent, { kind: K }> }> {
-    const { reader } = this.#options.rows;
-    let seen = after;
-    for (;;) {
-      const events = await reader.events(id, seen + 1, 1_000);
-      for (const { seq, message } of events) {
-        const event = message as SessionEvent;
-        if (isKind(event, kind)) return { seq, event };
-        seen = seq;
-      }
+  /** Resolves when a prompt is in the log. Throws "timeout" where none comes. */
+  async #prompted(id: string, after: number, signal: AbortSignal): Promise<void> {
+    for (let seen = after; ;) {
+      const events = await this.#options.rows.reader.events(id, seen + 1, 1_000);
+      if (events.some(({ message }) => (message as SessionEvent).kind === "prompt")) return;
       if (signal.aborted) {
         throw new TrunklineError("timeout", "The session has not taken it yet. Look again later.");
       }
       if (events.length === 0) await delay(LOOK_AGAIN);
+      seen = events.at(-1)?.seq ?? seen;
     }
   }
 }
@@ -154,11 +115,4 @@ export class SessionActions {
 /** Whether the agent of a session keeps what undoing its last turn needs. */
 export function canUndo({ agent, notes }: ReadSession): boolean {
   return agent === BUILT_IN && notes.run === undefined;
-}
-
-function isKind<K extends SessionEvent["kind"]>(
-  event: SessionEvent,
-  kind: K,
-): event is Extract<SessionEvent, { kind: K }> {
-  return event.kind === kind;
 }

@@ -10,7 +10,7 @@ import { VERSION } from "../../../base/version.ts";
 import { acpDialect } from "../../../protocol/acp/dialect.ts";
 import { CLIENT_METHODS, METHODS } from "../../../protocol/acp/methods.ts";
 import { AcpConversation } from "../../../protocol/acp/serve.ts";
-import type { PermissionParams, SettingsResult } from "../../../protocol/acp/schema.gen.ts";
+import type { SettingsResult } from "../../../protocol/acp/schema.gen.ts";
 import { fromWire } from "../../../protocol/acp/session-errors.ts";
 import { STANDARD } from "../../../rpc/codes.ts";
 import { Peer } from "../../../rpc/peer.ts";
@@ -60,41 +60,39 @@ export class SessionClients implements AsyncDisposable {
       if (this.#clients.get(key) === known) this.#clients.delete(key);
       return this.at(principal, session);
     }
-    const { door, peer, changed } = this.#options;
-    const { id: sessionId, cwd } = session;
-    const opening = SessionClient.open({
-      door,
-      peer,
-      principal,
-      wanted: { sessionId, cwd },
-      changed: () => changed(sessionId),
-    });
-    const used: ClientEntry = { opening, watchers: 0, usedAt: performance.now() };
-    this.#clients.set(key, used);
-    this.#sweep();
+    const opening = this.#open(principal, { sessionId: session.id, cwd: session.cwd });
+    const entry = this.#keep(key, opening);
     opening.catch(() => {
-      if (this.#clients.get(key) === used) this.#clients.delete(key);
+      if (this.#clients.get(key) === entry) this.#clients.delete(key);
     });
     return opening;
   }
 
   /** Begins a session, as ACP's session/new does for an editor, and stays attached to it. */
   async begin(principal: Principal, wanted: Wanted): Promise<SessionClient> {
+    const opening = this.#open(principal, wanted);
+    const { sessionId } = await opening;
+    this.#keep(keyOf(principal, sessionId), opening);
+    return opening;
+  }
+
+  #open(principal: Principal, wanted: Wanted): Promise<SessionClient> {
     const { door, peer, changed } = this.#options;
+    const tell = ({ sessionId }: SessionClient): void => changed(sessionId);
     const opening: Promise<SessionClient> = SessionClient.open({
       ...{ door, peer, principal, wanted },
       changed: () => {
-        opening.then(
-          ({ sessionId }) => changed(sessionId),
-          () => {},
-        );
+        opening.then(tell, () => {});
       },
     });
-    const client = await opening;
+    return opening;
+  }
+
+  #keep(key: string, opening: Promise<SessionClient>): ClientEntry {
     const entry = { opening, watchers: 0, usedAt: performance.now() };
-    this.#clients.set(keyOf(principal, client.sessionId), entry);
+    this.#clients.set(key, entry);
     this.#sweep();
-    return client;
+    return entry;
   }
 
   /** The client, if it is attached already. */
@@ -247,6 +245,16 @@ export class SessionClient implements AsyncDisposable {
     });
   }
 
+  /** Answers a permission request. Throws "conflict" where the answer does not count. */
+  async permit(requestId: string, optionId: string): Promise<void> {
+    const answer = { sessionId: this.sessionId, requestId, optionId };
+    await this.#peer.request(METHODS.answer, answer).catch((error: unknown) => {
+      const known = fromWire(error);
+      if (!(known instanceof SessionError)) throw inWords(error);
+      throw new TrunklineError("conflict", saidIn(known), { cause: error });
+    });
+  }
+
   /** Deletes the session. */
   async discard(): Promise<void> {
     await this.#peer.request(METHODS.deleteSession, { sessionId: this.sessionId });
@@ -269,10 +277,7 @@ async function resume(
 /** The requests to a client that are not answered yet. */
 class Questions {
   readonly #changed: () => void;
-  /** By tool call. */
-  readonly #permissions = new Map<string, (optionId: string | null) => void>();
   readonly #questions = new Map<string, Question>();
-  readonly #waiting = new Set<() => void>();
 
   constructor(changed: () => void) {
     this.#changed = changed;
@@ -280,21 +285,8 @@ class Questions {
 
   readonly routes = routes(
     route(CLIENT_METHODS.update, () => {}),
-    route(CLIENT_METHODS.requestPermission, (params: PermissionParams, { signal }) => {
-      const { promise, resolve } = Promise.withResolvers<object>();
-      const { toolCallId } = params.toolCall;
-      const answer = (optionId: string | null): void => {
-        const outcome =
-          optionId === null ? { outcome: "cancelled" } : { outcome: "selected", optionId };
-        resolve({ outcome });
-      };
-      this.#permissions.set(toolCallId, answer);
-      signal.addEventListener("abort", () => {
-        if (this.#permissions.get(toolCallId) === answer) this.#permissions.delete(toolCallId);
-      });
-      for (const look of this.#waiting) look();
-      return promise;
-    }),
+    // The log of the session has it; a person answers it by its id.
+    route(CLIENT_METHODS.requestPermission, () => new Promise<never>(() => {})),
     route(CLIENT_METHODS.elicit, (question, { signal }) => {
       const { promise, resolve } = Promise.withResolvers<object>();
       const id = crypto.randomUUID();
@@ -325,44 +317,21 @@ class Questions {
     question?.answer(result);
     return question !== undefined;
   }
-
-  /**
-   * Answers the permission request for a tool call, which may come a little after this client was
-   * attached; false if it does not come before the signal.
-   */
-  permit(toolCallId: string, optionId: string | null, signal: AbortSignal): Promise<boolean> {
-    return new Promise((resolve) => {
-      const end = (isDone: boolean): void => {
-        this.#waiting.delete(look);
-        signal.removeEventListener("abort", stop);
-        resolve(isDone);
-      };
-      const stop = (): void => end(false);
-      const look = (): void => {
-        const answer = this.#permissions.get(toolCallId);
-        if (answer === undefined) return;
-        this.#permissions.delete(toolCallId);
-        answer(optionId);
-        end(true);
-      };
-      this.#waiting.add(look);
-      signal.addEventListener("abort", stop);
-      if (signal.aborted) stop();
-      else look();
-    });
-  }
 }
 
 /** The error of a response, with a message for a person. */
 function inWords(error: unknown): unknown {
   const known = fromWire(error);
   if (!(known instanceof RpcError) && !(known instanceof SessionError)) return error;
-  const { details } = (known.data ?? {}) as { readonly details?: unknown };
-  const says = typeof details === "string" ? details : known.message;
   // A prompt over its limit is an invalid request.
   const isWrong = [STANDARD.invalidParams.code, STANDARD.invalidRequest.code].includes(
     Number(known.code),
   );
   const code = known instanceof SessionError ? known.code : isWrong ? "usage" : "unavailable";
-  return new TrunklineError(code, says, { cause: error });
+  return new TrunklineError(code, saidIn(known), { cause: error });
+}
+
+function saidIn({ data, message }: RpcError | SessionError): string {
+  const { details } = (data ?? {}) as { readonly details?: unknown };
+  return typeof details === "string" ? details : message;
 }

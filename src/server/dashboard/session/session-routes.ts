@@ -65,8 +65,7 @@ export class SessionRoutes {
       get("", async ({ principal, query }) => {
         const limit = numberIn(query, "limit", { least: 1, most: MOST_ROWS, usual: 100 });
         const cursor = query.get("cursor") ?? undefined;
-        const text = query.get("q") || undefined;
-        return rows.page(principal, { cursor, text, limit });
+        return rows.page(principal, { cursor, limit });
       }),
       get("/:id", (call) => this.#detail(call)),
       get("/:id/events", (call) => this.#events(call)),

@@ -29,8 +29,8 @@ export interface SessionRowsOptions {
 
 export interface RowsRequest {
   readonly cursor?: string | undefined;
-  readonly text?: string | undefined;
   readonly limit: number;
+  readonly runsOnly?: boolean;
 }
 
 /** Sessions as rows: what is stored of them, and what their events say. */
@@ -48,25 +48,29 @@ export class SessionRows {
   }
 
   /** A page of rows: on the first one those that wait for a person come first, then by last use. */
-  async page(
-    principal: Principal,
-    { cursor, text, limit }: RowsRequest,
-  ): Promise<Page<SessionRow>> {
-    const after = cursor === undefined ? undefined : readCursor(cursor);
-    const owner = onlyOwner(principal);
-    const found = await this.reader.list({ owner, text, after, limit: limit + 1 });
-    const waiting = after === undefined && text === undefined ? await this.waiting(principal) : [];
-    const isWaiting = new Set(waiting.map(({ id }) => id));
-    const listed = found.slice(0, limit);
-    const rows = [...waiting];
-    const others = listed.filter(
-      (session) => !isWaiting.has(session.id) && maySeeSession(principal, session),
-    );
+  async page(principal: Principal, request: RowsRequest): Promise<Page<SessionRow>> {
+    const { sessions, ...next } = await this.listed(principal, request);
+    const rows = request.cursor === undefined ? await this.waiting(principal) : [];
+    const isWaiting = new Set(rows.map(({ id }) => id));
+    const others = sessions.filter(({ id }) => !isWaiting.has(id));
     await this.#identities.look(others.filter(isLocal));
     for (const session of others) rows.push(await this.row(session, { looks: false }));
-    const last = listed.at(-1);
-    if (found.length <= limit || last === undefined) return { rows };
-    return { rows, next: `${last.updated}.${last.id}` };
+    return { rows, ...next };
+  }
+
+  /** A page of the sessions that a principal may see, by last use, with the cursor of the next page. */
+  async listed(
+    principal: Principal,
+    { cursor, limit, runsOnly }: RowsRequest,
+  ): Promise<{ readonly sessions: readonly ReadSession[]; readonly next?: string }> {
+    const after = cursor === undefined ? undefined : readCursor(cursor);
+    const owner = onlyOwner(principal);
+    const found = await this.reader.list({ owner, runsOnly, after, limit: limit + 1 });
+    const last = found.length > limit ? found[limit - 1] : undefined;
+    return {
+      sessions: found.slice(0, limit).filter((session) => maySeeSession(principal, session)),
+      ...(last === undefined ? {} : { next: `${last.updated}.${last.id}` }),
+    };
   }
 
   /** The sessions that wait for a person, longest first. */
@@ -167,7 +171,7 @@ function runPlace(run: unknown): { repository?: string; branch?: string } {
 }
 
 /** Names the last session of a page, not a count: sessions used since then have moved to the front. */
-export function readCursor(cursor: string): { updated: number; id: string } {
+function readCursor(cursor: string): { updated: number; id: string } {
   const [, updated, id] = /^(\d{1,15})\.([0-9a-f-]{36})$/.exec(cursor) ?? [];
   if (updated !== undefined && id !== undefined) return { updated: Number(updated), id };
   throw new TrunklineError("usage", `'${cursor.slice(0, 64)}' is not a cursor of this list.`);

@@ -1,8 +1,8 @@
 import { mayUseAll, type Principal } from "../../../base/principal.ts";
-import type { Member } from "../../../fleet/members/members.ts";
+import type { Member, QueuedRequests } from "../../../fleet/members/members.ts";
 import { queueName } from "../../../fleet/members/job-queue.ts";
 import type { EntryChange, SessionMirror } from "../../../fleet/store/session-mirror.ts";
-import type { FleetMove, FleetNode, FleetQueue, FleetState } from "../fleet-api.ts";
+import type { FleetMove, FleetNode, FleetState } from "../fleet-api.ts";
 import type { FleetCounts } from "../../http/metrics.ts";
 import type { Fleet } from "../../../fleet/open/fleet.ts";
 
@@ -110,19 +110,15 @@ export class FleetView implements Disposable {
   }
 
   #nodeOf(member: Member): FleetNode {
-    const { id, name, version, url, slots, used, sessions, labels, isDraining } = member;
-    const { since = Date.now() } = this.#seen.get(id) ?? {};
-    return {
-      ...{ id, name, version, slots, used, sessions, labels, isDraining, since },
-      role: member.role === "worker" ? "worker" : "gateway",
-      ...(url === undefined ? {} : { url }),
-    };
+    const { warm: _warm, tools: _tools, waiting: _waiting, ...shown } = member;
+    const { since = Date.now() } = this.#seen.get(member.id) ?? {};
+    return { ...shown, since, role: member.role === "worker" ? "worker" : "gateway" };
   }
 }
 
 /** The requests of all gateways, by the labels that they ask for. */
-function waitingIn(members: readonly Member[]): FleetQueue[] {
-  const queues = new Map<string, FleetQueue>();
+function waitingIn(members: readonly Member[]): QueuedRequests[] {
+  const queues = new Map<string, QueuedRequests>();
   for (const { labels, count } of members.flatMap(({ waiting }) => waiting)) {
     const name = queueName(labels);
     queues.set(name, { labels, count: (queues.get(name)?.count ?? 0) + count });

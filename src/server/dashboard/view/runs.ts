@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 
+import { defined } from "../../../base/defined.ts";
 import { TrunklineError } from "../../../base/errors.ts";
 import { maskText } from "../../../base/text/mask.ts";
 import { shellWord } from "../../../base/text/shell-word.ts";
@@ -20,7 +21,7 @@ import {
 import type { FileDiff, SessionRow } from "../session-api.ts";
 import { shown } from "../session/changed-files.ts";
 import { progressOf, type SessionDigest } from "../session/session-digest.ts";
-import { maySeeSession, onlyOwner, readCursor, type SessionRows } from "../session/session-rows.ts";
+import { onlyOwner, type SessionRows } from "../session/session-rows.ts";
 
 const MOST_ROWS = 500;
 /** Events in which messages about the progress of a run are looked for. */
@@ -53,43 +54,35 @@ export class Runs {
     const from = [maskText(url), target].map(shellWord);
     const [, position] = QUEUED.exec(progress ?? "") ?? [];
     const stage = stageOf(this.#sessions.rowWith(session, digest), digest);
-    return {
-      id,
-      ...(title === undefined ? {} : { title: maskText(title) }),
+    return defined<RunRow>({
+      ...{
+        id,
+        branch,
+        revision,
+        target,
+        pushed,
+        pullRequest,
+        stage,
+        agent,
+        created,
+        updated,
+        last,
+      },
+      title: title === undefined ? undefined : maskText(title),
       repository: maskText(url),
-      branch,
-      revision,
-      target,
-      ...(pushed === undefined ? {} : { pushed, fetch: `git fetch ${from.join(" ")}` }),
-      ...(pullRequest === undefined ? {} : { pullRequest }),
-      stage,
-      ...(stage === "queued" ? { position: Number(position) } : {}),
-      ...(progress === undefined ? {} : { says: maskText(progress) }),
-      agent,
-      ...(digest.cost === undefined ? {} : { cost: digest.cost }),
-      created,
-      updated,
-      last,
-    };
+      fetch: pushed === undefined ? undefined : `git fetch ${from.join(" ")}`,
+      position: stage === "queued" ? Number(position) : undefined,
+      says: progress === undefined ? undefined : maskText(progress),
+      cost: digest.cost,
+    });
   }
 
   async #page({ principal, query }: ApiCall): Promise<Page<RunRow>> {
     const limit = numberIn(query, "limit", { least: 1, most: MOST_ROWS, usual: 100 });
-    const cursor = query.get("cursor");
-    const sessions = await this.#sessions.reader.list({
-      owner: onlyOwner(principal),
-      runsOnly: true,
-      after: cursor === null ? undefined : readCursor(cursor),
-      limit: limit + 1,
-    });
-    const listed = sessions.slice(0, limit);
-    const rows: RunRow[] = [];
-    for (const session of listed) {
-      if (maySeeSession(principal, session)) rows.push(await this.row(session));
-    }
-    const last = listed.at(-1);
-    if (sessions.length <= limit || last === undefined) return { rows };
-    return { rows, next: `${last.updated}.${last.id}` };
+    const cursor = query.get("cursor") ?? undefined;
+    const request = { cursor, limit, runsOnly: true };
+    const { sessions, ...next } = await this.#sessions.listed(principal, request);
+    return { rows: await Promise.all(sessions.map((session) => this.row(session))), ...next };
   }
 
   async detail(call: RunCall): Promise<RunDetail> {

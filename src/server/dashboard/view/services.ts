@@ -1,3 +1,4 @@
+import { defined } from "../../../base/defined.ts";
 import { TrunklineError } from "../../../base/errors.ts";
 import { maskText } from "../../../base/text/mask.ts";
 import { hasAuthorization, isAddress, shownSource } from "../../../upstream/settings.ts";
@@ -56,16 +57,20 @@ function serverRows({ tools }: DashboardSources, configured: Config["mcpServers"
     const { listError, noTools, lastError } = status ?? {};
     const none = listError === undefined ? noTools : `could not list its tools: ${listError}`;
     const says = status?.state === "up" ? none : lastError;
-    return {
+    return defined<ServerRow>({
       name,
       state: stateOf(status?.state),
-      ...(says === undefined ? {} : { says: maskText(says) }),
+      says: masked(says),
       tools: counts.get(name)?.length ?? 0,
       where: maskText(shownSource(settings)),
-      ...(canLogIn(settings) ? { canLogIn: true as const } : {}),
+      canLogIn: canLogIn(settings) ? true : undefined,
       log: linesOf(status?.said ?? []),
-    };
+    });
   });
+}
+
+function masked(text: string | undefined): string | undefined {
+  return text === undefined ? undefined : maskText(text);
 }
 
 function canLogIn(settings: Config["mcpServers"][string]): boolean {
@@ -77,12 +82,12 @@ async function pluginRows(sources: DashboardSources): Promise<PluginRow[]> {
   if (bus === undefined) return [];
   return bus.status().map((status) => {
     const { id, state, health, tools, restarts, calls, waiting, limits, lastError } = status;
-    return {
+    return defined<PluginRow>({
       ...{ id, state, tools, restarts, calls, waiting, limits },
-      ...(health === undefined ? {} : { health: maskText(health) }),
-      ...(lastError === undefined ? {} : { lastError: maskText(lastError) }),
+      health: masked(health),
+      lastError: masked(lastError),
       log: linesOf(bus.plugin(id).said),
-    };
+    });
   });
 }
 

@@ -1,6 +1,7 @@
 import { basename } from "node:path";
 import { userInfo } from "node:os";
 
+import { defined } from "../../../base/defined.ts";
 import { TrunklineError } from "../../../base/errors.ts";
 import {
   hasScope,
@@ -14,7 +15,7 @@ import { maskText } from "../../../base/text/mask.ts";
 import { addComment } from "../../../review/add-comment.ts";
 import { openRepository } from "../../../review/repository.ts";
 import { workingFolder } from "../../../session/workplace.ts";
-import { STATES, type Thread } from "../../../store/review/review-thread.ts";
+import type { Thread } from "../../../store/review/review-thread.ts";
 import { Reviews, type Saying } from "../../../store/review/reviews.ts";
 import type { ReadSession } from "../../../store/session/session-reader.ts";
 import { repositoryAddresses } from "../../../git/repository-addresses.ts";
@@ -103,19 +104,9 @@ export class Threads implements Disposable {
   }
 
   async #page({ principal, query }: ApiCall): Promise<Page<ThreadRow>> {
-    const states = (query.get("state") ?? "").split(",").filter(Boolean);
-    const unknown = states.find((state) => !STATES.some((each) => each === state));
-    if (unknown !== undefined) {
-      throw new TrunklineError("usage", `There is no state '${unknown}': ${STATES.join(", ")}.`);
-    }
     const limit = numberIn(query, "limit", { least: 1, most: MOST, usual: 100 });
     const from = numberIn(query, "cursor", { usual: 0 });
-    const [repository, session] = [query.get("repository"), query.get("session")];
-    const found = (await this.#visible(principal)).filter((thread) => {
-      if (states.length > 0 && !states.includes(thread.state)) return false;
-      if (repository !== null && thread.repository.gitDir !== repository) return false;
-      return session === null || thread.source === SOURCE + session;
-    });
+    const found = await this.#visible(principal);
     const newest = found.toSorted((a, b) => b.updated - a.updated);
     const rows = newest.slice(from, from + limit).map(rowOf);
     return { rows, ...(newest.length > from + limit ? { next: String(from + limit) } : {}) };
@@ -130,12 +121,10 @@ export class Threads implements Disposable {
       ...(quote === undefined ? {} : { quote: quote.map(maskText) }),
       events: events.map(({ seq, kind, at, by, role, text, proposal }) => {
         const said = text ?? proposal?.text;
-        return {
-          ...{ seq, kind, at, by, role },
-          ...(said === undefined ? {} : { text: maskText(said) }),
-          ...(proposal?.diff === undefined ? {} : { diff: proposal.diff }),
-          ...(proposal?.commit === undefined ? {} : { commit: proposal.commit }),
-        };
+        return defined<ThreadDetail["events"][number]>({
+          ...{ seq, kind, at, by, role, diff: proposal?.diff, commit: proposal?.commit },
+          text: said === undefined ? undefined : maskText(said),
+        });
       }),
     };
   }
@@ -189,25 +178,16 @@ export class Threads implements Disposable {
 }
 
 function rowOf(thread: Thread): ThreadRow {
-  const { id, repository, anchor, severity, comment, state, by, source, at, updated, claim } =
-    thread;
-  const { path, side, line, end } = anchor;
+  const { id, repository, anchor, severity, comment, state, by, source, at, updated } = thread;
+  const { path, side, line, end = line } = anchor;
   const { root, gitDir } = repository;
-  return {
-    id,
+  return defined<ThreadRow>({
+    ...{ id, path, side, line, end, severity, state, by, at, updated },
     repository: { name: basename(root), root, gitDir },
-    path,
-    side,
-    ...(line === undefined ? {} : { line, end: end ?? line }),
-    severity,
     comment: maskText(comment),
-    state,
-    by,
-    ...(claim === undefined ? {} : { claimedBy: claim.agent }),
-    ...(source.startsWith(SOURCE) ? { session: source.slice(SOURCE.length) } : {}),
-    at,
-    updated,
-  };
+    claimedBy: thread.claim?.agent,
+    session: source.startsWith(SOURCE) ? source.slice(SOURCE.length) : undefined,
+  });
 }
 
 /** Who comments: the name of the token, or of the user who runs the server. */
