@@ -16,7 +16,7 @@ import { manyServersCalled, manyServersListed } from "./many-servers.ts";
 import { mcpHttp } from "./mcp-http.ts";
 import { mcpStdio } from "./mcp-stdio.ts";
 import { parseOptions } from "./options.ts";
-import { remoteRun } from "./remote-run.ts";
+import { largeRuns, remoteRun } from "./remote-run.ts";
 import { renames } from "./renames.ts";
 import { userWaits } from "./user-waits.ts";
 
@@ -33,6 +33,7 @@ const BENCHES = [
   renames,
   idleMemory,
   remoteRun,
+  largeRuns,
   fleetSessions,
 ];
 

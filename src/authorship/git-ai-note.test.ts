@@ -38,6 +38,9 @@ describe("parseNote()", () => {
     assert.deepEqual(parseNote("hello"), []);
     assert.deepEqual(parseNote("a\n  s_1 1\n---\nno JSON"), []);
     assert.deepEqual(parseNote(NOTE.replace("1-3,7", "1-999999999999")).length, 1);
+    const often = Array.from({ length: 50 }, () => "1-900000").join();
+    const [first] = parseNote(NOTE.replace("1-3,7", often));
+    assert.ok((first?.lines.length ?? 0) <= 1_000_000);
     assert.deepEqual(parseNote('"open\n  s_c9883b05a2487d 1\n---\n{}'), []);
   });
 });

@@ -26,6 +26,7 @@ export function parseNote(text: string): Attestation[] {
   const metadata = objectIn(text.slice(at + 4)) ?? {};
   const found: Attestation[] = [];
   let path = "";
+  let left = MOST_LINES;
   for (const row of text.slice(0, at).split("\n")) {
     if (!/^\s/.test(row)) {
       path = unquoted(row);
@@ -33,7 +34,8 @@ export function parseNote(text: string): Attestation[] {
     }
     const [, key = "", edit, ranges = ""] = /^\s+([\w]+)(?:::(\w+))? ([\d,-]+)\s*$/.exec(row) ?? [];
     const session = sessionIn(metadata, key);
-    const lines = linesIn(ranges);
+    const lines = linesIn(ranges, left);
+    left -= lines.length;
     if (session !== undefined && lines.length > 0) found.push({ path, session, edit, lines });
   }
   return found;
@@ -49,15 +51,17 @@ function sessionIn(metadata: Record<string, unknown>, key: string): NotedSession
   return { tool: String(tool), id: String(id), model: String(model) };
 }
 
-/** No file has more lines that a note could be about; a hostile one must not fill the memory. */
+/** No commit has more lines that a note could be about; a hostile one must not fill the memory. */
 const MOST_LINES = 1_000_000;
 
-function linesIn(ranges: string): number[] {
-  return ranges.split(",").flatMap((range) => {
+function linesIn(ranges: string, most: number): number[] {
+  const lines: number[] = [];
+  for (const range of ranges.split(",")) {
     const [from = Number.NaN, to = from] = range.split("-").map(Number);
-    if (!(to >= from) || to - from > MOST_LINES) return [];
-    return Array.from({ length: to - from + 1 }, (_, at) => from + at);
-  });
+    if (!(to >= from) || lines.length + to - from >= most) continue;
+    for (let line = from; line <= to; line++) lines.push(line);
+  }
+  return lines;
 }
 
 /** Paths with spaces are quoted. */
