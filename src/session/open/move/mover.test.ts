@@ -1,11 +1,14 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { rm, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { MovingRig, prompts, say, SESSION, snapshot } from "../../../../test/support/moving-rig.ts";
 import { Journal } from "../../../agent/files/journal.ts";
+import { SampleFolder } from "../../../../test/samples/sample-folder.ts";
+import { HostKey } from "./host-key.ts";
+import { Mover } from "./mover.ts";
 import { notHeld, type SessionError } from "../../session-error.ts";
 import { SessionLog } from "../../../store/session/session-log.ts";
 import { SessionUsage } from "../../../store/session/session-usage.ts";
@@ -164,3 +167,85 @@ describe("a move that cannot be done", () => {
     await say(rig.laptop.home.data, "Still here");
   });
 });
+
+describe("a session that has arrived", () => {
+  it("runs only with a grant of the machine that it comes from", async () => {
+    await using rig = await MovingRig.create();
+    const { laptop, server } = rig;
+    const open = async ({ home, env }: typeof laptop) =>
+      Mover.open((await home.load()).config, env);
+    await using from = await open(laptop);
+    await using to = await open(server);
+    await using other = await HostKeyOf.stranger();
+    const move = crypto.randomUUID();
+    const wish = { move, to: "there", key: to.key.public, have: "", isDriven: false };
+    const { epoch, digest } = await from.leave(await from.record(SESSION), wish);
+    const coming = { session: SESSION, move, epoch, key: from.key.public, agent: "trunkline" };
+    await to.expect({ ...coming, owner: "", isTrusted: true });
+    await copyFile(from.bundle(move), to.bundle(move));
+    assert.equal(await to.check(SESSION, move), digest);
+    const terms = [SESSION, move, epoch, digest, to.key.public] as const;
+    for (const grant of [
+      "",
+      other.key.grant(terms),
+      from.key.grant([SESSION, move, epoch, digest, other.key.public]),
+      from.key.grant([SESSION, move, epoch + 1, digest, to.key.public]),
+    ]) {
+      await assert.rejects(
+        to.activate(SESSION, move, grant),
+        /has not signed that it may run here/,
+      );
+      assert.equal(await to.log.find(SESSION), undefined);
+    }
+    await assert.rejects(to.activate(SESSION, move, "", "token x"), /was given up/);
+    // The decision can be asked for again, and so can what follows from it.
+    const grant = await from.decide(SESSION, move, digest);
+    assert.equal(await from.decide(SESSION, move, digest), grant);
+    await to.activate(SESSION, move, grant);
+    await to.activate(SESSION, move, grant);
+    assert.equal((await prompts(server.home.data)).length, 1);
+    await assert.rejects(
+      to.expect({ ...coming, move: crypto.randomUUID(), ...MINE }),
+      /here already/,
+    );
+    await assert.rejects(from.decide(SESSION, crypto.randomUUID(), digest), /was given up/);
+  });
+
+  it("is not taken back from another machine than the one that it went to, or in an old state", async () => {
+    await using rig = await MovingRig.create();
+    await moved(rig);
+    await using stranger = await HostKeyOf.stranger();
+    await using mover = await Mover.open((await rig.laptop.home.load()).config, rig.laptop.env);
+    const coming = { session: SESSION, move: crypto.randomUUID(), agent: "trunkline", ...MINE };
+    const { facts, epoch } = (await mover.moves.find(SESSION, "out")) ?? { facts: {}, epoch: 0 };
+    const by = (key: string, at: number) => mover.expect({ ...coming, key, epoch: at });
+    await assert.rejects(by(stranger.key.public, epoch + 1), /comes from another machine/);
+    const { key } = facts as { key: string };
+    await assert.rejects(by(key, epoch), /older than what was here last/);
+    await by(key, epoch + 1);
+    // It still cannot run.
+    await assert.rejects(say(rig.laptop.home.data, "no"), /has moved to ws:/);
+  });
+});
+
+const MINE = { owner: "", isTrusted: true };
+
+class HostKeyOf {
+  readonly key: HostKey;
+  readonly #folder: SampleFolder;
+
+  private constructor(key: HostKey, folder: SampleFolder) {
+    this.key = key;
+    this.#folder = folder;
+  }
+
+  static async stranger(): Promise<HostKeyOf> {
+    const folder = await SampleFolder.create();
+    await mkdir(folder.path, { recursive: true });
+    return new HostKeyOf(await HostKey.open(folder.path), folder);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#folder[Symbol.asyncDispose]();
+  }
+}
