@@ -57,10 +57,14 @@ describe("a session that moves to a gateway", () => {
     const listed = await rig.laptop.json<{ sessions: { movedTo: string }[] }>("session", "list");
     assert.equal(listed.sessions[0]?.movedTo, rig.url);
     await say(data, "There");
+    // A terminal follows it, and its agent works there.
+    const asked = await rig.laptop.run("chat", "/diff", "--session", SESSION);
+    assert.equal(asked.code, 0, asked.err);
+    assert.match(asked.out, /MM both\.txt/);
     const back = await rig.moveHere();
     assert.equal(back.code, 0, back.err);
     assert.deepEqual(snapshot(rig.top), before);
-    assert.equal((await prompts(rig.laptop.home.data)).at(-1), "There");
+    assert.deepEqual((await prompts(rig.laptop.home.data)).slice(-2), ["There", "/diff"]);
     await assert.rejects(say(data, "no"), /has moved to the machine of/);
     await say(rig.laptop.home.data, "Here");
   });
