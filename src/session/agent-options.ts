@@ -62,10 +62,14 @@ async function* inFolder(
   const before = folders
     .filter((path) => path.length > 1)
     .map((path) => RegExp.escape(inJson(path)));
+  if (before.length === 0) {
+    yield* past;
+    return;
+  }
   const pattern = new RegExp(`(?:${before.join("|")})(?![\\w.-])`, "g");
   for await (const entries of past) {
     const text = JSON.stringify(entries).replaceAll(pattern, () => inJson(top));
-    yield before.length === 0 ? entries : (JSON.parse(text) as HistoryEntry[]);
+    yield JSON.parse(text) as HistoryEntry[];
   }
 }
 

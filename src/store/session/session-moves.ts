@@ -25,6 +25,9 @@ export const MOVES = `CREATE TABLE session_move (
 
    CREATE TABLE known_host (name TEXT PRIMARY KEY, key TEXT NOT NULL) STRICT;`;
 
+/** What the notes of a session say of its moves before the first one. */
+const NEVER_MOVED = JSON.stringify({ moved: { folders: [], carried: [], top: "" } });
+
 type Facts = Readonly<Record<string, unknown>>;
 
 interface StoredMove {
@@ -136,9 +139,9 @@ export class SessionMoves {
         throw new TrunklineError("conflict", `Session '${session}' is open elsewhere. ${next}.`);
       }
       const epoch = (moveOf(database, session, "in")?.epoch ?? 0) + 1;
-      // Whoever had it open last writes nothing any more.
-      sql(database)
-        .run`UPDATE session SET holder = NULL, epoch = epoch + 1 WHERE uuid = ${session}`;
+      // Whoever had it open last writes nothing any more. Its work tree is no half one.
+      sql(database).run`UPDATE session SET holder = NULL, epoch = epoch + 1,
+        notes = json_patch(${NEVER_MOVED}, notes) WHERE uuid = ${session}`;
       sql(database).run`INSERT OR REPLACE INTO session_move
         (session, way, move, epoch, state, holder, facts) VALUES (${session}, 'out', ${move},
         ${epoch}, 'moving', ${isDriven ? null : this.#holder.id}, ${JSON.stringify(facts)})`;

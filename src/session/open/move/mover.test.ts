@@ -9,6 +9,7 @@ import { Journal } from "../../../agent/files/journal.ts";
 import { SampleFolder } from "../../../../test/samples/sample-folder.ts";
 import { HostKey } from "./host-key.ts";
 import { Mover } from "./mover.ts";
+import { SessionWorktrees } from "../session-worktrees.ts";
 import { notHeld, type SessionError } from "../../session-error.ts";
 import { SessionLog } from "../../../store/session/session-log.ts";
 import { SessionUsage } from "../../../store/session/session-usage.ts";
@@ -67,6 +68,12 @@ describe("a session that moves to a gateway", () => {
     assert.deepEqual((await prompts(rig.laptop.home.data)).slice(-2), ["There", "/diff"]);
     await assert.rejects(say(data, "no"), /has moved to the machine of/);
     await say(rig.laptop.home.data, "Here");
+    // Whoever opens sessions puts away what killed processes have left, and this is none of that.
+    for (const { home } of [rig.laptop, rig.server]) {
+      await using log = await SessionLog.open(home.data);
+      const { config } = await home.load();
+      assert.deepEqual(await new SessionWorktrees(config).strays(log), []);
+    }
   });
 });
 
