@@ -3,6 +3,8 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { availableParallelism, loadavg } from "node:os";
 import { acpUpdates } from "./acp-updates.ts";
 import { anchors } from "./anchors.ts";
+import { authorship } from "./authorship.ts";
+import { authorshipCost } from "./authorship-cost.ts";
 import { bus } from "./bus.ts";
 import { coldStart } from "./cold-start.ts";
 import { fleetSessions } from "./fleet-sessions.ts";
@@ -31,6 +33,8 @@ const BENCHES = [
   userWaits,
   anchors,
   renames,
+  authorship,
+  authorshipCost,
   idleMemory,
   remoteRun,
   largeRuns,

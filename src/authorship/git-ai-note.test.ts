@@ -21,14 +21,18 @@ describe("parseNote()", () => {
     assert.deepEqual(parseNote(NOTE), [
       {
         path: "src/a.ts",
-        session: { tool: "claude", id: "one", model: "opus" },
-        edit: "t_9f8e7d6c5b4a32",
+        step: {
+          by: "agent",
+          session: "one",
+          agent: "claude",
+          model: "opus",
+          call: "t_9f8e7d6c5b4a32",
+        },
         lines: [1, 2, 3, 7],
       },
       {
         path: "src/with space.ts",
-        session: { tool: "cursor", id: "two", model: "auto" },
-        edit: undefined,
+        step: { by: "agent", session: "two", agent: "cursor", model: "auto", call: undefined },
         lines: [2],
       },
     ]);

@@ -397,12 +397,12 @@ function serveSession(door: McpDoor): Route<Connection>[] {
       door.welcome(call.state, call.peer);
       return {
         protocolVersion: codec.revision,
-        serverInfo: door.info,
         ...offered(
           door.capabilities[codec.revision] ?? codec.serverCapabilities,
           call.state.client,
           call.state,
         ),
+        serverInfo: door.info,
       };
     }),
     door.serve(
