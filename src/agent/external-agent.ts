@@ -437,7 +437,7 @@ class ExternalSession implements AgentSession {
     const prompt = capabilities.adaptPrompt(turn.prompt);
     this.#turn = turn;
     try {
-      if (this.#hasForgotten) prompt.unshift(...capabilities.adaptPrompt(await this.#remind(turn)));
+      if (this.#hasForgotten) prompt.push(...capabilities.adaptPrompt(await this.#remind(turn)));
       // ACP prompt-turn § Cancellation: the agent ignores a cancel that arrives before the prompt.
       if (turn.signal.aborted) return { stopReason: "cancelled" };
       onAbort(turn.signal, () => connection.cancel(sessionId));
