@@ -11,6 +11,7 @@ import { subjectOf } from "../permission/permission.ts";
 import { workplaceOf } from "../workplace.ts";
 import { AuditLog } from "../../store/audit/audit-log.ts";
 import { SessionLog, type SessionRecord } from "../../store/session/session-log.ts";
+import type { SessionMoves } from "../../store/session/session-moves.ts";
 import { SessionRules } from "../../store/session/session-rules.ts";
 import { SessionUsage } from "../../store/session/session-usage.ts";
 import { type Landed, type LandOptions, landWorktree } from "../../worktree/land.ts";
@@ -39,6 +40,11 @@ export class SessionCommands implements AsyncDisposable {
 
   static async open(data: string): Promise<SessionCommands> {
     return new SessionCommands(await SessionLog.open(data), data);
+  }
+
+  /** The sessions on their way between machines. */
+  get moves(): SessionMoves {
+    return this.#log.moves;
   }
 
   list(cwd?: string): Promise<SessionRecord[]> {
