@@ -81,8 +81,7 @@ const edits = commandsIn(() => import("./edit.ts"), {
   importFile: {
     name: "import",
     summary: "Import identities from RemoteJuggler",
-    description:
-      "The file stays as it is. Secrets are not imported; the command lists them.",
+    description: "The file stays as it is. Secrets are not imported; the command lists them.",
     args: [arg("FILE", "RemoteJuggler's config.json")],
     options: {
       force: flag("Replace identities that have the same name"),
