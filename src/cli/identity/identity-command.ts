@@ -282,7 +282,6 @@ const validate: CommandEntry = {
   options: {
     offline: flag("Check only what needs no network"),
     signing: flag("Also check that it can sign"),
-    timeout: text("SECONDS", "Time to wait for each answer", { default: "10" }),
   },
   examples: {
     "trunkline identity validate work": "Check one.",

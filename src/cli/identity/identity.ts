@@ -190,18 +190,13 @@ function detectedText({ detected, isRight, current }: IdentityStatus): string {
   return `${identity}, ${verdict}. ${explanation} Confidence: ${confidence}.`;
 }
 
-type Validating = OptionValues<"timeout", "offline" | "signing">;
+type Validating = OptionValues<never, "offline" | "signing">;
 
 const LABELS = { pass: "PASS", fail: "FAIL", warn: "WARN", skip: "SKIP" } as const;
 
 /** `trunkline identity validate [NAME…]` */
 export async function validate(invocation: Invocation<Validating>): Promise<number> {
   const { values, positionals } = invocation;
-  const timeout = Number(values.timeout);
-  if (!Number.isFinite(timeout) || timeout <= 0 || timeout > 600) {
-    const says = `Cannot wait '${values.timeout}' seconds: give a number above 0, up to 600`;
-    throw new TrunklineError("usage", says);
-  }
   await using commands = await openCommands(invocation);
   const names =
     positionals.length > 0 ? positionals : commands.identities.list.map(({ name }) => name);
@@ -209,7 +204,6 @@ export async function validate(invocation: Invocation<Validating>): Promise<numb
   const found = await commands.validate(names, {
     offline: values.offline === true,
     checkGPG: values.signing === true,
-    timeout: Math.ceil(timeout * 1000),
   });
   const lines = found.flatMap((each) => [
     visibleLine(each.identity),

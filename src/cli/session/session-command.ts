@@ -83,13 +83,10 @@ export const session: Command = {
       summary: "Print a whole session as JSON or Markdown",
       args: [SESSION],
       options: {
-        patch: flag("Print what a remote run has changed, for `git apply`, instead of the session"),
         format: text("FORMAT", "Output format", { choices: ["json", "markdown"], default: "json" }),
         json: flag("Print JSON, which is the default"),
       },
       examples: {
-        "trunkline session export SESSION --patch | git apply":
-          "Take over the changes of a run that could not be pushed.",
         "trunkline session export SESSION --format markdown > talk.md": "Save it as Markdown.",
       },
     },
