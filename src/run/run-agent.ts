@@ -94,7 +94,7 @@ function wordsOn(delivery: Delivery): string {
       return `Not pushed. ${files}. Fix that, and the next turn pushes everything.`;
     }
     case "unpushed":
-      return `Committed as ${delivery.revision.slice(0, 12)}, but not pushed: ${delivery.why.message} It is tried again; \`trunkline session export --patch\` gives the change meanwhile.`;
+      return `Committed as ${delivery.revision.slice(0, 12)}, but not pushed: ${delivery.why.message} It is tried again; \`trunkline run patch\` gives the change meanwhile.`;
   }
 }
 

@@ -88,13 +88,10 @@ export const session: Command = {
           "Write everything into a file, for `session import`: conversation, work, undo journal",
         ),
         share: flag("With --bundle: without the work and without secrets, for a bug report"),
-        patch: flag("Print what a remote run has changed, for `git apply`, instead of the session"),
         format: text("FORMAT", "Output format", { choices: ["json", "markdown"], default: "json" }),
         json: flag("Print JSON, which is the default"),
       },
       examples: {
-        "trunkline session export SESSION --patch | git apply":
-          "Take over the changes of a run that could not be pushed.",
         "trunkline session export SESSION --bundle FILE": "Back it up with its work.",
         "trunkline session export SESSION --format markdown > talk.md": "Save it as Markdown.",
       },

@@ -128,16 +128,12 @@ export async function replay(invocation: Invocation<OptionValues<"after">>): Pro
 
 /** `trunkline session export ID` */
 export async function exportSession(
-  invocation: Invocation<OptionValues<"format" | "bundle", "patch" | "share">>,
+  invocation: Invocation<OptionValues<"format" | "bundle", "share">>,
 ): Promise<number> {
-  const { values, positionals, out, data } = invocation;
+  const { values, positionals, out } = invocation;
   if (values.bundle !== undefined) return (await import("./move.ts")).exportBundle(invocation);
   await using commands = await open(invocation);
   const session = await commands.find(positionals[0] ?? "");
-  if (values.patch === true) {
-    data(await commands.patch(session));
-    return 0;
-  }
   const events: SessionEntry[] = await Array.fromAsync(exportedEvents(commands.events(session.id)));
   if (values.format !== "markdown") {
     out(`${JSON.stringify({ session: maskAll(session), events }, null, 2)}\n`);

@@ -1045,7 +1045,7 @@ export interface IdentitySettings {
   readonly organizations?: readonly string[];
   /** Rules for repositories that the identity is for; one of them has to match. */
   readonly match?: readonly MatchRule[];
-  /** Fields of RemoteJuggler that Trunkline does not use, as imported. */
+  /** Fields of RemoteJuggler that earlier versions kept. Not used. */
   readonly "x-juggler"?: {
     readonly [key: string]: unknown;
   };

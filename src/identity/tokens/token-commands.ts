@@ -62,7 +62,7 @@ export class TokenCommands {
     if (trouble !== undefined)
       throw new TrunklineError("usage", `Cannot store the token: it ${trouble}`);
     const record: TokenRecord = {
-      ...(facts === undefined ? {} : { ...facts, checkedAt: new Date().toISOString() }),
+      ...facts,
       ...(expires === undefined ? {} : { expires }),
     };
     const where = await this.#tokens.save(identity, clean, record);
@@ -144,7 +144,7 @@ export async function judgeToken(
     const says = `The token cannot be checked for provider '${provider}'.`;
     return { state: "unchecked", where, says };
   }
-  await tokens.note(identity, { ...facts, checkedAt: new Date().toISOString() });
+  await tokens.note(identity, facts);
   const trouble = troubleWith(identity, facts);
   if (trouble !== undefined) return { state: "bad", where, says: `The token ${trouble}.` };
   const scopes = facts.scopes.length === 0 ? "" : `, scopes: ${facts.scopes.join(", ")}`;

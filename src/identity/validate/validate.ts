@@ -14,7 +14,7 @@ import { isExpired, isExpiring, type Tokens } from "../tokens/tokens.ts";
 /** The result of one check. */
 export interface Finding {
   readonly outcome: "pass" | "fail" | "warn" | "skip";
-  readonly what: "ssh-key" | "ssh" | "token" | "api" | "signing";
+  readonly what: "ssh-key" | "ssh" | "token" | "api" | "signing" | "guard";
   readonly says: string;
   /** The command that mends it, as it is typed in a shell. */
   readonly command?: string;
@@ -65,6 +65,7 @@ const NAMES: Readonly<Record<Finding["what"], string>> = {
   token: "stored token",
   api: "token at the forge",
   signing: "signing",
+  guard: "guard",
 };
 
 /** The result in one sentence. Only what was tried has passed. */
@@ -182,18 +183,6 @@ async function checkSigning(identity: Identity, { env }: ValidateOptions): Promi
   return [{ what, outcome, says: `${ready.says} ${ready.guidance}` }];
 }
 
-/** Something without which an identity does not work, or not safely. */
-export interface MissingPart {
-  readonly what: "token" | "ssh-key" | "signing" | "guard";
-  /** "warn": works without it. */
-  readonly outcome: "fail" | "warn";
-  readonly says: string;
-  /** The command that mends it, as it is typed in a shell. */
-  readonly command?: string;
-  /** It is there, until then: less than two weeks. */
-  readonly expires?: string;
-}
-
 /** What an identity has on this machine. */
 export interface Readiness {
   readonly identity: string;
@@ -201,7 +190,8 @@ export interface Readiness {
   readonly token: string;
   readonly sshKey: string;
   readonly signing: SigningReadiness;
-  readonly missing: readonly MissingPart[];
+  /** Without which it does not work ("fail"), or less well ("warn"). */
+  readonly missing: readonly Finding[];
 }
 
 interface ReadinessOptions {
@@ -219,17 +209,12 @@ export async function identityReadiness(
     checkKeyFile(identity),
     signingReadiness(identity, { env, tries: false }),
   ]);
-  const found = sshKey === undefined ? [token] : [token, sshKey];
-  const missing = found.flatMap(({ what, outcome, ...rest }): MissingPart[] => {
-    if (outcome !== "fail" && outcome !== "warn") return [];
-    return [{ what: what === "ssh-key" ? what : "token", outcome, ...rest }];
-  });
   return {
     identity: identity.name,
     token: token.says,
     sshKey: sshKey?.says ?? "",
     signing,
-    missing: [...missing, ...missingKey(signing)],
+    missing: [token, sshKey, missingKey(signing)].filter(isMissing),
   };
 }
 
@@ -258,13 +243,17 @@ async function tokenFinding(identity: Identity, tokens: Tokens): Promise<Finding
   }
 }
 
-function missingKey({ isFound, format, says, guidance }: SigningReadiness): MissingPart[] {
-  if (isFound || format === undefined) return [];
-  return [{ what: "signing", outcome: "fail", says: `${says} ${guidance}` }];
+function isMissing(finding: Finding | undefined): finding is Finding {
+  return finding?.outcome === "fail" || finding?.outcome === "warn";
+}
+
+function missingKey({ isFound, format, says, guidance }: SigningReadiness): Finding | undefined {
+  if (isFound || format === undefined) return undefined;
+  return { what: "signing", outcome: "fail", says: `${says} ${guidance}` };
 }
 
 /** What is wrong with the guard of a repository. */
-export function missingGuard({ isInstalled, broken, says }: GuardStatus): MissingPart[] {
+export function missingGuard({ isInstalled, broken, says }: GuardStatus): Finding[] {
   if (isInstalled && broken === undefined) return [];
   const command = "trunkline identity guard install";
   return [{ what: "guard", outcome: broken === undefined ? "warn" : "fail", says, command }];

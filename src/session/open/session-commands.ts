@@ -3,7 +3,6 @@ import { join } from "node:path";
 import { Journal } from "../../agent/files/journal.ts";
 import type { Amounts } from "../../base/limit/budget.ts";
 import { TrunklineError } from "../../base/errors.ts";
-import { patchOf } from "../../run/run-plan.ts";
 import { withLock } from "../../store/replace-file.ts";
 import { folderOf, LOCK, readRecord } from "../../worktree/worktrees.ts";
 import type { SessionEvent } from "../event.ts";
@@ -77,11 +76,6 @@ export class SessionCommands implements AsyncDisposable {
   async used(id: string): Promise<Amounts> {
     const { reportedCost: _, ...used } = await new SessionUsage(this.#log.database).ofSession(id);
     return used;
-  }
-
-  /** The changes of a remote run as a patch for `git apply`, including those that were not pushed. */
-  async patch({ notes }: SessionRecord): Promise<string> {
-    return await patchOf(join(this.#data, "run"), notes.run);
   }
 
   /**
