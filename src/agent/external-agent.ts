@@ -136,11 +136,6 @@ export class ExternalAgent implements Agent, AsyncDisposable {
     return session;
   }
 
-  /** Starts the process for an owner's sessions before the first of them needs it. */
-  async start(owner: string): Promise<void> {
-    await this.process(owner, undefined);
-  }
-
   async list(query: ForeignQuery): Promise<ForeignPage> {
     const process = await this.process(query.owner, undefined);
     try {

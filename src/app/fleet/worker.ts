@@ -41,7 +41,7 @@ export class Worker implements AsyncDisposable {
   }
 
   static async open(app: AppContext, { offer, isTyped }: WorkerOptions): Promise<Worker> {
-    const { data, fleet: settings, remote } = app.config;
+    const { data, fleet: settings } = app.config;
     await using opening = new AsyncDisposableStack();
     const fleet = opening.use(await connectFleet(app, { role: "worker", isTyped }));
     const { connection, members, self } = fleet;
@@ -73,7 +73,7 @@ export class Worker implements AsyncDisposable {
     const sharing = new WorkerSharing(app, fleet, { slots, refuse });
     const { confirm } = sharing;
     const carried = new Checkpoints({ connection, node: await nodeIdOf(data), confirm });
-    const runs = opening.use(new LazyRuns(app, remote.spares, carried));
+    const runs = opening.use(new LazyRuns(app, carried));
     // Another worker may continue these runs, so nobody would ask this one to remove them.
     await runs.sweep(data);
     const sessions = opening.use(

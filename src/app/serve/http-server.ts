@@ -128,7 +128,7 @@ export class HttpServer {
       ...(resourceMetadata === undefined ? {} : { resourceMetadata }),
       onSession: (change) => this.#metrics.connection("mcp", change),
     });
-    this.#runs = new LazyRuns(app, app.config.remote.spares);
+    this.#runs = new LazyRuns(app);
     this.#sessions = new LazySessions(app, {
       offer: async () => offer,
       runs: this.#runs,
@@ -277,8 +277,7 @@ export class HttpServer {
   #end(principal: string): void {
     this.#mcp.endOf(principal);
     this.#acpHttp.endOf(principal);
-    const sessions = this.#sessions.opened().then((open) => open?.sessions.endOf(principal));
-    const ended = Promise.all([sessions, this.#runs.endOf(principal)]);
+    const ended = this.#sessions.opened().then((open) => open?.sessions.endOf(principal));
     ended.catch((error: unknown) => this.#app.log.error("access.not-ended", { error }));
   }
 
