@@ -122,10 +122,7 @@ export class GatewaySharing implements SessionSharing {
     await using opening = new AsyncDisposableStack();
     const store = opening.use(
       await GatewayStore.open({
-        connection: connection.nats,
-        subjects: connection.subjects,
-        replicas: connection.replicas,
-        isAlive,
+        ...{ connection, isAlive },
         place: ({ id, notes }, lost, signal = NEVER, queued) =>
           this.#options.place({ ...requestOf(notes), session: id, lost }, signal, queued),
         log,

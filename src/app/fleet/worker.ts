@@ -145,8 +145,7 @@ export class WorkerSharing implements SessionSharing {
   async open({ log, limits, lost }: SharingOptions): Promise<SharedSessions> {
     const { connection, isAlive, self } = this.#fleet;
     const { data } = this.#app.config;
-    const { nats, subjects } = connection;
-    const store = await WorkerStore.open({ connection: nats, subjects, data, isAlive, lost, log });
+    const store = await WorkerStore.open({ connection, data, isAlive, lost, log });
     this.#store = store;
     return {
       store: counted(store, this.#options.slots),

@@ -111,8 +111,7 @@ describe("Permissions of a pool's nodes", { skip: noNats, timeout: 60_000 }, () 
     const connection = await connect("g");
     const refusals = new Refusals(connection);
     await using gateway = new GatewayNode(connection, "g", { most: 10 });
-    const streams = { connection: connection.nats, subjects: connection.subjects };
-    using near = await openSessionStreams(streams);
+    using near = await openSessionStreams(connection);
     const heard = new Set<string>();
     await using following = near.journal.follow((id) => heard.add(id));
     await following.known;
@@ -180,7 +179,7 @@ describe("Permissions of a pool's nodes", { skip: noNats, timeout: 60_000 }, () 
     await toolSink.until(({ messages }) => messages.length > 0);
 
     // Events, records and checkpoints.
-    using far = await openSessionStreams({ connection: nats, subjects });
+    using far = await openSessionStreams(farConnection);
     assert.ok(far.mostBytes > 0);
     await jetstream(nats).publish(subjects.event("s"), "one");
     const manager = await jetstreamManager(nats);
@@ -323,7 +322,7 @@ describe("Permissions of a pool's nodes", { skip: noNats, timeout: 60_000 }, () 
     await using rogue = await connect("w2");
     const { nats, subjects } = rogue;
     await using gateway = await connect("g");
-    using _streams = await openSessionStreams({ connection: gateway.nats, subjects });
+    using _streams = await openSessionStreams(gateway);
     const take = subjects.request(`w1.${worker.self.id}`, "take");
     await jetstream(nats).publish(subjects.event("forged"), "{}");
     const received = connection.nats.stats().inMsgs;
