@@ -58,17 +58,7 @@ export class Worker implements AsyncDisposable {
       }),
     );
     const shared = opening.use(await shareNode(app, fleet, { role: "worker", offer }));
-    const jobs = opening.use(
-      new JobServer({
-        connection,
-        members,
-        self,
-        labels: settings.labels,
-        slots,
-        isDraining: () => isDraining,
-        log: app.log,
-      }),
-    );
+    const jobs = opening.use(new JobServer({ members, slots, log: app.log }));
     const refuse = (): string | undefined => (isDraining ? "it is draining" : undefined);
     const sharing = new WorkerSharing(app, fleet, { slots, refuse });
     const { confirm } = sharing;

@@ -3,8 +3,6 @@ import { type Consumer, type JsMsg, jetstream } from "@nats-io/jetstream";
 import type { Subscription } from "@nats-io/transport-node";
 import { background } from "../../base/background.ts";
 import type { Log } from "../../base/log.ts";
-import { VERSION } from "../../base/version.ts";
-import type { FleetConnection } from "../connection/connect.ts";
 import { type NodeAddress, addressOf, answerNodes } from "../connection/node-server.ts";
 import { type Offer, type OfferAnswer, type Take, queueName, readJob } from "./job-queue.ts";
 import type { Members } from "./members.ts";
@@ -17,15 +15,9 @@ const OFFER_TIMEOUT = 2_000;
 const RETRY_AFTER = 500;
 
 export interface JobServerOptions {
-  readonly connection: FleetConnection;
+  /** While this node tells them that it is draining, no slot is given. */
   readonly members: Members;
-  readonly self: NodeAddress;
-  readonly labels: Readonly<Record<string, string>>;
-  /** Of this worker. */
-  readonly version?: string | undefined;
   readonly slots: WorkerSlots;
-  /** While it is true, no slot is given. */
-  readonly isDraining: () => boolean;
   readonly log: Log;
 }
 
@@ -42,7 +34,8 @@ export class JobServer implements AsyncDisposable {
   readonly #pulling = new Map<string, Promise<void>>();
 
   constructor(options: JobServerOptions) {
-    const { connection, members, self } = options;
+    const { members } = options;
+    const { connection, self } = members;
     this.#options = options;
     this.#takes = answerNodes(connection, self, "take", (asked) => this.#take(asked as Take));
     const stops = [members, connection].map((each) => each.onChange(() => this.wake()));
@@ -73,9 +66,9 @@ export class JobServer implements AsyncDisposable {
 
   /** A gateway asks for a slot. */
   #take({ lost, session }: Take): void {
-    const { slots, isDraining, members } = this.#options;
+    const { slots, members } = this.#options;
     if (lost !== undefined) members.doubt(lost);
-    if (isDraining()) throw new Error("it is draining");
+    if (members.state.isDraining) throw new Error("it is draining");
     const isKept = session !== undefined && slots.has(session);
     if (!isKept && this.#queues().length > 0) throw new Error("other requests wait for its slots");
     if (slots.promise(session) === undefined)
@@ -84,21 +77,22 @@ export class JobServer implements AsyncDisposable {
 
   /** Labels of the requests that wait and that this worker may serve. */
   #queues(): Readonly<Record<string, string>>[] {
-    const { members } = this.#options;
-    const gateways = members.alive.filter(({ version }) => this.#isCompatible(version));
+    const { alive, state } = this.#options.members;
+    const gateways = alive.filter(({ version }) => isCompatible(version, state.version));
     const waiting = gateways.flatMap((member) => member.waiting);
-    return waiting.map(({ labels }) => labels).filter((labels) => hasLabels(this.#options, labels));
+    return waiting.map(({ labels }) => labels).filter((labels) => hasLabels(state, labels));
   }
 
   #mayPull(name: string): boolean {
-    const { connection, slots, isDraining } = this.#options;
-    if (this.#stop.signal.aborted || !connection.isConnected) return false;
-    if (slots.free === 0 || isDraining()) return false;
+    const { members, slots } = this.#options;
+    if (this.#stop.signal.aborted || !members.connection.isConnected) return false;
+    if (slots.free === 0 || members.state.isDraining) return false;
     return this.#queues().some((labels) => queueName(labels) === name);
   }
 
   async #pull(name: string): Promise<void> {
-    const { connection, log } = this.#options;
+    const { members, log } = this.#options;
+    const { connection } = members;
     const client = jetstream(connection.nats, { timeout: API_TIMEOUT });
     let consumer: Consumer | undefined;
     while (this.#mayPull(name)) {
@@ -117,7 +111,8 @@ export class JobServer implements AsyncDisposable {
 
   /** Offers a slot to the gateway that waits. The request is acknowledged once that has taken it. */
   async #serve(message: JsMsg): Promise<void> {
-    const { connection, self, slots } = this.#options;
+    const { members, slots } = this.#options;
+    const { connection, self, state } = members;
     const job = readJob(message.string());
     if (job === undefined) {
       // It is invalid, so it must not be delivered again.
@@ -125,7 +120,7 @@ export class JobServer implements AsyncDisposable {
       return;
     }
     // Compatible gateways use the same queue, so the request goes back into it.
-    if (job.version !== undefined && !this.#isCompatible(job.version)) {
+    if (job.version !== undefined && !isCompatible(job.version, state.version)) {
       message.nak(RETRY_AFTER);
       return;
     }
@@ -146,10 +141,6 @@ export class JobServer implements AsyncDisposable {
       if (this.#isGone(job.gateway)) message.ack();
       else message.nak(RETRY_AFTER);
     }
-  }
-
-  #isCompatible(version: string): boolean {
-    return isCompatible(version, this.#options.version ?? VERSION);
   }
 
   #isGone({ id }: NodeAddress): boolean {
