@@ -7,7 +7,7 @@ import { FleetConnection } from "../../src/fleet/connection/connect.ts";
 import type { NodeAddress } from "../../src/fleet/connection/node-server.ts";
 import { type MemberChange, Members, type NodeState } from "../../src/fleet/members/members.ts";
 import { JobQueue } from "../../src/fleet/members/job-queue.ts";
-import { JobServer, WorkerSlots } from "../../src/fleet/members/job-server.ts";
+import { type JobServer, serveJobs, WorkerSlots } from "../../src/fleet/members/job-server.ts";
 import { Placer } from "../../src/fleet/members/placer.ts";
 import { subjectsOf } from "../../src/fleet/subjects.ts";
 
@@ -108,7 +108,7 @@ export class WorkerNode extends FleetNode {
     }));
     const { members } = this;
     this.slots = this.ends.use(slots);
-    this.jobs = this.ends.use(new JobServer({ members, slots, log: SILENT }));
+    this.jobs = this.ends.use(serveJobs({ members, slots, log: SILENT }));
     members.join();
   }
 
