@@ -3,6 +3,8 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { availableParallelism, loadavg } from "node:os";
 import { acpUpdates } from "./acp-updates.ts";
 import { anchors } from "./anchors.ts";
+import { authorship } from "./authorship.ts";
+import { authorshipCost } from "./authorship-cost.ts";
 import { bus } from "./bus.ts";
 import { coldStart } from "./cold-start.ts";
 import { fleetSessions } from "./fleet-sessions.ts";
@@ -16,7 +18,7 @@ import { manyServersCalled, manyServersListed } from "./many-servers.ts";
 import { mcpHttp } from "./mcp-http.ts";
 import { mcpStdio } from "./mcp-stdio.ts";
 import { parseOptions } from "./options.ts";
-import { remoteRun } from "./remote-run.ts";
+import { largeRuns, remoteRun } from "./remote-run.ts";
 import { renames } from "./renames.ts";
 import { userWaits } from "./user-waits.ts";
 
@@ -31,8 +33,11 @@ const BENCHES = [
   userWaits,
   anchors,
   renames,
+  authorship,
+  authorshipCost,
   idleMemory,
   remoteRun,
+  largeRuns,
   fleetSessions,
 ];
 

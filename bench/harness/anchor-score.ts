@@ -1,5 +1,6 @@
 import { FileText } from "../../src/review/anchor/file-text.ts";
-import { findThrough, LineMatcher } from "../../src/review/anchor/line-position.ts";
+import { LineMatcher } from "../../src/review/anchor/line-position.ts";
+import { findThrough } from "./find-through.ts";
 import type { Sample } from "./bench.ts";
 
 /**

@@ -17,8 +17,10 @@ const WORDS = "user order cache token build queue index route event store value 
 const LINES = 50_000;
 
 /** Makes a bare repository by `git fast-import`: the same one each time. */
-export async function makeRepository(path: string): Promise<MadeRepository> {
-  const { files, commits, changes } = SIZE;
+export async function makeRepository(
+  path: string,
+  { files, commits, changes }: Record<keyof typeof SIZE, number> = SIZE,
+): Promise<MadeRepository> {
   mkdirSync(path, { recursive: true });
   execFileSync("git", ["init", "-q", "--bare", "-b", "main", path]);
   const child = spawn("git", ["--git-dir", path, "fast-import", "--quiet"], {

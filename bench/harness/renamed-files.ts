@@ -5,7 +5,8 @@ import { join } from "node:path";
 
 import type { Anchor } from "../../src/store/schema.gen.ts";
 import { blobId, FileText, linesOf } from "../../src/review/anchor/file-text.ts";
-import { findThrough, LineMatcher } from "../../src/review/anchor/line-position.ts";
+import { LineMatcher } from "../../src/review/anchor/line-position.ts";
+import { findThrough } from "./find-through.ts";
 import { type LocatedLines, Locator } from "../../src/review/anchor/locator.ts";
 import type { Sample } from "./bench.ts";
 import { wordsOf } from "./token-truth.ts";

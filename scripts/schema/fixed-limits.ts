@@ -156,14 +156,6 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
   ],
   sessions: [
     [
-      "updates that wait for one client",
-      "count",
-      1_000,
-      "later ones are read from the log when there is room",
-      "session: limits.ts",
-      "updates",
-    ],
-    [
       "characters of a client's messages that wait while its session is opened by another process",
       "count",
       1024 * 1024,

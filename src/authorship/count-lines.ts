@@ -1,36 +1,38 @@
 import { LineTracer } from "./line-tracer.ts";
 import type { WorkHistory } from "./work-history.ts";
 
-export interface LineCount {
-  readonly agents: readonly {
-    readonly agent: string;
-    readonly model?: string;
-    readonly lines: number;
-  }[];
-  /** Lines that no agent is known to have written. */
-  readonly people: number;
-  readonly files: number;
+/** How many lines somebody wrote: an agent with a model, or a person, by the author of the commit. */
+export interface LineShare {
+  readonly agent?: string;
+  readonly model?: string | undefined;
+  readonly name?: string;
+  lines: number;
+  /** Those of the lines that are certainly theirs. */
+  certain: number;
 }
 
-/** Counts the lines of the tracked text files of a folder by who wrote them. */
-export async function countLines(history: WorkHistory, folder: string): Promise<LineCount> {
-  const { worked, all } = await history.files(folder);
-  const tracer = new LineTracer(history);
-  const counts = new Map<string, { agent: string; model?: string; lines: number }>();
-  let ofAgents = 0;
-  for (const path of worked) {
-    for (const { step } of await tracer.trace(path)) {
-      if (step.by !== "agent") continue;
-      const { agent = "an agent", model } = step;
-      const key = `${agent}\0${model ?? ""}`;
-      const named = model === undefined ? { agent } : { agent, model };
-      const count = counts.getOrInsertComputed(key, () => ({ ...named, lines: 0 }));
-      count.lines++;
-      ofAgents++;
+/** Counts the lines of the tracked text files of a folder by who wrote them, the most first. */
+export async function countLines(
+  history: WorkHistory,
+  folder: string,
+): Promise<{ agents: LineShare[]; people: LineShare[]; files: number }> {
+  const { all, worked } = await history.files(folder);
+  const now = await history.now();
+  const shares = new Map<string, LineShare>();
+  for (const path of all) {
+    const tree = (worked.has(path) && now) || null;
+    const lines = await new LineTracer(history).trace(path, { now: tree });
+    for (const { step, commit, certain } of lines) {
+      const { by, agent = "an agent", model } = step;
+      const author = commit === undefined ? "not committed" : (await history.commit(commit)).author;
+      const who = by === "agent" ? { agent, model } : { name: by === "unknown" ? by : author };
+      const key = JSON.stringify(who);
+      const share = shares.getOrInsertComputed(key, () => ({ ...who, lines: 0, certain: 0 }));
+      share.lines++;
+      if (certain) share.certain++;
     }
   }
-  const agents = [...counts.values()].toSorted((a, b) => b.lines - a.lines);
-  let lines = 0;
-  for (const { count } of all) lines += count;
-  return { agents, people: Math.max(0, lines - ofAgents), files: all.length };
+  const sorted = [...shares.values()].toSorted((a, b) => b.lines - a.lines);
+  const agents = sorted.filter(({ agent }) => agent !== undefined);
+  return { agents, people: sorted.filter(({ name }) => name !== undefined), files: all.length };
 }

@@ -21,14 +21,18 @@ describe("parseNote()", () => {
     assert.deepEqual(parseNote(NOTE), [
       {
         path: "src/a.ts",
-        session: { tool: "claude", id: "one", model: "opus" },
-        edit: "t_9f8e7d6c5b4a32",
+        step: {
+          by: "agent",
+          session: "one",
+          agent: "claude",
+          model: "opus",
+          call: "t_9f8e7d6c5b4a32",
+        },
         lines: [1, 2, 3, 7],
       },
       {
         path: "src/with space.ts",
-        session: { tool: "cursor", id: "two", model: "auto" },
-        edit: undefined,
+        step: { by: "agent", session: "two", agent: "cursor", model: "auto", call: undefined },
         lines: [2],
       },
     ]);
@@ -38,6 +42,9 @@ describe("parseNote()", () => {
     assert.deepEqual(parseNote("hello"), []);
     assert.deepEqual(parseNote("a\n  s_1 1\n---\nno JSON"), []);
     assert.deepEqual(parseNote(NOTE.replace("1-3,7", "1-999999999999")).length, 1);
+    const often = Array.from({ length: 50 }, () => "1-900000").join();
+    const [first] = parseNote(NOTE.replace("1-3,7", often));
+    assert.ok((first?.lines.length ?? 0) <= 1_000_000);
     assert.deepEqual(parseNote('"open\n  s_c9883b05a2487d 1\n---\n{}'), []);
   });
 });

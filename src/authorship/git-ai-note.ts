@@ -1,3 +1,4 @@
+import type { WorkStep } from "./work-history.ts";
 import { isObject, objectIn, parsedJson } from "../base/check.ts";
 
 /** Git AI's authorship log, "authorship/3.0.0": one for each commit, as a note in `refs/notes/ai`. */
@@ -6,17 +7,9 @@ export const NOTES_REF = "refs/notes/ai";
 /** Lines of one file that one edit of a session wrote. */
 export interface Attestation {
   readonly path: string;
-  readonly session: NotedSession;
-  /** The edit, such as a tool call; absent in the old form. */
-  readonly edit?: string | undefined;
+  readonly step: WorkStep;
   /** From 1 on, in ascending order. */
   readonly lines: readonly number[];
-}
-
-export interface NotedSession {
-  readonly tool: string;
-  readonly id: string;
-  readonly model: string;
 }
 
 /** What a note says of agents. What is not in either form is passed over: other people wrote it. */
@@ -26,38 +19,46 @@ export function parseNote(text: string): Attestation[] {
   const metadata = objectIn(text.slice(at + 4)) ?? {};
   const found: Attestation[] = [];
   let path = "";
+  let left = MOST_LINES;
   for (const row of text.slice(0, at).split("\n")) {
     if (!/^\s/.test(row)) {
       path = unquoted(row);
       continue;
     }
     const [, key = "", edit, ranges = ""] = /^\s+([\w]+)(?:::(\w+))? ([\d,-]+)\s*$/.exec(row) ?? [];
-    const session = sessionIn(metadata, key);
-    const lines = linesIn(ranges);
-    if (session !== undefined && lines.length > 0) found.push({ path, session, edit, lines });
+    const step = stepIn(metadata, key, edit);
+    const lines = linesIn(ranges, left);
+    left -= lines.length;
+    if (step !== undefined && lines.length > 0) found.push({ path, step, lines });
   }
   return found;
 }
 
 /** `s_…` is in `sessions`, 16 digits without a prefix are the old form, in `prompts`; `h_…` is a person. */
-function sessionIn(metadata: Record<string, unknown>, key: string): NotedSession | undefined {
-  const { sessions, prompts } = metadata;
+function stepIn(
+  { sessions, prompts }: Record<string, unknown>,
+  key: string,
+  call: string | undefined,
+): WorkStep | undefined {
   const list = key.startsWith("s_") ? sessions : prompts;
   const entry = isObject(list) ? list[key] : undefined;
   if (!isObject(entry) || !isObject(entry["agent_id"])) return undefined;
   const { tool, id, model } = entry["agent_id"];
-  return { tool: String(tool), id: String(id), model: String(model) };
+  const session = String(id);
+  return { by: "agent", session, agent: String(tool), model: String(model), call };
 }
 
-/** No file has more lines that a note could be about; a hostile one must not fill the memory. */
+/** No commit has more lines that a note could be about; a hostile one must not fill the memory. */
 const MOST_LINES = 1_000_000;
 
-function linesIn(ranges: string): number[] {
-  return ranges.split(",").flatMap((range) => {
+function linesIn(ranges: string, most: number): number[] {
+  const lines: number[] = [];
+  for (const range of ranges.split(",")) {
     const [from = Number.NaN, to = from] = range.split("-").map(Number);
-    if (!(to >= from) || to - from > MOST_LINES) return [];
-    return Array.from({ length: to - from + 1 }, (_, at) => from + at);
-  });
+    if (!(to >= from) || lines.length + to - from >= most) continue;
+    for (let line = from; line <= to; line++) lines.push(line);
+  }
+  return lines;
 }
 
 /** Paths with spaces are quoted. */

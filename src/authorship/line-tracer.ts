@@ -1,10 +1,12 @@
 import { FileText, linesOf } from "../review/anchor/file-text.ts";
 import { LineMatcher } from "../review/anchor/line-position.ts";
-import { type Attestation, NOTES_REF, parseNote } from "./git-ai-note.ts";
+import { type Attestation, parseNote } from "./git-ai-note.ts";
 import {
   type BlamedLine,
   type BlameRange,
   isCommitted,
+  type StoredStep,
+  without,
   type WorkHistory,
   type WorkStep,
 } from "./work-history.ts";
@@ -24,18 +26,27 @@ export interface LineSource {
   readonly certain: boolean;
 }
 
-/** Steps back through versions of a line that was only formatted. */
+/** Steps that a line is followed through that was formatted, put away, or brought back. */
 const MOST_STEPS = 20;
-/** Versions of a file that a line is looked for in, where its commit came from elsewhere. */
+/** Versions of a file that a line is looked for in, where it came from elsewhere. */
 const MOST_VERSIONS = 50;
+
+interface TraceOptions {
+  readonly range?: BlameRange;
+  readonly commit?: string | undefined;
+  readonly now?: string | null;
+}
 
 /** Finds who wrote lines: by the history of work, by notes, by the person's own history. */
 export class LineTracer {
   readonly #history: WorkHistory;
-  readonly #notes = new Map<string, Promise<readonly Attestation[]>>();
   readonly #texts = new Map<string, Promise<FileText | undefined>>();
   readonly #matchers = new Map<string, LineMatcher>();
   readonly #blames = new Map<string, Promise<readonly BlamedLine[]>>();
+  readonly #noted = new Map<string, readonly Attestation[]>();
+  readonly #explained = new Map<string, Promise<boolean>>();
+  readonly #versions = new Map<string, Promise<readonly string[]>>();
+  #added: ReturnType<WorkHistory["added"]> | undefined;
   /** Whole files are blamed once; of a single line, git is asked for that line. */
   #isWhole = false;
 
@@ -43,64 +54,135 @@ export class LineTracer {
     this.#history = history;
   }
 
-  /** Of a file as it is now, or as a commit has it. All lines, or some. */
-  async trace(path: string, range?: BlameRange, commit?: string): Promise<LineSource[]> {
+  /**
+   * Of a file as it is now, or as a commit has it. All lines, or some. `now` is a step that has the file as
+   * it is, where there is one already, and null for a file that no step has changed.
+   */
+  async trace(path: string, { range, commit, now }: TraceOptions = {}): Promise<LineSource[]> {
     this.#isWhole = range === undefined;
-    const now = await this.#history.now(path, commit);
-    if (now === undefined) {
+    const step = now === undefined ? await this.#history.now(commit, path) : now;
+    if (step === undefined || step === null) {
       const blamed = await this.#history.blameCommit(commit, path, range);
       return await Promise.all(blamed.map((each) => this.#ofCommit(each, true)));
     }
-    const blamed = await this.#history.blame(now, path, range);
-    return await Promise.all(blamed.map((each) => this.#ofStep(each, true, MOST_STEPS)));
+    const blamed = await this.#history.blame(step, path, range);
+    return await Promise.all(blamed.map((each) => this.#ofStep(each, true)));
   }
 
-  /** `left`: how many more versions are looked at. */
-  async #ofStep(blamed: BlamedLine, certain: boolean, left: number): Promise<LineSource> {
+  /** `seen`: where it was looked for already, so that nothing is looked for twice. */
+  async #ofStep(
+    blamed: BlamedLine,
+    isCertain: boolean,
+    seen = new Set<string>(),
+  ): Promise<LineSource> {
     const { commit: at, path, line, text } = blamed;
     const step = await this.#history.step(at);
-    if (step.by === "agent") return { text, path, line, step, at, certain };
-    const before = left > 0 ? await this.#history.before(at) : undefined;
+    const plain = await this.#history.step(blamed.plain ?? at);
+    // A line that an agent only moved, or only copied, may be said to be its own.
+    const certain =
+      isCertain && (plain === step || (step.by === "person" && plain.by === "person"));
+    const own = { text, path, line, step, at };
+    const told = step.told?.[path];
+    if (told !== undefined && (await this.#isExplained(at, path, told))) return { ...own, certain };
+    if (seen.size > MOST_STEPS) return { ...own, certain: false };
+    seen.add(placeOf(blamed));
+    const { before, head } = step;
     const was = before === undefined ? undefined : await this.#lineIn(at, before, path, line);
     if (before !== undefined && was !== undefined) {
       const older = await this.#blamed("steps", before, path, was.line);
-      if (older !== undefined) return { ...(await this.#ofStep(older, false, left - 1)), text };
+      if (older !== undefined) return { ...(await this.#ofStep(older, false, seen)), text };
     }
-    // A line that nobody was seen to write came with a commit, or was written by hand.
-    const { head } = step;
+    // What nobody told of came with a commit, came back from elsewhere, or was written by hand.
     const there = head === undefined ? undefined : await this.#lineIn(at, head, path, line);
-    if (head === undefined || there === undefined) return { text, path, line, step, at, certain };
-    const committed = await this.#blamed("theirs", head, path, there.line);
-    if (committed === undefined) return { text, path, line, step, at, certain };
-    return await this.#ofCommit(committed, certain);
+    if (head !== undefined && there !== undefined) {
+      const committed = await this.#blamed("theirs", head, path, there.line);
+      if (committed !== undefined && (await this.#isOlder(committed.commit, step))) {
+        return await this.#ofCommit(committed, certain && there.isExact, seen);
+      }
+    }
+    const found = await this.#elsewhere(at, blamed, step.until ?? 0, seen);
+    if (found !== undefined) return { ...found, certain: found.certain && certain };
+    const isPersons = certain && step.by === "person" && step.during !== true;
+    return { ...own, certain: isPersons && !(await this.#maybeAgents(text, plain.until ?? 0)) };
   }
 
-  async #ofCommit(blamed: BlamedLine, certain: boolean): Promise<LineSource> {
+  /** A commit that an agent makes in a call has its lines; one that was there before has others'. */
+  async #isOlder(commit: string, { by, since = 0, head, before }: StoredStep): Promise<boolean> {
+    const wasThere = before !== undefined && (await this.#history.step(before)).head === head;
+    return by === "person" || wasThere || (await this.#history.commit(commit)).at + 1000 <= since;
+  }
+
+  /** Whether all that changed in a file is what the call said, so that nobody else wrote there meanwhile. */
+  #isExplained(at: string, path: string, told: readonly string[]): Promise<boolean> {
+    return this.#explained.getOrInsertComputed(`${at}:${path}`, async () => {
+      const rows = linesOf(await this.#history.patch(at, path));
+      const added = rows.filter((row) => /^\+(?!\+\+ )/.test(row)).map((row) => row.slice(1));
+      return without(added, told).length === 0;
+    });
+  }
+
+  async #ofCommit(
+    blamed: BlamedLine,
+    certain: boolean,
+    seen = new Set<string>(),
+  ): Promise<LineSource> {
     const { commit, path, line, text } = blamed;
-    if (!isCommitted(blamed)) return { text, path, line, step: { by: "person" }, certain };
-    const own = { text, path, line, commit };
-    for (const { path: noted, session, edit, lines } of await this.#notesOf(commit)) {
-      if (noted !== path || !lines.includes(line)) continue;
-      const { tool: agent, id, model } = session;
-      const call = edit === undefined ? {} : { call: edit };
-      return { ...own, step: { by: "agent", session: id, agent, model, ...call }, certain };
+    if (!isCommitted(blamed)) {
+      const isPersons = certain && !(await this.#maybeAgents(text, Infinity));
+      return { text, path, line, step: { by: "person" }, certain: isPersons };
     }
-    const found = await this.#elsewhere(commit, path, line);
-    if (found !== undefined) return { ...found, text, commit };
-    return { ...own, step: { by: "commit" }, certain };
+    const own = { text, path, line, commit };
+    const { at, session, note } = await this.#history.commit(commit);
+    const noted = this.#noted.getOrInsertComputed(commit, () => parseNote(note));
+    const { step } = noted.find((each) => each.path === path && each.lines.includes(line)) ?? {};
+    if (step !== undefined) return { ...own, step, certain };
+    // Git's times are whole seconds.
+    const until = at + 999;
+    const isNew = !seen.has(placeOf(blamed));
+    seen.add(placeOf(blamed));
+    const found = isNew ? await this.#elsewhere(commit, blamed, until, seen) : undefined;
+    if (found?.step.by === "agent") return { ...found, commit, certain: found.certain && certain };
+    // Whoever wrote the message of a commit can name any run.
+    if (session !== undefined) return { ...own, step: { by: "agent", session }, certain: false };
+    const { plain = commit } = blamed;
+    const isSeen = found?.certain === true && plain === commit;
+    // Who indented or moved it since may have been an agent.
+    const last = /^0+$/.test(plain) ? Infinity : (await this.#history.commit(plain)).at + 999;
+    const isKnown = isSeen || !(await this.#maybeAgents(text, last));
+    return { ...own, step: { by: "commit" }, certain: certain && isKnown };
   }
 
-  /** A line that reached a commit by another way, such as a squash at the forge, and is known here. */
-  async #elsewhere(commit: string, path: string, line: number): Promise<LineSource | undefined> {
-    for (const version of await this.#history.changing(path, MOST_VERSIONS)) {
-      const there = await this.#lineIn(commit, version, path, line);
+  /** A line that came another way, such as by a stash or a squash at the forge, and was there by then. */
+  async #elsewhere(
+    version: string,
+    { path, line, text }: BlamedLine,
+    until: number,
+    seen: Set<string>,
+  ): Promise<LineSource | undefined> {
+    const versions = this.#versions.getOrInsertComputed(path, () => {
+      return this.#history.changing(path, MOST_VERSIONS);
+    });
+    let first: LineSource | undefined;
+    for (const other of await versions) {
+      if (other === version || ((await this.#history.step(other)).until ?? 0) > until) continue;
+      const there = await this.#lineIn(version, other, path, line);
       if (there === undefined) continue;
-      const at = await this.#blamed("steps", version, path, there.line);
-      if (at === undefined) continue;
-      const step = await this.#history.step(at.commit);
-      if (step.by === "agent") return { ...at, at: at.commit, step, certain: there.isSame };
+      const at = await this.#blamed("steps", other, path, there.line);
+      if (at === undefined || seen.has(placeOf(at))) continue;
+      const found = await this.#ofStep(at, there.isSame, seen);
+      if (found.step.by === "agent") return { ...found, text };
+      if (first?.certain !== true) first = { ...found, text };
     }
-    return undefined;
+    return first;
+  }
+
+  /** Whether an agent wrote these words before, so that the line may be its own by a way that is not known. */
+  async #maybeAgents(text: string, until: number): Promise<boolean> {
+    const added = (this.#added ??= this.#history
+      .added()
+      .then((all) => all.map((each) => ({ ...each, text: wordsOf(each.text) }))));
+    const words = wordsOf(text);
+    return (await added).some((each) => each.since <= until && each.text.includes(words));
   }
 
   /** Where a line of one version is in another; undefined where that is not obvious. */
@@ -109,15 +191,17 @@ export class LineTracer {
     other: string,
     path: string,
     line: number,
-  ): Promise<{ readonly line: number; readonly isSame: boolean } | undefined> {
+  ): Promise<{ line: number; isExact: boolean; isSame: boolean } | undefined> {
     const [here, there] = await Promise.all([this.#text(version, path), this.#text(other, path)]);
     if (here === undefined || there === undefined) return undefined;
-    if (here.lines.join("\n") === there.lines.join("\n")) return { line, isSame: true };
+    const isSame = here.size === there.size && here.lines.join("\n") === there.lines.join("\n");
+    if (isSame) return { line, isExact: true, isSame };
     const key = `${version} ${other} ${path}`;
     const matcher = this.#matchers.getOrInsertComputed(key, () => new LineMatcher(here, there));
     const { confidence, line: found } = matcher.find(line - 1, line - 1);
-    const isObvious = confidence === "exact" || confidence === "high";
-    return isObvious && found !== undefined ? { line: found, isSame: false } : undefined;
+    if (found === undefined || confidence === "low") return undefined;
+    const isExact = confidence === "exact" && here.keys[line - 1] === there.keys[found - 1];
+    return { line: found, isExact, isSame };
   }
 
   async #blamed(
@@ -141,12 +225,13 @@ export class LineTracer {
       return text === undefined ? undefined : FileText.of(linesOf(text));
     });
   }
+}
 
-  #notesOf(commit: string): Promise<readonly Attestation[]> {
-    return this.#notes.getOrInsertComputed(commit, async () => {
-      const call = { env: { GIT_NOTES_REF: NOTES_REF }, accepts: [0, 1, 128] };
-      const { code, stdout } = await this.#history.git.run(["notes", "show", commit], call);
-      return code === 0 ? parseNote(stdout.toString("utf8")) : [];
-    });
-  }
+/** A line without what a formatter changes in it, so that pieces of a broken line are found too. */
+function wordsOf(text: string): string {
+  return text.replace(/[^\p{L}\p{N}]+/gu, "");
+}
+
+function placeOf({ commit, path, line }: BlamedLine): string {
+  return `${commit}:${path}:${line}`;
 }

@@ -7,7 +7,8 @@ import { isObject } from "../base/check.ts";
 import { TaskQueue } from "../base/limit/task-queue.ts";
 import type { SessionUpdate } from "../session/agent.ts";
 import type { RecordedTurn, TurnRecording, WorkRecorder } from "../session/turn/turn-recording.ts";
-import { WorkHistory, type WorkStep } from "./work-history.ts";
+import { linesOf } from "../review/anchor/file-text.ts";
+import { WorkHistory, without, type WorkStep } from "./work-history.ts";
 
 /** Kinds of tool calls that change no files (ACP, "Tool Calls"). */
 const READING: ReadonlySet<unknown> = new Set(["read", "search", "think", "fetch", "switch_mode"]);
@@ -21,6 +22,8 @@ interface OpenCall {
   readonly step: WorkStep;
   /** The only files that an edit says that it changes; undefined for a command, which says nothing. */
   paths: ReadonlySet<string> | undefined;
+  /** What it says that it writes, by files. */
+  told: NonNullable<WorkStep["told"]>;
 }
 
 /** The turns that work in one work tree, in order. */
@@ -53,16 +56,21 @@ export class TurnRecorder implements WorkRecorder {
     const { session, turn: id, agent, model } = turn;
     const step = { by: "agent", session, turn: id, agent } as const;
     const own = new Set<string>();
-    const stored = this.#store(tree, { by: tree.calls.size > 0 ? "unknown" : "person" });
-    const ready = Promise.race([stored, delay(LONGEST_WAIT, undefined, { ref: false })]);
+    const stored = this.#look(tree);
+    // What is seen later than that may be the agent's.
+    const entered = Promise.race([stored, delay(LONGEST_WAIT, undefined, { ref: false })])
+      .then(() => history.enter(session))
+      .catch((error: unknown) => this.#notRecorded(tree, error));
     return {
-      ready,
+      ready: entered.then(() => {}),
       saw: (update) =>
         this.#saw(tree, own, model === undefined ? step : { ...step, model }, update),
       ended: async () => {
         // What a call that never ended, or a command in the background, has changed.
         for (const key of own) this.#end(tree, key);
+        background(this.#look(tree), WHAT);
         await tree.queue.idle();
+        (await entered)?.[Symbol.dispose]();
       },
     };
   }
@@ -74,12 +82,11 @@ export class TurnRecorder implements WorkRecorder {
     let call = tree.calls.get(key);
     if (call === undefined && sessionUpdate === "tool_call" && !READING.has(kind)) {
       // Of a call that is over when it is first told, nobody has seen what was there before.
-      if (!ENDED.has(status)) {
-        background(this.#store(tree, { by: tree.calls.size > 0 ? "unknown" : "person" }), WHAT);
-      }
+      if (!ENDED.has(status)) background(this.#look(tree), WHAT);
       call = {
-        step: { ...step, call: toolCallId },
+        step: { ...step, call: toolCallId, since: Date.now() },
         paths: kind === "edit" ? new Set() : undefined,
+        told: {},
       };
       tree.calls.set(key, call);
       own.add(key);
@@ -88,6 +95,7 @@ export class TurnRecorder implements WorkRecorder {
     if (call.paths !== undefined) {
       call.paths = new Set([...call.paths, ...pathsIn(update, tree.history.root)]);
     }
+    call.told = { ...call.told, ...textsIn(update, tree.history.root) };
     if (!ENDED.has(status)) return;
     this.#end(tree, key);
     own.delete(key);
@@ -99,15 +107,20 @@ export class TurnRecorder implements WorkRecorder {
     // Of two calls at the same time, nobody can tell which one wrote a line.
     const others = [...tree.calls.values()].filter((each) => each !== call);
     const isAlone = others.every(({ step }) => step.session === call.step.session);
-    const { paths, step } = call;
+    const { paths, step, told } = call;
     if (paths !== undefined && paths.size > 0 && others.length === 0) {
       background(
         this.#store(tree, { by: "person" }, (path) => !paths.has(path)),
         WHAT,
       );
     }
-    background(this.#store(tree, isAlone ? step : { by: "unknown" }), WHAT);
+    background(this.#store(tree, isAlone ? { ...step, told } : { by: "unknown" }), WHAT);
     tree.calls.delete(key);
+  }
+
+  /** Stores what changed while no call of this process ran. */
+  #look(tree: RecordedTree): Promise<void> {
+    return this.#store(tree, { by: tree.calls.size > 0 ? "unknown" : "person" });
   }
 
   /** Stores what has changed since the last look. A failure costs this record, not the turn. */
@@ -116,9 +129,13 @@ export class TurnRecorder implements WorkRecorder {
       try {
         await tree.history.record(step, only);
       } catch (error) {
-        this.#log.warn("authorship.not-recorded", { folder: tree.history.root, error });
+        this.#notRecorded(tree, error);
       }
     });
+  }
+
+  #notRecorded({ history }: RecordedTree, error: unknown): undefined {
+    this.#log.warn("authorship.not-recorded", { folder: history.root, error });
   }
 }
 
@@ -129,4 +146,18 @@ function pathsIn({ locations, content }: SessionUpdate, root: string): string[] 
     if (!isObject(each) || typeof each["path"] !== "string") return [];
     return [relative(root, each["path"])];
   });
+}
+
+/** What its diffs say that it writes, without what was there before (ACP, "Diff"). */
+function textsIn({ content }: SessionUpdate, root: string): Record<string, string[]> {
+  const told: Record<string, string[]> = {};
+  for (const each of [content].flat()) {
+    if (!isObject(each) || each["type"] !== "diff" || typeof each["path"] !== "string") continue;
+    const [old, now] = [each["oldText"] ?? "", each["newText"]].map((text) =>
+      linesOf(String(text)),
+    );
+    const path = relative(root, each["path"]);
+    told[path] = [...(told[path] ?? []), ...without(now ?? [], old ?? [])];
+  }
+  return told;
 }

@@ -1,5 +1,14 @@
 import { hash } from "node:crypto";
-import { copyFileSync, existsSync, lstatSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 
 import { TrunklineError } from "../base/errors.ts";
@@ -7,6 +16,7 @@ import { copyIndex } from "../git/copy-index.ts";
 import { topFolder, worktreeAt } from "../git/git-folder.ts";
 import { authorVariables, Git, type GitCall } from "../git/git.ts";
 import { FileLock } from "../store/file-lock.ts";
+import { NOTES_REF } from "./git-ai-note.ts";
 
 /** Who changed the files of a work tree between two looks at them. */
 export interface WorkStep {
@@ -15,11 +25,25 @@ export interface WorkStep {
   readonly session?: string;
   readonly turn?: string;
   /** The tool call that made the change. */
-  readonly call?: string;
+  readonly call?: string | undefined;
   readonly agent?: string;
   readonly model?: string;
   /** The person's commit that was checked out. */
   readonly head?: string;
+  /** When the call began, in milliseconds since 1970. */
+  readonly since?: number;
+  /** When the files were looked at. */
+  readonly until?: number;
+  /** What the call said that it wrote, by files. Whatever else changed meanwhile, others may have written. */
+  readonly told?: Readonly<Record<string, readonly string[]>>;
+  /** An agent's turn ran, so that it may have been the agent. */
+  readonly during?: boolean;
+}
+
+export interface StoredStep extends WorkStep {
+  readonly tree: string;
+  /** The first parent. */
+  readonly before: string | undefined;
 }
 
 /** A line, and the step or commit that wrote it. */
@@ -29,6 +53,20 @@ export interface BlamedLine {
   /** Where it was in that commit, from 1 on. */
   readonly line: number;
   readonly text: string;
+  /** Where git finds it without looking for moved, copied and indented lines. */
+  readonly plain?: string | undefined;
+}
+
+/** A commit of the person's repository. */
+export interface CommitFacts {
+  /** When it was made, in milliseconds: not when its changes were, which a rebase leaves as it was. */
+  readonly at: number;
+  readonly author: string;
+  readonly committer: string;
+  /** The remote run that made it, as its message says. */
+  readonly session: string | undefined;
+  /** What Git AI noted of it. */
+  readonly note: string;
 }
 
 export interface BlameRange {
@@ -44,7 +82,12 @@ const OWN_CONFIG = { GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_NOSYSTEM: "1" };
 const CHANGED = ["ls-files", "-z", "--modified", "--others", "--exclude-standard"];
 const UPDATE = ["update-index", "--add", "--remove", "-z", "--stdin"];
 /** Space, moves within a file and between files of one commit are followed by git itself. */
-const FOLLOWING = ["-w", "-M", "-C", "--no-textconv", "--porcelain"];
+const FOLLOWING = ["-w", "-M", "-C"];
+/** Time, author, committer, remote run, and note of a commit. */
+const FACTS =
+  "--format=%ct%x00%aN <%aE>%x00%cn <%ce>%x00%(trailers:key=Trunkline-Session,valueonly,separator=%x2C)%x00%N";
+/** Steps that an agent may have written. */
+const BY_AGENTS = ["--extended-regexp", '--grep="by":"(agent|unknown)"|"during":true'];
 
 /**
  * What became of the files of a work tree, step by step: commits in a bare repository of the data folder,
@@ -53,18 +96,19 @@ const FOLLOWING = ["-w", "-M", "-C", "--no-textconv", "--porcelain"];
  */
 export class WorkHistory {
   readonly root: string;
+  readonly commonDir: string;
   readonly #folder: string;
   readonly #branch: string;
   readonly #gitDir: string;
-  readonly #commonDir: string;
   readonly #git: Git;
   readonly #theirs: Git;
-  readonly #steps = new Map<string, Promise<WorkStep>>();
+  readonly #steps = new Map<string, Promise<StoredStep>>();
+  readonly #commits = new Map<string, Promise<CommitFacts>>();
 
   private constructor(data: string, at: NonNullable<ReturnType<typeof worktreeAt>>) {
     this.root = at.worktree;
     this.#gitDir = at.gitDir;
-    this.#commonDir = at.commonDir;
+    this.commonDir = at.commonDir;
     this.#folder = join(data, "authorship", `${keyOf(at.commonDir)}.git`);
     this.#branch = `refs/heads/${keyOf(at.worktree)}`;
     this.#git = new Git(this.#folder, { env: { ...process.env, ...OWN_CONFIG } });
@@ -79,13 +123,24 @@ export class WorkHistory {
     return at === undefined || /[\n"]/.test(at.commonDir) ? undefined : new WorkHistory(data, at);
   }
 
-  /** Git in the person's repository. */
-  get git(): Git {
-    return this.#theirs;
-  }
-
   get isBegun(): boolean {
     return existsSync(join(this.#folder, "HEAD"));
+  }
+
+  /** Says to other processes that an agent works in the work tree, until it is disposed of. */
+  async enter(session: string): Promise<FileLock> {
+    mkdirSync(this.#turns, { recursive: true, mode: 0o700 });
+    return await FileLock.takeBrief(join(this.#turns, keyOf(session)));
+  }
+
+  /** Whether an agent works in the work tree, of this process or another. */
+  get isBusy(): boolean {
+    if (!existsSync(this.#turns)) return false;
+    return readdirSync(this.#turns).some((name) => FileLock.isTaken(join(this.#turns, name)));
+  }
+
+  get #turns(): string {
+    return this.#index.replace(/index$/, "turns");
   }
 
   /** Stores what changed since the last step as the work of somebody; of all files, or only of some. */
@@ -95,26 +150,12 @@ export class WorkHistory {
     const tip = await this.tip();
     const head = await this.head();
     const tree = await this.#treeNow(only);
-    const before = tip === undefined ? undefined : await this.#told(tip);
+    const before = tip === undefined ? undefined : await this.step(tip);
     if (before?.tree === tree && before.head === head) return;
     // What is there at the first look is the person's.
-    const made = await this.#commit(tree, await this.#parents(tip, before, head), {
-      ...(tip === undefined ? { by: "person" } : step),
-      ...(head === undefined ? {} : { head }),
-    });
-    await this.#run(["update-ref", this.#branch, made, tip ?? ""]);
-    if (head !== undefined) await this.#run(["update-ref", this.#branchAt(head), made]);
-  }
-
-  /** Where another commit is checked out, what was last seen with that one counts too. */
-  async #parents(
-    tip: string | undefined,
-    before: WorkStep | undefined,
-    head: string | undefined,
-  ): Promise<string[]> {
-    const isMoved = tip !== undefined && head !== undefined && before?.head !== head;
-    const there = isMoved ? await this.#find(this.#branchAt(head)) : undefined;
-    return [tip, there].filter((parent) => parent !== undefined);
+    const made = await this.#commit(tree, tip, head, tip === undefined ? { by: "person" } : step);
+    await this.#text(["update-ref", this.#branch, made, tip ?? ""]);
+    if (head !== undefined) await this.#text(["update-ref", this.#branchAt(head), made]);
   }
 
   /** The last step; undefined before the first. */
@@ -129,37 +170,65 @@ export class WorkHistory {
   }
 
   /** A step of files as they are now, or as a commit of the person has them; undefined before the first. */
-  async now(path: string, commit?: string): Promise<string | undefined> {
+  async now(commit?: string, path?: string): Promise<string | undefined> {
     const tip = await this.tip();
     if (tip === undefined) return undefined;
     const head = await this.head(commit);
     // A file that the last step did not have may be one that it had by another name.
-    const paths = (await this.#find(`${tip}:${path}`)) === undefined ? [] : [path];
-    const tree = commit === undefined ? await this.#treeWith(paths) : `${head}^{tree}`;
-    const parents = await this.#parents(tip, await this.step(tip), head);
-    return await this.#commit(tree, parents, {
-      by: "person",
-      ...(head === undefined ? {} : { head }),
-    });
+    const isThere = path !== undefined && (await this.#find(`${tip}:${path}`)) !== undefined;
+    const tree =
+      commit === undefined ? await this.#treeWith(isThere ? [path] : []) : `${head}^{tree}`;
+    return await this.#commit(tree, tip, head, { by: "person" });
   }
 
   /** The lines of a file in a commit of the steps. */
   blame(commit: string, path: string, range?: BlameRange): Promise<BlamedLine[]> {
-    return blameIn(this.#git, commit, path, range, this.#call("read"));
+    return blameIn(this.#git, [commit], path, range, this.#call("read"));
   }
 
   /** The same in the person's own history; without a commit, of the file as it is now. */
   blameCommit(commit: string | undefined, path: string, range?: BlameRange): Promise<BlamedLine[]> {
-    return blameIn(this.#theirs, commit, path, range);
+    return blameIn(this.#theirs, [commit ?? []].flat(), path, range);
   }
 
-  step(commit: string): Promise<WorkStep> {
-    return this.#steps.getOrInsertComputed(commit, () => this.#told(commit));
+  step(commit: string): Promise<StoredStep> {
+    return this.#steps.getOrInsertComputed(commit, async () => {
+      const said = await this.#text(["log", "-1", "--format=%T %P%n%B", commit]);
+      const at = said.indexOf("\n");
+      const [tree = "", before] = said.slice(0, at).split(" ").filter(Boolean);
+      return { ...(JSON.parse(said.slice(at + 1)) as WorkStep), tree, before };
+    });
   }
 
-  /** The first parent of a step. */
-  before(step: string): Promise<string | undefined> {
-    return this.#find(`${step}^1`);
+  /** What is known of a commit of the person. */
+  commit(id: string): Promise<CommitFacts> {
+    return this.#commits.getOrInsertComputed(id, async () => {
+      const said = await this.#theirs.text(["log", "-1", `--notes=${NOTES_REF}`, FACTS, id]);
+      const [at, author = "", committer = "", session, note = ""] = said.split("\0");
+      return {
+        at: Number(at) * 1000,
+        author,
+        committer,
+        session: session || undefined,
+        note,
+      };
+    });
+  }
+
+  /** What the steps that an agent may have written added, in all work trees. */
+  async added(): Promise<{ readonly since: number; readonly text: string }[]> {
+    if (!this.isBegun) return [];
+    const how = ["--all", "-m", "--first-parent", "-p", "-U0", "--format=%x00%B"];
+    const said = await this.#text(["log", ...how, ...BY_AGENTS]);
+    return said
+      .split("\0")
+      .slice(1)
+      .map((each) => {
+        const [first = "", ...rows] = each.split("\n");
+        const { since, until = 0 } = JSON.parse(first) as WorkStep;
+        const text = rows.filter((row) => /^\+(?!\+\+ )/.test(row)).join("\n");
+        return { since: since ?? until, text };
+      });
   }
 
   /** A file in a commit of the steps; undefined where it has none. */
@@ -186,24 +255,13 @@ export class WorkHistory {
     return found !== undefined && isCommitted(found) ? found.commit : undefined;
   }
 
-  /** The text files of a folder with their lines, and those that steps or notes may tell more about. */
-  async files(
-    folder: string,
-  ): Promise<{ worked: string[]; all: { path: string; count: number }[] }> {
-    const args = ["grep", "-I", "-z", "--count", "-e", "", "--", folder === "" ? "." : folder];
-    const { stdout } = await this.#theirs.run(args, { accepts: [0, 1] });
-    const all = stdout
-      .toString("utf8")
-      .split("\n")
-      .filter(Boolean)
-      .map((row) => ({
-        path: row.slice(0, row.indexOf("\0")),
-        count: Number(row.slice(row.indexOf("\0") + 1)),
-      }));
-    const changed = this.isBegun
-      ? new Set(await this.#list(["log", "--all", "-m", "--format=", "--name-only", "-z"]))
-      : new Set<string>();
-    return { all, worked: all.map(({ path }) => path).filter((path) => changed.has(path)) };
+  /** The text files of a folder, and all files that a step has changed. */
+  async files(folder: string): Promise<{ all: string[]; worked: ReadonlySet<string> }> {
+    const how = ["grep", "-I", "-z", "--files-with-matches", "-e", "", "--"];
+    const { stdout } = await this.#theirs.run([...how, folder || "."], { accepts: [0, 1] });
+    const args = ["log", "--all", "-m", "--format=", "--name-only", "-z"];
+    const changed = this.isBegun ? await this.#git.list(args, this.#call("read")) : [];
+    return { all: stdout.toString("utf8").split("\0").filter(Boolean), worked: new Set(changed) };
   }
 
   /** What a step changed in a file, as a patch without context. */
@@ -216,14 +274,15 @@ export class WorkHistory {
     await this.#git.run(["init", "--quiet", "--bare", "--template="], { mode: "files" });
     const info = join(this.#folder, "objects", "info");
     mkdirSync(info, { recursive: true });
-    writeFileSync(join(info, "alternates"), `${join(this.#commonDir, "objects")}\n`);
+    writeFileSync(join(info, "alternates"), `${join(this.commonDir, "objects")}\n`);
+    mkdirSync(join(this.#folder, "info"), { recursive: true });
+    symlinkSync(join(this.commonDir, "info", "exclude"), join(this.#folder, "info", "exclude"));
   }
 
   /** The tree of the files as they are, without those that git ignores. */
   async #treeNow(only: ((path: string) => boolean) | undefined): Promise<string> {
     const index = this.#index;
     if (!existsSync(index)) await copyIndex(join(this.#gitDir, "index"), index).catch(() => {});
-    this.#copyExcludes();
     const call = this.#call("read");
     const changed = await this.#git.list(CHANGED, call).catch(async () => {
       // An index that needs files beside it, or settings, cannot be borrowed.
@@ -259,16 +318,21 @@ export class WorkHistory {
     return stats.isSymbolicLink() || (stats.isFile() && stats.size <= LARGEST);
   }
 
-  #copyExcludes(): void {
-    const from = join(this.#commonDir, "info", "exclude");
-    if (!lstatSync(from, { throwIfNoEntry: false })?.isFile()) return;
-    mkdirSync(join(this.#folder, "info"), { recursive: true });
-    copyFileSync(from, join(this.#folder, "info", "exclude"));
-  }
-
-  async #commit(tree: string, parents: readonly string[], step: WorkStep): Promise<string> {
-    const args = ["commit-tree", tree, ...parents.flatMap((parent) => ["-p", parent])];
-    return await this.#git.text(args, { ...this.#call("files"), input: JSON.stringify(step) });
+  async #commit(
+    tree: string,
+    tip: string | undefined,
+    head: string | undefined,
+    step: WorkStep,
+  ): Promise<string> {
+    const before = tip === undefined ? undefined : (await this.step(tip)).head;
+    // Where another commit is checked out, what was last seen with that one counts too.
+    const isMoved = tip !== undefined && head !== undefined && before !== head;
+    const there = isMoved ? await this.#find(this.#branchAt(head)) : undefined;
+    const parents = [tip, there].flatMap((parent) => (parent === undefined ? [] : ["-p", parent]));
+    const during = step.by === "person" && this.isBusy;
+    const input = JSON.stringify({ ...step, during, head, until: Date.now() });
+    const args = ["commit-tree", tree, ...parents];
+    return await this.#git.text(args, { ...this.#call("files"), input });
   }
 
   async #find(revision: string): Promise<string | undefined> {
@@ -281,22 +345,8 @@ export class WorkHistory {
     return `${this.#branch.replace("heads", "at")}/${head}`;
   }
 
-  async #told(commit: string): Promise<WorkStep & { tree: string }> {
-    const said = await this.#text(["log", "-1", "--format=%T%n%B", commit]);
-    const at = said.indexOf("\n");
-    return { ...(JSON.parse(said.slice(at + 1)) as WorkStep), tree: said.slice(0, at) };
-  }
-
   get #index(): string {
     return join(this.#folder, `${this.#branch.slice("refs/heads/".length)}.index`);
-  }
-
-  async #run(args: readonly string[]): Promise<void> {
-    await this.#git.run(args, this.#call("files"));
-  }
-
-  async #list(args: readonly string[]): Promise<string[]> {
-    return await this.#git.list(args, this.#call("read"));
   }
 
   async #text(args: readonly string[], accepts: readonly number[] = [0]): Promise<string> {
@@ -316,18 +366,37 @@ export class WorkHistory {
 
 async function blameIn(
   git: Git,
-  commit: string | undefined,
+  commit: readonly string[],
   path: string,
   range: BlameRange | undefined,
   call: GitCall = {},
 ): Promise<BlamedLine[]> {
   const lines = range === undefined ? [] : ["-L", `${range.first},${range.last}`];
-  const version = commit === undefined ? [] : [commit];
-  const args = ["blame", ...FOLLOWING, ...lines, ...version, "--", path];
-  const { code, stdout } = await git.run(args, { ...call, accepts: [0, 128] });
-  if (code === 0) return parseBlame(stdout.toString("utf8"));
+  const blame = ["blame", "--no-textconv", "--porcelain", ...lines];
+  const [followed, plain] = await Promise.all(
+    [FOLLOWING, []].map((how) => {
+      return git.run([...blame, ...how, ...commit, "--", path], { ...call, accepts: [0, 128] });
+    }),
+  );
+  if (followed?.code === 0 && plain?.code === 0) {
+    const plainly = parseBlame(plain.stdout.toString("utf8"));
+    return parseBlame(followed.stdout.toString("utf8")).map((each, at) => {
+      return { ...each, plain: plainly[at]?.commit };
+    });
+  }
   const what = range === undefined ? "" : ` with a line ${range.first}`;
   throw new TrunklineError("not-found", `'${path}' is no file of the repository${what}.`);
+}
+
+/** The lines that are left where each of some others takes one away. */
+export function without(lines: readonly string[], others: readonly string[]): string[] {
+  const taken = new Map<string, number>();
+  for (const each of others) taken.set(each, (taken.get(each) ?? 0) + 1);
+  return lines.filter((each) => {
+    const left = taken.get(each) ?? 0;
+    taken.set(each, left - 1);
+    return left <= 0;
+  });
 }
 
 /** Git gives lines that are in no commit yet the hash of zeros. */

@@ -435,7 +435,6 @@ const COMMANDS: Readonly<Record<string, GitCommand>> = {
   "ls-files": { mode: "read", filters: true },
   "ls-tree": { mode: "read" },
   "merge-base": { mode: "read" },
-  "notes show": { mode: "read" },
   "rev-list": { mode: "read" },
   "rev-parse": { mode: "read" },
   show: { mode: "read", options: [...PATCH, "--no-show-signature"] },

@@ -46,7 +46,7 @@ export function offerIdentities(
     offer.tools.add({
       definition,
       purpose: "Git identities",
-      limits: { timeout: TIMEOUT },
+      timeout: TIMEOUT,
       ...(project === undefined ? {} : { project }),
       call: (args, context) => call(name, args, context, app, options),
     });

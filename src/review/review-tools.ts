@@ -31,6 +31,8 @@ const DELIVERY_META = "trunkline/delivery";
 /** The threads of the messages in an answer, in their order. */
 const THREADS_META = "trunkline/threads";
 
+type ReviewTool = (args: Arguments, context: ToolContext) => Promise<ToolResult>;
+
 /** The review tools for agents. */
 export class ReviewTools implements AsyncDisposable {
   readonly #commands: ReviewCommands;
@@ -38,6 +40,14 @@ export class ReviewTools implements AsyncDisposable {
   readonly #deliveries: Deliveries;
   /** The clients that have claimed something. */
   readonly #claimants = new Set<string>();
+  readonly #tools: Readonly<Record<string, ReviewTool>> = {
+    check_lazygit_messages: (...call) => this.#messages(...call),
+    review_list: (...call) => this.#list(...call),
+    review_claim: (...call) => this.#claim(...call),
+    review_wait: (...call) => this.#wait(...call),
+    review_reply: (...call) => this.#reply(...call),
+    review_propose: (...call) => this.#propose(...call),
+  };
 
   constructor(
     commands: ReviewCommands,
@@ -53,22 +63,9 @@ export class ReviewTools implements AsyncDisposable {
     for (const folder of context.project?.folders ?? []) {
       await this.#commands.recognise(findRepository(folder));
     }
-    switch (name) {
-      case "check_lazygit_messages":
-        return this.#messages(args, context);
-      case "review_list":
-        return this.#list(args, context);
-      case "review_claim":
-        return this.#claim(args, context);
-      case "review_wait":
-        return this.#wait(args, context);
-      case "review_reply":
-        return this.#reply(args, context);
-      case "review_propose":
-        return this.#propose(args, context);
-      default:
-        throw new Error(`There is no code for the tool ${name}`);
-    }
+    const tool = this.#tools[name];
+    if (tool === undefined) throw new Error(`There is no code for the tool ${name}`);
+    return tool(args, context);
   }
 
   /** The waiting messages of a reader, in lazygit-mcp-bridge's format; undefined if there are none. */

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { background } from "../base/background.ts";
 import type { OfferOptions } from "../base/capability/capability.ts";
 import { TrunklineError } from "../base/errors.ts";
+import { Lazy } from "../base/lazy.ts";
 import type { Log } from "../base/log.ts";
 import { findRepository } from "./repository.ts";
 import type { ReviewCommands } from "./review-commands.ts";
@@ -42,8 +43,8 @@ export class ReviewsOffer implements AsyncDisposable {
   readonly #options: OfferOptions;
   readonly #started = Date.now();
   readonly #ends: (() => void)[] = [];
-  #commands: Promise<ReviewCommands> | undefined;
-  #tools: Promise<ReviewTools> | undefined;
+  readonly #commands: Lazy<ReviewCommands>;
+  readonly #tools = new Lazy(() => this.#loadTools());
   #dropFiles: DropFiles | undefined;
   #timer: NodeJS.Timeout | undefined;
   #hasBegun = false;
@@ -56,6 +57,11 @@ export class ReviewsOffer implements AsyncDisposable {
     this.#app = app;
     this.#offer = offer;
     this.#options = options;
+    this.#commands = new Lazy(async () => {
+      const { ReviewCommands } = await import("./review-commands.ts");
+      // The root folder is in no repository, so these commands see all of them.
+      return ReviewCommands.open(app.config.data, options.folder ?? "/");
+    });
     for (const definition of REVIEW_TOOLS) {
       const { name } = definition;
       offer.tools.add({
@@ -85,9 +91,8 @@ export class ReviewsOffer implements AsyncDisposable {
     await this.#dropFiles?.[Symbol.asyncDispose]();
     await this.#telling;
     // It closes the commands too.
-    if (this.#tools !== undefined) {
-      await (await this.#tools.catch(() => undefined))?.[Symbol.asyncDispose]();
-    } else (await this.#commands?.catch(() => undefined))?.[Symbol.dispose]();
+    const hasTools = (await this.#tools.opened()) !== undefined;
+    await (hasTools ? this.#tools : this.#commands)[Symbol.asyncDispose]();
   }
 
   #provider(): ResourceProvider {
@@ -113,18 +118,14 @@ export class ReviewsOffer implements AsyncDisposable {
     };
   }
 
-  /** Opens the reviews on first use. A failure is not cached: the next call retries. */
+  /** Opens the reviews on first use. */
   #open(): Promise<ReviewTools> {
     this.#beginSoon();
-    if (this.#tools === undefined) {
-      this.#tools = this.#load();
-      this.#tools.catch(() => (this.#tools = undefined));
-    }
-    return this.#tools;
+    return this.#tools.get();
   }
 
-  async #load(): Promise<ReviewTools> {
-    const commands = await this.#openCommands();
+  async #loadTools(): Promise<ReviewTools> {
+    const commands = await this.#commands.get();
     const { ReviewTools } = await import("./review-tools.ts");
     const { log, config } = this.#app;
     return new ReviewTools(commands, config.review, (error) =>
@@ -135,27 +136,15 @@ export class ReviewsOffer implements AsyncDisposable {
   /** The repository of a thread that is named by its id. */
   async #repositoryOf({ id }: Arguments): Promise<string | undefined> {
     if (typeof id !== "string") return undefined;
-    const { repository } = await (await this.#openCommands()).reviews.get(id);
+    const { repository } = await (await this.#commands.get()).reviews.get(id);
     return repository.root;
-  }
-
-  #openCommands(): Promise<ReviewCommands> {
-    this.#commands ??= this.#loadCommands();
-    this.#commands.catch(() => (this.#commands = undefined));
-    return this.#commands;
-  }
-
-  async #loadCommands(): Promise<ReviewCommands> {
-    const { ReviewCommands } = await import("./review-commands.ts");
-    // The root folder is in no repository, so these commands see all of them.
-    return ReviewCommands.open(this.#app.config.data, this.#options.folder ?? "/");
   }
 
   /** Releases what a client has claimed. */
   #gone(client: string): void {
     if (this.#isOver) return;
-    const released = this.#tools?.then((tools) => tools.gone(client));
-    released?.catch((error: unknown) => this.#app.log.warn("review.not-released", { error }));
+    const released = this.#tools.opened().then((tools) => tools?.gone(client));
+    released.catch((error: unknown) => this.#app.log.warn("review.not-released", { error }));
   }
 
   #beginSoon(): void {
@@ -193,7 +182,7 @@ export class ReviewsOffer implements AsyncDisposable {
     this.#dropFiles = new DropFiles({
       ...dropPlaces(this.#app.config.data, env),
       folder,
-      open: async () => (await this.#openCommands()).reviews,
+      open: async () => (await this.#commands.get()).reviews,
       report: this.#app.report,
     });
     this.#dropFiles.begin();
@@ -207,7 +196,7 @@ export class ReviewsOffer implements AsyncDisposable {
   }
 
   async #tellNow(): Promise<void> {
-    const { reviews, repository } = await this.#openCommands();
+    const { reviews, repository } = await this.#commands.get();
     this.#told ??= await reviews.lastSeq(this.#started);
     const messages = await reviews.messagesAfter(this.#told, repository?.gitDir);
     const last = messages.at(-1);

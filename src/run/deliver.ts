@@ -77,7 +77,7 @@ export class Deliverer {
 
   /** The last commit that the remote is known to have; undefined until something was pushed. */
   pushed(): Promise<string | undefined> {
-    return this.#resolve(PUSHED);
+    return this.#options.git.resolve(PUSHED);
   }
 
   /** Throws "untrusted" or "unavailable" if it will not be possible to push. */
@@ -105,7 +105,7 @@ export class Deliverer {
   /** Pushes commits that could not be pushed before. */
   async pushKept(): Promise<Delivery> {
     const revision = await this.head();
-    const known = (await this.pushed()) ?? (await this.#resolve(BASE));
+    const known = (await this.pushed()) ?? (await this.#options.git.resolve(BASE));
     return revision === known ? { kind: "unchanged" } : await this.#push();
   }
 
@@ -195,12 +195,6 @@ export class Deliverer {
     // Plumbing commands only: they run no hook, no editor and no program that a repository configures.
     const commit = await git.text(["commit-tree", tree, "-p", parent], { env, input: message });
     await git.run(["update-ref", this.#ref, commit, parent], { env });
-  }
-
-  async #resolve(ref: string): Promise<string | undefined> {
-    const { git } = this.#options;
-    const answer = await git.run(["rev-parse", "--quiet", "--verify", ref], { accepts: [0, 1] });
-    return answer.code === 0 ? answer.stdout.toString("utf8").trim() : undefined;
   }
 
   async #onRemote(): Promise<string | undefined> {

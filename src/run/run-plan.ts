@@ -62,12 +62,7 @@ export async function patchOf(folder: string, plan: unknown): Promise<string> {
   const gitDir = join(folder, "work", plan.workspace, "git");
   const git = new ServerGit({ gitDir, askpass: "/bin/false" });
   const head = `refs/heads/${plan.target}`;
-  const kept = await git.run(["rev-parse", "--quiet", "--verify", `${CHECKPOINT}^`], {
-    accepts: [0, 1],
-  });
-  const isNewest =
-    kept.code === 0 &&
-    kept.stdout.toString("utf8").trim() === (await git.text(["rev-parse", head]));
+  const isNewest = (await git.resolve(`${CHECKPOINT}^`)) === (await git.text(["rev-parse", head]));
   const { stdout } = await git.run([
     ...["diff", "--binary", "--full-index", BASE],
     isNewest ? CHECKPOINT : head,

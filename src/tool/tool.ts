@@ -98,7 +98,8 @@ export interface Tool {
   readonly task?: "if-asked" | "optional" | "required";
   /** A tool that runs as a task, and asks its questions before the task is created. */
   readonly asksFirst?: boolean;
-  readonly limits?: ToolLimits;
+  /** Milliseconds without progress after which a call fails. */
+  readonly timeout?: number | undefined;
   /** The scope that a caller's token must have; default `tools`. */
   readonly scope?: Scope;
   /** Set on a tool that works on a project: how a call says which one it means. */
@@ -111,13 +112,6 @@ export interface Tool {
    * Only set if the server outlives us.
    */
   resume?(taskId: string, context: ToolContext): Promise<ToolResult>;
-}
-
-export interface ToolLimits {
-  /** Milliseconds without progress. */
-  readonly timeout?: number;
-  /** Calls of one caller in a window. */
-  readonly rate?: { readonly limit: number; readonly windowMs: number };
 }
 
 /** The caller: the door, the name that the program gives itself, and its principal. */

@@ -33,8 +33,8 @@ import {
   lostTask,
   type KeptText,
   type RemoteTask,
-  type ToolOverride,
   ToolFault,
+  type ToolOverride,
   type ToolResult,
 } from "./tool.ts";
 import {
@@ -44,7 +44,6 @@ import {
   type HeldTool,
   ToolRegistry,
 } from "./tool-registry.ts";
-import { RateLimiter } from "../base/limit/rate-limiter.ts";
 import { diskWords, TrunklineError, originalError } from "../base/errors.ts";
 import { OWNER, personOf, type Principal } from "../base/principal.ts";
 import { visible, visibleLine } from "../base/text/visible.ts";
@@ -76,8 +75,6 @@ interface StartedCall extends ObservedCall {
  */
 export class Toolbox {
   readonly #registry: ToolRegistry;
-  /** The rate limiters of tools with a rate limit. */
-  readonly #rates = new WeakMap<Tool, RateLimiter>();
   readonly audit: Audit | undefined;
   readonly observer: CallObserver | undefined;
   readonly #isPrivate: boolean;
@@ -247,7 +244,7 @@ export class Toolbox {
       // It may have been cancelled meanwhile.
       if (context.signal.aborted) throw context.signal.reason;
       if (context.isTask === true) this.#record(call, "begun");
-      const timeout = tool.limits?.timeout;
+      const { timeout } = tool;
       const work =
         timeout === undefined ? tool.call(call.args, context) : callWithin(timeout, tool, call);
       const isChanged = call.hooks !== undefined || call.override !== undefined;
@@ -357,14 +354,7 @@ export class Toolbox {
   }
 
   #tooOften(tool: Tool, { name, context }: StartedCall): string | undefined {
-    const { caller, profile } = context;
-    let wait = profile?.wait(tool.definition.name, caller) ?? 0;
-    const { rate } = tool.limits ?? {};
-    if (wait === 0 && rate !== undefined) {
-      wait = this.#rates
-        .getOrInsertComputed(tool, () => new RateLimiter(rate))
-        .take(`${caller.principal.id} ${caller.client}`);
-    }
+    const wait = context.profile?.wait(tool.definition.name, context.caller) ?? 0;
     return wait === 0
       ? undefined
       : `'${name}' is called too often: wait ${Math.ceil(wait / 1000)} s`;

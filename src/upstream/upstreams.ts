@@ -307,7 +307,6 @@ export function upstreamTool(
   const definition = addresses.withPage(upstream.name, described);
   const task = taskSupportOf(entry, upstream.catalogue?.hasTasks === true);
   const harmless = isHarmless(entry);
-  const timeout = timeoutOf(upstream.settings);
   const attributes = {
     ...CALL,
     "gen_ai.tool.name": original,
@@ -323,7 +322,7 @@ export function upstreamTool(
     ...(upstream.person === undefined ? {} : { person: upstream.person }),
     ...(isOfProject(upstream.settings) ? { project: TOLD } : {}),
     ...(task === undefined ? {} : { task }),
-    ...(timeout === undefined ? {} : { limits: { timeout } }),
+    timeout: timeoutOf(upstream.settings),
     // A server that we start ends with us.
     ...("url" in upstream.settings ? { resume: resuming(upstream, addresses) } : {}),
     call: (args, context) => {

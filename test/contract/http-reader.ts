@@ -1,4 +1,4 @@
-import { type Exchange, exchange } from "../../src/upstream/http/http-exchange.ts";
+import { HttpExchange } from "../../src/upstream/http/http-exchange.ts";
 import type { Channel, ChannelLimits, Sink } from "../../src/wire/channel.ts";
 
 /**
@@ -6,11 +6,11 @@ import type { Channel, ChannelLimits, Sink } from "../../src/wire/channel.ts";
  * has to send, and lives as long as the answer.
  */
 export class HttpReader implements Channel<string> {
-  readonly #request: Exchange;
+  readonly #request: HttpExchange;
   #sink: Sink<string> | undefined;
 
   constructor(url: URL, { maxMessage }: ChannelLimits, body: string) {
-    this.#request = exchange(
+    this.#request = new HttpExchange(
       { url, method: "POST", headers: {}, body, maxMessage },
       {
         head: () => {},

@@ -139,9 +139,16 @@ async function prompt(sessionId, text) {
   } else if (verb === "put") {
     // "put FILE|TEXT|MILLISECONDS": writes a file itself, as a tool call that ends, and works on.
     const [name, content, milliseconds] = argument.split("|");
-    writeFileSync(join(sessions.get(sessionId).cwd, name), `${content}\n`);
+    const path = join(sessions.get(sessionId).cwd, name);
+    writeFileSync(path, `${content}\n`);
+    const diff = { type: "diff", path, oldText: null, newText: `${content}\n` };
     const call = { toolCallId: `put-${name}`, title: `Write ${name}`, kind: "edit" };
-    update(sessionId, { sessionUpdate: "tool_call", ...call, status: "completed" });
+    update(sessionId, {
+      sessionUpdate: "tool_call",
+      ...call,
+      status: "completed",
+      content: [diff],
+    });
     await new Promise((resolve) => setTimeout(resolve, Number(milliseconds)));
   } else if (verb === "updates") {
     // "updates FILE": sends what a file lists. `{ "await": FILE }` waits until that file is there, and

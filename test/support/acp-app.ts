@@ -29,7 +29,6 @@ export interface AcpAppOptions {
   readonly sessionLimits?: Partial<SessionLimits>;
   /** What sessions may use; nothing is counted where this is left out. */
   readonly budgets?: Partial<BudgetsOptions>;
-  readonly info?: { readonly name: string; readonly version: string };
   /** Whose answers to permission requests count. */
   readonly permissions?: AnswerPolicy;
   readonly notices?: NoticeListener;
@@ -70,7 +69,7 @@ export class AcpApp implements AsyncDisposable {
 
   /** Opens what is on disk, as a new process would. */
   async start(): Promise<void> {
-    const { limits, sessionLimits, info, budgets, permissions, notices } = this.#options;
+    const { limits, sessionLimits, budgets, permissions, notices } = this.#options;
     this.log = await SessionLog.open(this.folder.path);
     this.rules = new SessionRules(this.log.database);
     const log = new Log("error", () => {});
@@ -89,8 +88,7 @@ export class AcpApp implements AsyncDisposable {
       notices,
     });
     const sessions = async (): Promise<Sessions> => this.sessions;
-    const more = { ...(info === undefined ? {} : { info }), ...this.#options.door };
-    this.door = new AcpDoor({ sessions, limits, ...more });
+    this.door = new AcpDoor({ sessions, limits, ...this.#options.door });
   }
 
   async stop(): Promise<void> {

@@ -1,4 +1,5 @@
-import { McpClient, type McpClientOptions } from "../../src/protocol/mcp/connect/connect.ts";
+import { type ClientOptions, connectClient } from "./connect-client.ts";
+import type { McpClient } from "../../src/protocol/mcp/connect/connect.ts";
 import { type Script, ScriptedServer } from "./scripted-server.ts";
 
 /** A client and the server that it talks to. */
@@ -11,9 +12,9 @@ export class ClientPair implements AsyncDisposable {
     this.client = client;
   }
 
-  static async connect(script: Script, options: McpClientOptions = {}): Promise<ClientPair> {
+  static async connect(script: Script, options: ClientOptions = {}): Promise<ClientPair> {
     const server = new ScriptedServer(script);
-    return new ClientPair(server, await McpClient.connect(server.channel, options));
+    return new ClientPair(server, await connectClient(server.channel, options));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

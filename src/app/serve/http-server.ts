@@ -135,7 +135,7 @@ export class HttpServer {
       log: app.log,
     });
     this.#serverLogins = new ServerLoginRoutes({
-      ...{ serving, offer, admission: this.#admission, own: () => this.#own },
+      ...{ serving, offer, admission: this.#admission, own: () => this.#own, log: app.log },
       app: async () => new AppContext((await loadConfig(options.sources.input)).config),
     });
     offer.loginPage = (name) => `${this.browserUrl}${LOGINS_PATH}#${encodeURIComponent(name)}`;

@@ -6,7 +6,7 @@ import type { AppContext } from "../../config/app-context.ts";
 import { repositoryAddresses } from "../../git/repository-addresses.ts";
 import { openAudit, repositoryOf } from "./toolbox-parts.ts";
 import { profilesOf } from "../../config/profiles-of.ts";
-import { type OpenedOffer, openOffer } from "../../upstream/open/upstreams.ts";
+import { type ConfiguredOffer, openOffer } from "../../upstream/open/upstreams.ts";
 import type { Approvals } from "../../store/approval/approvals.ts";
 import { Offer } from "../../tool/offer/offer.ts";
 import { Policy } from "../../tool/policy.ts";
@@ -26,7 +26,8 @@ export interface OpenToolsOptions {
   readonly needsApprovals?: boolean;
 }
 
-export interface OpenedTools extends OpenedOffer {
+export interface OpenedTools
+  extends Pick<ConfiguredOffer, "offer" | "started" | "status" | "restart">, AsyncDisposable {
   /** Undefined where there is nothing to approve. */
   readonly approvals: Approvals | undefined;
 }

@@ -1,14 +1,15 @@
 import { existsSync, realpathSync, statSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 
-import { reasonOf, replacedBy } from "../../authorship/explain-line.ts";
-import { type LineSource, LineTracer } from "../../authorship/line-tracer.ts";
+import { reasonOf, replacedBy, reviewOf } from "../../authorship/explain-line.ts";
+import { LineTracer } from "../../authorship/line-tracer.ts";
 import { countLines } from "../../authorship/count-lines.ts";
-import { WorkHistory } from "../../authorship/work-history.ts";
+import { WorkHistory, type WorkStep } from "../../authorship/work-history.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { maskText } from "../../base/text/mask.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { SessionCommands } from "../../session/open/session-commands.ts";
+import { Reviews } from "../../store/review/reviews.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
 import { firstLine, print, table } from "../shell/layout.ts";
 import { openQuietApp } from "../shell/open-app.ts";
@@ -25,37 +26,54 @@ export async function why(invocation: Invocation<CommitValues>): Promise<number>
   }
   const { config } = await openQuietApp(invocation);
   const { history, path } = historyOf(config.data, resolve(invocation.cwd, file));
-  const [source] = await new LineTracer(history).trace(
-    path,
-    { first: line, last: line },
-    values.commit,
-  );
+  const [source] = await new LineTracer(history).trace(path, {
+    range: { first: line, last: line },
+    commit: values.commit,
+  });
   if (source === undefined) throw new TrunklineError("not-found", `'${file}' has no line ${line}.`);
-  const { step, certain } = source;
   await using commands = await SessionCommands.open(config.data);
-  const session = await commands.find(step.session ?? "").catch(() => undefined);
-  const reason = session === undefined ? {} : await reasonOf(source, commands.events(session.id));
+  using reviews = await Reviews.open(config.data);
+  const session = await commands.find(source.step.session ?? "").catch(() => undefined);
+  const reason = session && (await reasonOf(source, commands.events(session.id)));
   const replaced = await replacedBy(history, source);
-  const commit = await committed(history, path, line, source);
-  const shown = { ...step, ...reason, replaced, certain, ...commit };
-  const { prompt, permission } = reason;
+  const commit = source.commit ?? (await history.commitOf(path, line));
+  const { author, committer } = (commit && (await history.commit(commit))) || {};
+  const thread = await reviewOf(reviews, history.commonDir, path, commit, reason);
+  const review = thread && { id: thread.id, by: thread.by, comment: thread.comment };
+  const { certain } = source;
+  const { prompt, permission } = reason ?? {};
+  const step = shownStep({ agent: session?.agent, ...source.step });
+  const shown = {
+    ...step,
+    prompt,
+    permission,
+    review,
+    replaced,
+    certain,
+    commit,
+    author,
+    committer,
+  };
   const title = session?.title === undefined ? "" : ` "${visibleLine(session.title)}"`;
   const rows = [
-    ["line", visibleLine(source.text.trim())],
-    ["written by", writer(source, commit?.author)],
-    ...(step.session === undefined ? [] : [["session", `${step.session}${title}`]]),
-    ...(prompt === undefined ? [] : [["prompt", firstLine(maskText(prompt))]]),
-    ...(permission === undefined
-      ? []
-      : [["allowed by", `${permission.by} (${permission.outcome}): ${permission.title ?? ""}`]]),
-    ...replaced.map((text, at) => [at === 0 ? "replaced" : "", visibleLine(text.trim())]),
+    ["line", source.text.trim()],
+    ["written by", writer(step, author)],
+    ["session", step.session && step.session + title],
+    ["prompt", prompt && maskText(prompt)],
     [
-      "committed",
-      commit === undefined ? "not yet" : `${commit.commit.slice(0, 12)} ${commit.author}`,
+      "allowed by",
+      permission && `${permission.by} (${permission.outcome}): ${permission.title ?? ""}`,
     ],
-    ["certain", certain ? "yes" : "no: the line was formatted, or its commit came from elsewhere"],
+    ["asked by", review && `${review.by} in ${review.id}: ${maskText(review.comment)}`],
+    ...replaced.map((text, at) => [at === 0 ? "replaced" : "", text.trim()]),
+    ["committed", commit === undefined ? "not yet" : `${commit.slice(0, 12)} ${author}`],
+    ["", committer === author ? undefined : `by ${committer}`],
+    ["certain", certain ? "yes" : "no: others may have written it, or it changed on its way"],
   ];
-  return print(invocation, shown, table(rows));
+  const told = rows.flatMap(([name = "", value]) =>
+    value === undefined ? [] : [[name, firstLine(value)]],
+  );
+  return print(invocation, shown, table(told));
 }
 
 /** `trunkline blame FILE` */
@@ -63,16 +81,18 @@ export async function blame(invocation: Invocation<CommitValues>): Promise<numbe
   const { config } = await openQuietApp(invocation);
   const file = resolve(invocation.cwd, invocation.positionals[0] ?? "");
   const { history, path } = historyOf(config.data, file);
-  const lines = await new LineTracer(history).trace(path, undefined, invocation.values.commit);
-  const authors = await authorsOf(history, lines);
-  const rows = lines.map((source, at) => {
-    const id = (source.step.session ?? source.commit ?? "").slice(0, 8);
-    const doubt = source.certain ? "" : "?";
-    const author = authors.get(source.commit ?? "");
-    return [id, writer(source, author) + doubt, String(at + 1), visibleLine(source.text)];
-  });
+  const lines = await new LineTracer(history).trace(path, { commit: invocation.values.commit });
+  const rows = await Promise.all(
+    lines.map(async ({ step, commit, certain, text }, at) => {
+      const id = visibleLine(step.session ?? commit ?? "").slice(0, 8);
+      const doubt = certain ? "" : "?";
+      const author = commit === undefined ? undefined : (await history.commit(commit)).author;
+      return [id, writer(step, author) + doubt, String(at + 1), visibleLine(text)];
+    }),
+  );
   const shown = lines.map(({ text, step, commit, certain }, at) => {
-    return { line: at + 1, text, ...step, ...(commit === undefined ? {} : { commit }), certain };
+    const named = commit === undefined ? {} : { commit };
+    return { line: at + 1, text, ...shownStep(step), ...named, certain };
   });
   return print(invocation, { path, lines: shown }, table(rows));
 }
@@ -84,15 +104,16 @@ export async function stats(invocation: Invocation): Promise<number> {
   const { history, path } = historyOf(config.data, folder);
   const { agents, people, files } = await countLines(history, path);
   const rows = [
-    ["LINES", "WRITTEN BY"],
-    ...agents.map(({ lines, agent, model }) => [
-      String(lines),
-      [agent, model].filter(Boolean).join(" "),
-    ]),
-    [String(people), "people, and agents that were not recorded"],
+    ["LINES", "CERTAIN", "WRITTEN BY"],
+    ...[...agents, ...people].map(({ agent, model, name, lines, certain }) => {
+      const who = [agent, model, name].filter(Boolean).join(" ");
+      return [String(lines), String(certain), visibleLine(who)];
+    }),
   ];
   return print(invocation, { agents, people, files }, table(rows));
 }
+
+type ShownStep = { readonly [Name in keyof WorkStep]: WorkStep[Name] | undefined };
 
 /** The history of the work tree that a path is in, and the path in it. */
 function historyOf(data: string, path: string): { history: WorkHistory; path: string } {
@@ -105,37 +126,13 @@ function historyOf(data: string, path: string): { history: WorkHistory; path: st
   return { history, path: relative(history.root, real) };
 }
 
-function writer({ step }: LineSource, author?: string): string {
-  const { by, agent = "an agent", model } = step;
-  if (by === "agent") return model === undefined ? agent : `${agent} (${model})`;
-  if (by === "commit") return author ?? "a commit";
+function writer({ by, agent = "an agent", model }: ShownStep, author = "a commit"): string {
+  if (by === "agent") return visibleLine(model === undefined ? agent : `${agent} (${model})`);
+  if (by === "commit") return visibleLine(author);
   return by === "person" ? "a person" : "unknown";
 }
 
-/** The commit that has the line, and who made it. */
-async function committed(
-  history: WorkHistory,
-  path: string,
-  line: number,
-  source: LineSource,
-): Promise<{ commit: string; author: string } | undefined> {
-  const commit = source.commit ?? (await history.commitOf(path, line));
-  if (commit === undefined) return undefined;
-  const author = await history.git.text(["log", "-1", "--format=%an <%ae>", commit]);
-  return { commit, author };
-}
-
-async function authorsOf(
-  history: WorkHistory,
-  lines: readonly LineSource[],
-): Promise<Map<string, string>> {
-  const commits = new Set(lines.flatMap(({ commit }) => (commit === undefined ? [] : [commit])));
-  if (commits.size === 0) return new Map();
-  const args = ["log", "--no-walk=unsorted", "--format=%H %an", "--stdin"];
-  const said = await history.git.text(args, { input: [...commits].join("\n") });
-  return new Map(
-    said
-      .split("\n")
-      .map((row) => [row.slice(0, row.indexOf(" ")), row.slice(row.indexOf(" ") + 1)]),
-  );
+/** What there is to say of a step, without how it is stored. */
+function shownStep({ by, session, turn, call, agent, model }: ShownStep) {
+  return { by, session, turn, call, agent, model };
 }

@@ -1,7 +1,8 @@
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { followReviews, type Happening } from "../../review/inbox/watch-reviews.ts";
-import { exportReviews, type Imported, importReviews } from "../../review/transfer/transfer.ts";
+import type { Imported } from "../../review/transfer/import-remote.ts";
+import { exportReviews, importReviews } from "../../review/transfer/transfer.ts";
 import {
   parseReference,
   referenceOfPage,
@@ -126,8 +127,8 @@ async function exportPull(
   const { values, err } = invocation;
   const isTrial = values["dry-run"] === true;
   const review = await open(invocation, reference, isTrial);
-  const { inertText } = await import("../../review/open/review-on-forge.ts");
-  const exported = await exportRemote(commands, review, { isTrial, inert: inertText });
+  const { inert } = await import("../../forge/propose.ts");
+  const exported = await exportRemote(commands, review, { isTrial, inert });
   for (const why of exported.refused) err(`${visible(why)}\n`);
   const { posted, resolved, reopened } = exported;
   const texts = posted.map(({ thread, text }) => `${thread}:\n${visible(text)}\n\n`);

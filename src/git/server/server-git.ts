@@ -154,6 +154,12 @@ export class ServerGit extends GitRunner<ServerCall> {
     });
   }
 
+  /** The commit of a name; undefined if there is none. */
+  async resolve(name: string): Promise<string | undefined> {
+    const found = await this.text(["rev-parse", "--quiet", "--verify", name], { accepts: [0, 1] });
+    return found || undefined;
+  }
+
   /** Checked for each connection: a name may resolve to another address than an hour ago. */
   async #pin({ url, credentials }: RemoteAccess): Promise<Pinned> {
     const { resolve, env = process.env } = this.#options;

@@ -23,6 +23,11 @@ describe("codeFile()", () => {
     writeFileSync(file, "");
     assert.equal(codeFile(["python3", "-u", file, "x"]), file);
     assert.equal(codeFile(["/usr/bin/python3", "p.py"], folder.path), file);
+    const hook = folder.path + "/hook.cjs";
+    writeFileSync(hook, "");
+    for (const option of ["-r", "--import", "--env-file"]) {
+      assert.equal(codeFile(["node", option, hook, file]), file);
+    }
     assert.equal(codeFile(["./p.py", "--x"], folder.path), file);
     assert.equal(codeFile([file]), file);
     for (const words of [

@@ -15,11 +15,17 @@ export type { PluginPin };
 /** Programs that run the code in a file. */
 const RUNNERS = /^(?:node|nodejs|bun|deno|python[\d.]*|ruby|perl|php|lua|sh|bash)$/;
 
+/** Options of theirs whose value is the next word: a file there is not the plugin's. */
+const VALUED =
+  /^(?:-[rCIWX]|--(?:require|import|(?:experimental-)?loader|preload|conditions|env-file(?:-if-exists)?|config|tsconfig|import-map))$/;
+
 /** The file with the code of a command; undefined where it is a program of the system, or fetched. */
 export function codeFile(words: readonly string[], cwd = "/"): string | undefined {
   const [command = "", ...args] = words;
   const isRun = RUNNERS.test(basename(command));
-  const word = isRun ? args.find((each) => !each.startsWith("-") && each !== "run") : command;
+  const isNamed = (each: string, at: number): boolean =>
+    !each.startsWith("-") && each !== "run" && !VALUED.test(args[at - 1] ?? "");
+  const word = isRun ? args.find(isNamed) : command;
   if (word === undefined || (!isRun && !word.includes("/"))) return undefined;
   const file = resolve(cwd, word);
   return statSync(file, { throwIfNoEntry: false })?.isFile() === true ? file : undefined;

@@ -46,3 +46,10 @@ export const EVENTS = {
   message: notification("notifications/message"),
   pageDone: notification("notifications/elicitation/complete"),
 } as const;
+
+/** The lists whose changes clients hear of: in a filter, in the offer, and as they are told. */
+export const LISTS = [
+  ["toolsListChanged", "tools", EVENTS.toolsChanged],
+  ["promptsListChanged", "prompts", EVENTS.promptsChanged],
+  ["resourcesListChanged", "resources", EVENTS.resourcesChanged],
+] as const;

@@ -3,14 +3,7 @@ import { test } from "node:test";
 
 import type { Anchor } from "../../store/schema.gen.ts";
 import { FileText } from "./file-text.ts";
-import {
-  CONTEXT,
-  findQuote,
-  findThrough,
-  GONE,
-  LineMatcher,
-  type LinePosition,
-} from "./line-position.ts";
+import { CONTEXT, findQuote, GONE, LineMatcher, type LinePosition } from "./line-position.ts";
 
 const TEXT = `package main
 
@@ -142,44 +135,31 @@ test("findQuote() searches for the words of a text that was not stored", () => {
 
 const LINES = Array.from({ length: 12 }, (_, n) => `const value${n} = compute(${n}, "of ${n}");`);
 
-function through(...texts: string[][]): LineMatcher[] {
-  return texts
-    .slice(1)
-    .map((text, at) => new LineMatcher(FileText.of(texts[at] ?? []), FileText.of(text)));
+/** Follows lines through all versions of a text, each compared with the next. */
+function through(texts: string[][], first: number, last = first): LinePosition {
+  let found: LinePosition = { line: first + 1, end: last + 1, confidence: "exact", method: "diff" };
+  for (const [at, text] of texts.slice(1).entries()) {
+    const step = new LineMatcher(FileText.of(texts[at] ?? []), FileText.of(text));
+    const { line, end = line } = found;
+    if (line === undefined || end === undefined) return found;
+    found = step.find(line - 1, end - 1);
+  }
+  return found;
 }
 
-test("findThrough() is as sure as its least sure step, and never certain", () => {
-  const longer = ["new", ...LINES];
-  assert.deepEqual(findThrough(through(LINES, longer, ["newer", ...longer]), 5, 6), {
-    line: 8,
-    end: 9,
-    confidence: "high",
-    method: "diff",
-  });
-  const edited = LINES.with(5, "const value5 = compute(5, other);");
-  const steps = through(LINES, edited, ["new", ...edited]);
-  assert.deepEqual(findThrough(steps, 5, 5), {
-    line: 7,
-    end: 7,
-    confidence: "low",
-    method: "fuzzy",
-  });
-});
-
-test("findThrough() follows a line through an indentation, other quotes and other line breaks", () => {
+test("LineMatcher follows a line through an indentation, other quotes and other line breaks", () => {
   const indented = LINES.map((line) => `\t\t${line}`);
   const quoted = indented.map((line) => line.replaceAll('"', "'"));
   const wrapped = quoted.flatMap((line) => line.split(/(?<== |, )/));
-  const steps = through(LINES, indented, quoted, wrapped, LINES);
-  for (const at of LINES.keys()) assert.equal(findThrough(steps, at, at).line, at + 1);
-  const cut = through(LINES, indented, quoted, wrapped);
+  const versions = [LINES, indented, quoted, wrapped];
   for (const at of LINES.keys()) {
-    const { line, end } = findThrough(cut, at, at);
+    assert.equal(through([...versions, LINES], at).line, at + 1);
+    const { line, end } = through(versions, at);
     assert.deepEqual([line, end], [at * 3 + 1, at * 3 + 3]);
   }
 });
 
-test("findThrough() does not come back to a line after it was gone", () => {
+test("LineMatcher does not find a line that was gone", () => {
   const without = LINES.toSpliced(5, 1);
-  assert.deepEqual(findThrough(through(LINES, without, LINES), 5, 5), GONE);
+  assert.deepEqual(through([LINES, without, LINES], 5), GONE);
 });

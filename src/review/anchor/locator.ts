@@ -5,14 +5,7 @@ import { findRepository, headCommit } from "../repository.ts";
 import { fileInCommit, readable } from "./anchor.ts";
 import { type Change, FileHistory } from "./file-history.ts";
 import { blobId, FileText } from "./file-text.ts";
-import {
-  findQuote,
-  findThrough,
-  GONE,
-  LineMatcher,
-  type LinePosition,
-  type Method,
-} from "./line-position.ts";
+import { findQuote, GONE, LineMatcher, type LinePosition, type Method } from "./line-position.ts";
 import { nameLikeness, type OtherFile, OtherFiles } from "./other-files.ts";
 
 /** Commented lines in the current work tree. */
@@ -205,8 +198,7 @@ export class Locator {
   #advance(place: Place, version: Version): Place | undefined {
     const { lines } = place;
     if (lines === undefined || place.version.blob === version.blob) return { ...place, version };
-    const steps = [this.#step(place.version, version)];
-    const found = findThrough(steps, lines.first, lines.last);
+    const found = this.#step(place.version, version).find(lines.first, lines.last);
     return found.line === undefined ? undefined : moved(place, found, version);
   }
 

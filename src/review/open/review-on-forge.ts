@@ -5,7 +5,6 @@ import { TrunklineError } from "../../base/errors.ts";
 import { GitHub, GitHubReviews } from "../../forge/github.ts";
 import { GitLab, GitLabReviews } from "../../forge/gitlab.ts";
 import { ForgeHttp } from "../../forge/forge-http.ts";
-import { inert } from "../../forge/propose.ts";
 import { apiOf, graphqlOf } from "../../forge/forge.ts";
 import { parseRemoteUrl } from "../../base/remote-url.ts";
 import { hostFit } from "../../identity/identity.ts";
@@ -133,6 +132,3 @@ function isLoopback(host: string): boolean {
   const { hostname } = new URL(`http://${host}`);
   return hostname === "localhost" || hostname === "[::1]" || hostname.startsWith("127.");
 }
-
-/** Makes text of an agent inert, without mentions and quick actions: strangers may have influenced it. */
-export const inertText: (text: string) => string = inert;

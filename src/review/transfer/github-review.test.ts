@@ -2,12 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { gitHubComment } from "../../../test/samples/sample-forge-reviews.ts";
-import {
-  isGitHubComments,
-  readGitHubComments,
-  readGitHubThreads,
-  reviewThreadsIn,
-} from "./remote-thread.ts";
+import { isGitHubComments, readGitHubComments } from "./remote-thread.ts";
 
 describe("readGitHubComments()", () => {
   it("takes the current lines first, then the original ones, and quotes the end of the hunk", () => {
@@ -40,29 +35,5 @@ describe("readGitHubComments()", () => {
     assert.equal(readGitHubComments([[gitHubComment({ id: 1 })], []]).threads.length, 1);
     for (const other of [[], {}, [1], [{ id: 1 }], null])
       assert.equal(isGitHubComments(other), false);
-  });
-});
-
-describe("readGitHubThreads()", () => {
-  it("reads an answer of the GraphQL API", () => {
-    const comment = (databaseId: number, body: string) => ({
-      ...{ databaseId, body, createdAt: "2025-11-02T21:43:10Z", author: { login: "octocat" } },
-      ...{ diffHunk: "@@ -0,0 +1 @@\n+x", url: "https://ghe.corp/o/r/pull/1#discussion_r7" },
-    });
-    const node = {
-      ...{ id: "PRRT_1", isResolved: true, path: "a.go", line: null, originalLine: 4 },
-      ...{ diffSide: "RIGHT", subjectType: "LINE" },
-      comments: { nodes: [comment(7, "one"), comment(8, "two")] },
-    };
-    const answer = {
-      data: { repository: { pullRequest: { reviewThreads: { nodes: [node, 3] } } } },
-    };
-    const { threads } = readGitHubThreads(reviewThreadsIn(answer) ?? []);
-    assert.equal(threads.length, 1);
-    assert.partialDeepStrictEqual(threads[0], {
-      ...{ key: "github:ghe.corp:7", path: "a.go", isResolved: true, resolveBy: "PRRT_1" },
-      places: [{ line: 4, end: 4 }],
-      comments: [{ text: "one" }, { text: "two" }],
-    });
   });
 });

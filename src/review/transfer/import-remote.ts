@@ -11,14 +11,16 @@ import { type FoundRepository, OBJECT_ID } from "../repository.ts";
 import type { ReviewCommands } from "../review-commands.ts";
 import type { RemoteThread, RemoteThreads } from "./remote-thread.ts";
 
-export interface RemoteImported {
+export interface Imported {
   readonly added: number;
+  /** Threads that existed already. */
   readonly known: number;
-  /** New replies to threads that existed already. */
-  readonly replies: number;
+  /** New replies to those. */
+  readonly replies?: number;
+  /** Why some threads were not imported. */
   readonly refused: readonly string[];
-  /** Comments on no file, which are left out. */
-  readonly general: number;
+  /** Comments of a pull request that are on no file, which are left out. */
+  readonly general?: number;
 }
 
 /**
@@ -29,7 +31,7 @@ export async function importRemote(
   commands: ReviewCommands,
   { threads, refused, general }: RemoteThreads,
   source: string,
-): Promise<RemoteImported> {
+): Promise<Imported> {
   const { here, reviews } = commands;
   const repository = await recognised(reviews, here);
   const present = await commitsIn(here, threads);

@@ -41,14 +41,15 @@ const FORM = {
   version: "1.1",
 } as const;
 
+/** As lazygit offers them, the usual one first. */
+const SEVERITIES = ["should", "must", "nit", "question"];
+
+function choices(values: readonly string[]): object[] {
+  return values.map((value) => ({ name: value, value }));
+}
+
 /** The custom commands for lazygit. All input goes through `quote`. */
 export function lazygitCommands(program: string): readonly object[] {
-  const severities = [
-    { name: "should", value: "should" },
-    { name: "must", value: "must" },
-    { name: "nit", value: "nit" },
-    { name: "question", value: "question" },
-  ];
   const thread = {
     type: "menuFromCommand",
     title: "Thread",
@@ -72,7 +73,7 @@ export function lazygitCommands(program: string): readonly object[] {
         valueFormat: "{{ .line }}",
         labelFormat: "{{ .line }} {{ .text }}",
       },
-      { type: "menu", title: "Severity", key: "Severity", options: severities },
+      { type: "menu", title: "Severity", key: "Severity", options: choices(SEVERITIES) },
       { type: "input", title: "Comment", key: "Comment" },
     ],
     command: [
@@ -108,7 +109,7 @@ export function lazygitCommands(program: string): readonly object[] {
           type: "menu",
           title: "What to do with it",
           key: "Action",
-          options: ["show", "resolve", "reopen", "apply"].map((value) => ({ name: value, value })),
+          options: choices(["show", "resolve", "reopen", "apply"]),
         },
       ],
       command: `${program} review {{.Form.Action}} {{.Form.Thread}}`,

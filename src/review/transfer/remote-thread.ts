@@ -1,3 +1,5 @@
+import { isObject } from "../../base/check.ts";
+
 /** One comment of a thread on a forge. */
 export interface RemoteComment {
   /** Unique in its thread. */
@@ -52,11 +54,7 @@ export interface RemoteReview {
   resolve(thread: RemoteThread, isResolved: boolean): Promise<void>;
 }
 
-export type Json = Readonly<Record<string, unknown>>;
-
-export function isObject(value: unknown): value is Json {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
+type Json = Readonly<Record<string, unknown>>;
 
 /** An object of an answer, empty if it is none. */
 export function objectIn(value: unknown): Json {
@@ -107,14 +105,6 @@ export function isGitHubComments(value: unknown): boolean {
   return flat(value).some(
     (each) => isObject(each) && "pull_request_review_id" in each && "diff_hunk" in each,
   );
-}
-
-/** The nodes of `reviewThreads` in an answer of GitHub's GraphQL API; undefined if it has none. */
-export function reviewThreadsIn(value: unknown): unknown[] | undefined {
-  const { data } = objectIn(value);
-  const { reviewThreads } = objectIn(objectIn(objectIn(data).repository).pullRequest);
-  const { nodes } = objectIn(reviewThreads);
-  return Array.isArray(nodes) ? nodes : undefined;
 }
 
 /** Threads of `GET /repos/{owner}/{repo}/pulls/{number}/comments` (GitHub REST, 2022-11-28). */
@@ -190,30 +180,6 @@ function quoteIn(comment: Json, side: "old" | "new"): string[] | undefined {
     .map((each) => each.slice(1).replace(/\r$/, ""));
   const quote = lines.slice(-Math.max(1, line - start + 1));
   return quote.length === 0 ? undefined : quote;
-}
-
-/** Threads of `reviewThreads` (GitHub GraphQL). */
-export function readGitHubThreads(nodes: readonly unknown[]): RemoteThreads {
-  const states = new Map(gitHubStates(nodes));
-  const comments = nodes.flatMap((node) => {
-    const thread = objectIn(node);
-    const replies = listIn(objectIn(thread.comments).nodes);
-    const first = objectIn(replies[0]).databaseId;
-    return replies.map((reply, index) => {
-      const { databaseId, author, createdAt, body, diffHunk, url } = objectIn(reply);
-      return {
-        ...{ id: databaseId, user: author, created_at: createdAt, body, html_url: url },
-        ...(index === 0 ? {} : { in_reply_to_id: first }),
-        path: thread.path,
-        side: thread.diffSide,
-        ...{ line: thread.line, start_line: thread.startLine },
-        ...{ original_line: thread.originalLine, original_start_line: thread.originalStartLine },
-        subject_type: thread.subjectType === "FILE" ? "file" : "line",
-        diff_hunk: diffHunk,
-      };
-    });
-  });
-  return readGitHubComments(comments, states);
 }
 
 /** The state of each thread, by the id of its first comment. */

@@ -18,12 +18,9 @@ import {
   isGitHubComments,
   isGitLabDiscussions,
   readGitHubComments,
-  readGitHubThreads,
   readGitLabDiscussions,
-  type RemoteThreads,
-  reviewThreadsIn,
 } from "./remote-thread.ts";
-import { importRemote } from "./import-remote.ts";
+import { type Imported, importRemote } from "./import-remote.ts";
 
 /** The export format: threads with their replies and texts. */
 interface Transfer {
@@ -298,18 +295,6 @@ export async function exportReviews(
   return toSarif(await commands.list({ gitDir }), root, VERSION);
 }
 
-export interface Imported {
-  readonly added: number;
-  /** Threads that existed already. */
-  readonly known: number;
-  /** New replies to those. */
-  readonly replies?: number;
-  /** Why some findings were not imported. */
-  readonly refused: readonly string[];
-  /** Comments of a pull request that are on no file. */
-  readonly general?: number;
-}
-
 /**
  * Imports threads that another Trunkline exported, an analyser's SARIF, or what an API of GitHub or
  * GitLab answered.
@@ -325,10 +310,9 @@ export async function importReviews(
     const { threads, refused } = readTransfer(value, repository);
     return outcomeOf(commands, await commands.reviews.addAll(threads), refused);
   }
-  const remote = readRemote(value);
-  if (remote !== undefined) {
-    const source = isGitLabDiscussions(value) ? "gitlab" : "github";
-    return importRemote(commands, remote, source);
+  if (isGitHubComments(value)) return importRemote(commands, readGitHubComments(value), "github");
+  if (isGitLabDiscussions(value)) {
+    return importRemote(commands, readGitLabDiscussions(value), "gitlab");
   }
   if (!isSarif(value)) {
     const why =
@@ -351,14 +335,6 @@ export async function importReviews(
     }
   }
   return outcomeOf(commands, await reviews.addAll(threads), refused);
-}
-
-/** What the API of a forge answered; undefined if it is something else. */
-function readRemote(value: object): RemoteThreads | undefined {
-  if (isGitHubComments(value)) return readGitHubComments(value);
-  if (isGitLabDiscussions(value)) return readGitLabDiscussions(value);
-  const nodes = reviewThreadsIn(value);
-  return nodes === undefined ? undefined : readGitHubThreads(nodes);
 }
 
 interface Added {

@@ -95,7 +95,14 @@ export class Contents {
     if (known !== undefined) return known;
     const submodules: Submodule[] = [];
     const lacks: string[] = [];
-    const work = { ...request, root: repository.url, path: "", submodules, lacks };
+    const work = {
+      ...request,
+      root: repository.url,
+      path: "",
+      submodules,
+      lacks,
+      asked: { files: 0, bytes: 0 },
+    };
     await this.#add(work, 0);
     const content = { submodules, lacking: lacks };
     if (lacks.length === 0 && submodules.every(isFetched)) this.#whole.set(key, content);
@@ -160,17 +167,19 @@ export class Contents {
     return { repository, credentials };
   }
 
-  async #addLfs(work: Work, files: ReadonlyMap<string, string>): Promise<void> {
-    const { repository, credentials, signal, lacks, tell } = work;
-    const missing = lacking(repository.lfs, await lfsObjectsOf(repository.git, files));
+  async #addLfs(work: Work, entries: ReadonlyMap<string, string>): Promise<void> {
+    const { repository, credentials, signal, lacks, tell, asked } = work;
+    const missing = lacking(repository.lfs, await lfsObjectsOf(repository.git, entries));
     if (missing.length === 0) return;
     const { maxLfs = Infinity } = this.#options.policy;
-    const bytes = missing.reduce((sum, { size }) => sum + size, 0);
+    const bytes = missing.reduce((sum, { size }) => sum + size, asked.bytes);
+    const files = missing.length + asked.files;
     try {
-      if (bytes > maxLfs || missing.length > MOST_OBJECTS) {
-        const says = `${missing.length} files of Git LFS take ${bytes} bytes. \`remote.maxLfs\` allows ${maxLfs}, in at most ${MOST_OBJECTS} files.`;
+      if (bytes > maxLfs || files > MOST_OBJECTS) {
+        const says = `${files} files of Git LFS take ${bytes} bytes. \`remote.maxLfs\` allows ${maxLfs}, in at most ${MOST_OBJECTS} files.`;
         throw new TrunklineError("limit", says);
       }
+      Object.assign(asked, { files, bytes });
       tell(`Fetching ${missing.length} files of Git LFS …`);
       const { resolve } = this.#options;
       const server = { url: repository.url, credentials, resolve, signal };
@@ -189,6 +198,8 @@ interface Work extends ContentRequest {
   readonly path: string;
   readonly submodules: Submodule[];
   readonly lacks: string[];
+  /** Of Git LFS, for all repositories together. */
+  readonly asked: { readonly files: number; readonly bytes: number };
 }
 
 /** The addresses of submodules by their path (gitmodules(5)). */

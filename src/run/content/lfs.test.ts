@@ -129,6 +129,13 @@ describe("Git LFS in a run", () => {
       ["/same-size", (response) => response.end(Buffer.alloc(CONTENT.length))],
       ["/longer", (response) => response.end(Buffer.alloc(1 << 20))],
       ["/shorter", (response) => response.end("x")],
+      [
+        "/drips",
+        (response) => {
+          const timer = setInterval(() => response.write("x"), 5);
+          response.on("close", () => clearInterval(timer));
+        },
+      ],
       ["/moved", (response) => response.writeHead(302, { location: "ftp://x/" }).end()],
       ["/round", (response) => response.writeHead(302, { location: "/round" }).end()],
       ["/inside", (response) => response.writeHead(302, { location: "http://inside/" }).end()],
@@ -147,6 +154,7 @@ describe("Git LFS in a run", () => {
       resolve: async (host: string) => (host === "inside" ? [] : ["127.0.0.1"]),
     };
     const expected = {
+      "/drips": /sends less than 16 KB in a second/,
       "/same-size": /something other than/,
       "/longer": /more than its \d+ bytes/,
       "/shorter": /something other than/,
@@ -157,7 +165,8 @@ describe("Git LFS in a run", () => {
     };
     for (const [where, why] of Object.entries(expected)) {
       href = where.startsWith("/") ? server.at + where : where;
-      await assert.rejects(fetchLfsObjects(from, folder.path, [object]), why);
+      const source = where === "/drips" ? { ...from, patience: 20 } : from;
+      await assert.rejects(fetchLfsObjects(source, folder.path, [object]), why);
       assert.deepEqual(readdirSync(folder.path), []);
     }
   });

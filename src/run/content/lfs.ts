@@ -66,6 +66,8 @@ export interface LfsServer {
   /** Throws for a host that may not be reached. */
   readonly resolve: ResolveHost | undefined;
   readonly signal?: AbortSignal;
+  /** Milliseconds that an object may take beside those for its bytes. */
+  readonly patience?: number;
 }
 
 /** Objects in one request: what servers usually allow. */
@@ -75,6 +77,8 @@ const MOST_ANSWERED = 4 * 1024 * 1024;
 const MOST_REDIRECTS = 5;
 /** Milliseconds without an answer or data. */
 const SILENCE = 60_000;
+/** Bytes in a millisecond: a server that sends fewer has somebody wait for it on purpose. */
+const SLOWEST = 16;
 
 /**
  * Fetches objects into a folder (git-lfs, "docs/api/batch.md"). The repository's `.lfsconfig` is not read: it
@@ -153,11 +157,14 @@ async function download(
     const answer = await ask(server, from, { method: "GET", headers: header ?? {} });
     if (answer.statusCode !== 200) throw failed(`'${from.host}' answered ${answer.statusCode}`);
     const hash = createHash("sha256");
+    const late = performance.now() + (server.patience ?? SILENCE);
     let bytes = 0;
     const measured = async function* (): AsyncGenerator<Buffer> {
       for await (const chunk of answer as AsyncIterable<Buffer>) {
         bytes += chunk.length;
         if (bytes > size) throw failed(`'${from.host}' sends more than its ${size} bytes`);
+        const isSlow = performance.now() > late + bytes / SLOWEST;
+        if (isSlow) throw failed(`'${from.host}' sends less than 16 KB in a second`);
         hash.update(chunk);
         yield chunk;
       }

@@ -29,8 +29,8 @@ const TURN = {
 const LIBRARY = "libraries/lib";
 
 /** Runs on a repository with the submodule `libraries/lib`, in which there is `deep/inner`. */
-async function withSubmodules(submodules = ["file:///*"]) {
-  const rig = await RunAgentRig.open({ policy: { ...POLICY, submodules } });
+async function withSubmodules(submodules = ["file:///*"], { maxLfs = 0 } = {}) {
+  const rig = await RunAgentRig.open({ policy: { ...POLICY, submodules, maxLfs } });
   const tree = join(rig.folder, "tree");
   const [inner, library] = ["inner", "library"].map((name) => {
     const folder = join(rig.folder, name);
@@ -38,6 +38,13 @@ async function withSubmodules(submodules = ["file:///*"]) {
     return { url: pathToFileURL(join(folder, "remote.git")).href, revision: writeRemote(folder) };
   });
   const libraryTree = join(rig.folder, "library/tree");
+  for (const each of maxLfs > 0 ? [tree, libraryTree] : []) {
+    writeFileSync(join(each, ".gitattributes"), "*.bin filter=lfs\n");
+    git(each, "add", ".gitattributes");
+    const oid = (each === tree ? "a" : "b").repeat(64);
+    const head = "version https://git-lfs.github.com/spec/v1";
+    writeFileSync(join(each, "a.bin"), `${head}\noid sha256:${oid}\nsize 60\n`);
+  }
   link(libraryTree, "deep/inner", inner!.url, inner!.revision);
   writeFileSync(join(libraryTree, "lib.c"), "int lib;\n");
   writeFileSync(join(libraryTree, ".gitignore"), "*.o\n");
@@ -185,6 +192,14 @@ describe("submodules of a run", () => {
     assert.equal((await third.run.deliver(TURN)).kind, "unchanged");
     for (const { run } of [first, second, third]) await run.close();
     for (const machine of machines) await machine[Symbol.asyncDispose]();
+  });
+
+  it("have no more files of Git LFS than the repository itself may: all count together", async () => {
+    const { rig, plan, said } = await withSubmodules(undefined, { maxLfs: 100 });
+    await using _ = rig;
+    await using session = await rig.session(async () => {}, plan);
+    await session.prompt(rig.turn("Look"));
+    assert.match(said(), /2 files of Git LFS take 120 bytes\. `remote\.maxLfs` allows 100/);
   });
 
   it("are not fetched for a token that may not use them", async () => {

@@ -303,14 +303,8 @@ interface LayerBuilderOptions {
   readonly maxLayer: number;
 }
 
-interface LayerRequest {
-  readonly repository: CachedRepository;
-  readonly content?: Content;
-  readonly name: LayerName;
-  readonly recipe: Recipe;
+interface LayerRequest extends WantedLayer {
   readonly secrets: Readonly<Record<string, string>>;
-  readonly tell: (message: string) => void;
-  readonly signal: AbortSignal;
 }
 
 /** A set-up that failed, with the end of its output. */

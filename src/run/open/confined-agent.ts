@@ -79,10 +79,9 @@ export async function openConfinedAgent(options: ConfinedAgentOptions): Promise<
     return { ...rest, ...sandbox.wrap({ ...start, env: { ...env, ...SAFE }, cwd }) };
   };
   const inner = new ExternalAgent({ ...agent, actsAs: undefined, confine });
-  let tell: ((update: SessionUpdate) => void) | undefined;
   const watch = watchDisk(run.workspace.folder, run.limits.disk, async (why) => {
     agent.log.warn("run.disk-full", { workspace, why });
-    tell?.(progressUpdate(why));
+    refused.tell(why);
     await inner[Symbol.asyncDispose]();
     await sandbox[Symbol.asyncDispose]();
   });
@@ -91,7 +90,6 @@ export async function openConfinedAgent(options: ConfinedAgentOptions): Promise<
     start: (owner) => inner.start(owner),
     open: (session) => {
       refused.tellTo((update) => session.update(update));
-      tell = (update) => session.update(update);
       return inner.open(session);
     },
     [Symbol.asyncDispose]: async () => {
@@ -211,20 +209,23 @@ const LONGEST = 300;
 export function refusedHosts(log: Log, workspace: string) {
   const told = new Set<string>();
   const waiting: SessionUpdate[] = [];
-  let tell: ((update: SessionUpdate) => void) | undefined;
+  let update: ((update: SessionUpdate) => void) | undefined;
+  const tell = (message: string): void => {
+    if (update === undefined) waiting.push(progressUpdate(message));
+    else update(progressUpdate(message));
+  };
   return {
     /** From now on, where the session is told. It is also told what was refused before. */
-    tellTo(update: (update: SessionUpdate) => void): void {
-      tell = update;
-      for (const each of waiting.splice(0)) update(each);
+    tellTo(to: (update: SessionUpdate) => void): void {
+      update = to;
+      for (const each of waiting.splice(0)) to(each);
     },
+    tell,
     refused: (host: string, why: string): void => {
       if (told.has(host) || told.size >= MOST) return;
       told.add(host);
       log.warn("run.egress-refused", { workspace, host, why });
-      const update = progressUpdate(`A connection was refused: ${why.slice(0, LONGEST)}.`);
-      if (tell === undefined) waiting.push(update);
-      else tell(update);
+      tell(`A connection was refused: ${why.slice(0, LONGEST)}.`);
     },
   };
 }

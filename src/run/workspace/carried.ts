@@ -92,10 +92,8 @@ interface LayOptions {
 
 /** The checkpoint, unless a later commit of the branch has all that it has. */
 async function newestFiles(git: ServerGit, checkpoint: string): Promise<string> {
-  const parents = ["rev-parse", "--quiet", "--verify", `${checkpoint}^`];
-  const { stdout } = await git.run(parents, { accepts: [0, 1] });
   const head = await git.text(["rev-parse", "HEAD"]);
-  return stdout.toString("utf8").trim() === head ? checkpoint : head;
+  return (await git.resolve(`${checkpoint}^`)) === head ? checkpoint : head;
 }
 
 /** Whether a folder has a workspace. */

@@ -75,8 +75,7 @@ export async function restoreFiles(copy: WorkingCopy, owner: FileOwner | undefin
   } finally {
     await exact.remove();
   }
-  const changed = ["diff-tree", "-r", "-z", "--name-only", "--no-renames", "--diff-filter=d"];
-  await giveFiles(tree, await git.list([...changed, base.revision, WIP]), owner);
+  await giveChanged(copy, WIP, owner);
   // The index of the base caches file metadata, so git does not read the files again.
   await copyIndex(base.index, join(git.gitDir, "index"));
   await git.run(["read-tree", "--reset", "HEAD"], TIMEOUT);
@@ -161,6 +160,16 @@ async function hasFiles(folder: string): Promise<boolean> {
 
 /** File system calls that run at once. */
 const AT_ONCE = 64;
+
+/** Gives the files that another commit has changed since the base. */
+export async function giveChanged(
+  { tree, git, base }: WorkingCopy,
+  commit: string,
+  owner: FileOwner | undefined,
+): Promise<void> {
+  const names = ["diff-tree", "-r", "-z", "--name-only", "--no-renames", "--diff-filter=d"];
+  await giveFiles(tree, await git.list([...names, base.revision, commit]), owner);
+}
 
 /**
  * Changes the owner of files that git wrote into a tree, and of the folders above them, so that the user

@@ -18,6 +18,7 @@ import { removeTree } from "./copy.ts";
 import type { FileOwner, WorkspaceDriver } from "./driver.ts";
 import {
   type Hibernation,
+  giveChanged,
   giveFiles,
   keepFiles,
   readTreeFrom,
@@ -295,8 +296,7 @@ export class Workspaces implements AsyncDisposable {
     await copyIndex(base.index, join(git.gitDir, "index"));
     if (base.revision !== revision) {
       await git.run(readTreeFrom(base.revision, revision), { timeout: 10 * 60_000 });
-      const names = ["diff-tree", "-r", "-z", "--name-only", "--no-renames", "--diff-filter=d"];
-      await giveFiles(tree, await git.list([...names, base.revision, revision]), owner);
+      await giveChanged({ tree, git, base }, revision, owner);
     }
     await this.#giveOwnGit(request, workspace, revision);
     const kept: Facts = {

@@ -1,12 +1,14 @@
 import { randomBytes } from "node:crypto";
-import type { IncomingMessage, ServerResponse } from "node:http";
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
 
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
+import type { Log } from "../../base/log.ts";
 import { hasScope, mayControl, mayUseAll, OWNER, personOf } from "../../base/principal.ts";
 import type { AppContext } from "../../config/app-context.ts";
 import { hashToken } from "../../store/access/access-token.ts";
 import type { Offer } from "../../tool/offer/offer.ts";
+import { mayHave } from "../../tool/policy.ts";
 import { issuerMetadata } from "../../upstream/oauth/discovery.ts";
 import { type Comeback, type LogInOptions, logInAt } from "../../upstream/oauth/log-in.ts";
 import { OAuthHttp } from "../../upstream/oauth/oauth-http.ts";
@@ -16,7 +18,8 @@ import { fail, failWith, readJson, sendJson } from "../http/http-answers.ts";
 import type { Admitted, Refused } from "./access.ts";
 import type { Admission } from "./admission.ts";
 import { COMEBACK_PATH, LOGINS_PAGE, LOGINS_PATH } from "./login-page.ts";
-import type { OwnAddress } from "./refuse-foreign.ts";
+import { type PeerUser, peerUser } from "./browser-logins.ts";
+import { hostOf, isLoopbackAddress, isOwnOrigin, type OwnAddress } from "./refuse-foreign.ts";
 import type { Serving } from "./serving.ts";
 
 export interface ServerLoginRoutesOptions {
@@ -26,12 +29,18 @@ export interface ServerLoginRoutesOptions {
   readonly offer: Pick<Offer, "profileFor">;
   /** The program with its configuration as it is now. */
   readonly app: () => Promise<AppContext>;
+  /** Also for what is wrong with the configuration. */
+  readonly log: Log;
 }
 
 /** A browser of a person, known by a cookie. Before the person is known, it has no `admitted`. */
 interface BrowserSession {
   readonly key: string;
   readonly until: number;
+  /** Whose programs the browser is one of: of other users of this machine, none may use its cookie. */
+  readonly from: PeerUser;
+  /** The person; empty before it is known. */
+  readonly person: string;
   admitted?: Admitted;
 }
 
@@ -40,6 +49,8 @@ interface BegunLogin {
   readonly stop: AbortController;
   /** The browser that began it, and may finish it. */
   readonly by: string;
+  /** The person; empty before it is known. */
+  readonly person: string;
   readonly came: (params: URLSearchParams) => void;
   done: Promise<object>;
 }
@@ -48,8 +59,9 @@ interface BegunLogin {
 const GOOD_FOR = 60 * 60_000;
 /** Milliseconds that somebody has to say who they are. */
 const PATIENCE = 10 * 60_000;
-const MOST_SESSIONS = 1_000;
-const MOST_BEGUN = 100;
+/** Of one person, and of all who have not said who they are: one more ends the oldest of the same. */
+const MOST_SESSIONS = 100;
+const MOST_BEGUN = 20;
 /** Bytes of a body. */
 const LARGEST = 16 * 1024;
 
@@ -77,9 +89,7 @@ export class ServerLoginRoutes {
     }
     const answered = this.#answer(path.slice(LOGINS_PATH.length + 1), request, response);
     background(
-      answered.catch(async (error: unknown) => {
-        failWith(response, error, path, (await this.#options.app()).log);
-      }),
+      answered.catch((error: unknown) => failWith(response, error, path, this.#options.log)),
       "Answering a login page",
     );
   }
@@ -89,7 +99,7 @@ export class ServerLoginRoutes {
     const body = await readJson(request, LARGEST);
     if (what === "sign-in") return this.#signIn(body, request, response);
     const found =
-      what === "enter" || session?.admitted?.proof?.isLive() !== true
+      what === "enter" || session?.admitted === undefined
         ? await this.#options.admission.admit(request, response)
         : session.admitted;
     // Back from the gateway's own authorization server, nobody is known yet.
@@ -103,7 +113,7 @@ export class ServerLoginRoutes {
     }
     switch (what) {
       case "enter":
-        return sendJson(response, {}, this.#enter(found, request));
+        return sendJson(response, {}, this.#enter(found, person, request));
       case "list":
         return sendJson(response, await this.#list(found, person));
       case "begin":
@@ -147,7 +157,8 @@ export class ServerLoginRoutes {
     if (!mayControl(principal)) return false;
     // What all use is for whoever may configure it.
     return settings.login === "each"
-      ? hasScope(principal, "tools")
+      ? mayHave(principal) ||
+          (hasScope(principal, "tools") && principal.limits?.tools !== undefined)
       : settings.login !== "passed on" && mayUseAll(principal);
   }
 
@@ -168,7 +179,7 @@ export class ServerLoginRoutes {
     request: IncomingMessage,
   ): Promise<{ readonly link: string }> {
     const { reached } = await this.#reach(server, "log in to", admitted, person);
-    return this.#toIssuer(by, request, async (show, comeback, signal) => {
+    return this.#toIssuer({ by, person }, request, async (show, comeback, signal) => {
       await logInTo(reached, show, signal, comeback);
       return { server, done: `Logged in to ${server}. You can go back to your assistant.` };
     });
@@ -186,29 +197,34 @@ export class ServerLoginRoutes {
       throw new TrunklineError("not-found", "There is no such authorization server.");
     }
     const { resource, scopes, clientId } = serving.oauth;
-    const session = { key: randomBytes(32).toString("base64url"), until: Date.now() + GOOD_FOR };
+    const session = newSession("", request);
     const http = new OAuthHttp({ server: new URL(issuer), trustsIssuer: true });
     const found = { issuer: await issuerMetadata(issuer, http), resource, scopes };
     const settings = { issuer, ...(clientId === undefined ? {} : { clientId }) };
-    const link = await this.#toIssuer(session.key, request, async (show, comeback, stop) => {
-      const { accessToken: token } = await logInAt(found, {
-        ...{ server: new URL(issuer), settings, headers: {}, wanted: [], http, show, comeback },
-        signal: AbortSignal.any([stop, AbortSignal.timeout(PATIENCE)]),
-      });
-      // The token goes no further: it says who has come.
-      const headers = { authorization: `Bearer ${token}` };
-      const asked = { headers, socket: request.socket } as unknown as IncomingMessage;
-      const admitted = await admission.admit(asked, response);
-      if (!("principal" in admitted)) throw new TrunklineError("untrusted", admitted.message);
-      this.#sessions.set(hashToken(session.key), { ...session, admitted });
-      return { server };
-    });
+    const link = await this.#toIssuer(
+      { by: session.key, person: "" },
+      request,
+      async (show, comeback, stop) => {
+        const { accessToken: token } = await logInAt(found, {
+          ...{ server: new URL(issuer), settings, headers: {}, wanted: [], http, show, comeback },
+          signal: AbortSignal.any([stop, AbortSignal.timeout(PATIENCE)]),
+        });
+        // The token goes no further: it says who has come.
+        const headers = { authorization: `Bearer ${token}` };
+        const asked = { headers, socket: request.socket } as unknown as IncomingMessage;
+        const admitted = await admission.admit(asked, response);
+        if (!("principal" in admitted)) throw new TrunklineError("untrusted", admitted.message);
+        const person = personOf(admitted.principal) ?? "";
+        this.#sessions.set(hashToken(session.key), { ...session, person, admitted });
+        return { server };
+      },
+    );
     sendJson(response, link, { "set-cookie": this.#remember(session, request) });
   }
 
   /** Begins a login at an issuer. Its end is answered when the browser has come back. */
   async #toIssuer(
-    by: string,
+    whose: Pick<BegunLogin, "by" | "person">,
     request: IncomingMessage,
     work: (
       show: LogInOptions["show"],
@@ -216,17 +232,18 @@ export class ServerLoginRoutes {
       signal: AbortSignal,
     ) => Promise<object>,
   ): Promise<{ readonly link: string }> {
-    const [oldest] = this.#begun.values();
-    if (this.#begun.size >= MOST_BEGUN) oldest?.stop.abort(new Error("others have begun since"));
+    const others = [...this.#begun.values()].filter(({ person }) => person === whose.person);
+    if (others.length >= MOST_BEGUN) others[0]?.stop.abort(new Error("others have begun since"));
+    const redirectUri = this.#originFor(request) + COMEBACK_PATH;
     const stop = new AbortController();
     const shown = Promise.withResolvers<{ readonly link: string }>();
     let begun: BegunLogin | undefined;
     const comeback = (state: string): Comeback => {
       const came = Promise.withResolvers<URLSearchParams>();
-      begun = { by, stop, came: came.resolve, done: Promise.resolve({}) };
+      begun = { ...whose, stop, came: came.resolve, done: Promise.resolve({}) };
       this.#begun.set(state, begun);
       return {
-        redirectUri: `${this.#originFor(request)}${COMEBACK_PATH}`,
+        redirectUri,
         came: came.promise,
         [Symbol.asyncDispose]: async () => {
           this.#begun.delete(state);
@@ -251,18 +268,17 @@ export class ServerLoginRoutes {
     return await begun.done;
   }
 
-  #enter(admitted: Admitted, request: IncomingMessage): { readonly "set-cookie": string } {
-    const key = randomBytes(32).toString("base64url");
-    return {
-      "set-cookie": this.#remember({ key, until: Date.now() + GOOD_FOR, admitted }, request),
-    };
+  #enter(admitted: Admitted, person: string, request: IncomingMessage): OutgoingHttpHeaders {
+    const session = { ...newSession(person, request), admitted };
+    return { "set-cookie": this.#remember(session, request) };
   }
 
   #remember(session: BrowserSession, { headers }: IncomingMessage): string {
     for (const [hash, { until }] of this.#sessions) {
-      if (until > Date.now() && this.#sessions.size < MOST_SESSIONS) break;
-      this.#sessions.delete(hash);
+      if (until <= Date.now()) this.#sessions.delete(hash);
     }
+    const others = [...this.#sessions].filter(([, { person }]) => person === session.person);
+    if (others.length >= MOST_SESSIONS) this.#sessions.delete(others[0]?.[0] ?? "");
     this.#sessions.set(hashToken(session.key), session);
     const parts = [`${this.#cookie}=${session.key}`, "HttpOnly", "SameSite=Strict"];
     const secure = headers.origin?.startsWith("https:") === true ? ["Secure"] : [];
@@ -275,7 +291,9 @@ export class ServerLoginRoutes {
     const start = `${this.#cookie}=`;
     const own = cookie.split(";").find((part) => part.trim().startsWith(start));
     const session = this.#sessions.get(hashToken(own?.trim().slice(start.length) ?? ""));
-    return session !== undefined && session.until > Date.now() ? session : undefined;
+    if (session === undefined || session.until <= Date.now()) return undefined;
+    const isLive = session.admitted?.proof?.isLive() !== false;
+    return isLive && session.from === peerUser(request.socket) ? session : undefined;
   }
 
   /** RFC 6265, section 8.5: cookies are not isolated by port. */
@@ -283,12 +301,32 @@ export class ServerLoginRoutes {
     return `trunkline_person_${this.#options.own().port}`;
   }
 
-  /** The address under which the browser reaches us, which its cookie is for. */
-  #originFor({ headers: { host = "" } }: IncomingMessage): string {
-    const { publicUrl } = this.#options.serving;
+  /**
+   * The address under which the browser reaches us, which its cookie is for. Whoever asks chooses `Host`, and
+   * what the issuer sends back with a browser must come to nobody else.
+   */
+  #originFor({ headers: { host = "" }, socket }: IncomingMessage): string {
+    const { publicUrl, proxied } = this.#options.serving;
     if (publicUrl !== undefined && new URL(publicUrl).host === host) return publicUrl;
-    return `${this.#options.own().scheme}://${host}`;
+    const own = this.#options.own();
+    const origin = `${own.scheme}://${host}`;
+    const name = hostOf(host) ?? "";
+    const at = socket.localAddress?.replace(/^::ffff:/, "") ?? "";
+    const isHere = name === at || (name === "localhost" && isLoopbackAddress(at));
+    const isOurs = (isHere || proxied.has(name)) && isOwnOrigin(origin, host, own);
+    if (isOurs || proxied.has(host)) return origin;
+    const next =
+      "Open the page by the address that `trunkline serve` prints, or set `serve.publicUrl`";
+    throw new TrunklineError(
+      "untrusted",
+      `Cannot log in at '${host}': it may be another's. ${next}.`,
+    );
   }
+}
+
+function newSession(person: string, { socket }: IncomingMessage): BrowserSession {
+  const key = randomBytes(32).toString("base64url");
+  return { key, until: Date.now() + GOOD_FOR, from: peerUser(socket), person };
 }
 
 const NOBODY = "This gateway cannot tell who you are. Send an access token.";

@@ -1,7 +1,7 @@
 import type { ConfiguredBus } from "../../plugin/open/configured-bus.ts";
 import type { Config, ConfigInput } from "../../config/config.ts";
 import type { FleetView } from "./view/fleet-view.ts";
-import type { OpenedOffer } from "../../upstream/open/upstreams.ts";
+import type { ConfiguredOffer } from "../../upstream/open/upstreams.ts";
 import type { Tool } from "../../tool/tool.ts";
 import type { UpstreamStatus } from "../../upstream/upstream.ts";
 import type { Approvals } from "../../store/approval/approvals.ts";
@@ -19,7 +19,7 @@ export interface ServerTest {
 
 /** What the dashboard shows of the running server, beside its sessions. */
 export interface DashboardSources {
-  readonly tools: Pick<OpenedOffer, "offer" | "status" | "restart"> & {
+  readonly tools: Pick<ConfiguredOffer, "offer" | "status" | "restart"> & {
     /** Undefined where there is nothing to approve. */
     readonly approvals: Approvals | undefined;
   };

@@ -1,4 +1,46 @@
 const LONGEST = 128;
+/** The longest end that a number adds to a name. */
+const LONGEST_END = 8;
+
+/** Gives each thing a name of its own. All of a million things may come with the same one. */
+export class FreeNames {
+  readonly #longest: number;
+  readonly #isTaken: (name: string) => boolean;
+  readonly #given = new Set<string>();
+  /** By the beginning of a name, which its number never replaces: all smaller numbers are taken. */
+  readonly #counts = new Map<string, number>();
+
+  /** `isTaken` says which names are taken elsewhere. */
+  constructor(longest = Infinity, isTaken: (name: string) => boolean = () => false) {
+    this.#longest = longest;
+    this.#isTaken = isTaken;
+  }
+
+  isFree(name: string): boolean {
+    return !this.#given.has(name) && !this.#isTaken(name);
+  }
+
+  /** The name, cut to its length, or with a number at its end if it is taken. */
+  free(name: string): string {
+    const short = name.slice(0, this.#longest);
+    if (this.isFree(short)) return short;
+    const beginning = name.slice(0, this.#longest - LONGEST_END);
+    for (let count = this.#counts.get(beginning) ?? 2; ; count++) {
+      const end = `_${count}`;
+      const unique = name.slice(0, this.#longest - end.length) + end;
+      if (!this.isFree(unique)) continue;
+      this.#counts.set(beginning, count);
+      return unique;
+    }
+  }
+
+  /** Takes the name, or a free one like it. */
+  take(name: string): string {
+    const free = this.free(name);
+    this.#given.add(free);
+    return free;
+  }
+}
 
 /**
  * Unique names for what several servers offer (MCP 2026-07-28, server/tools § Tool Names). The first
@@ -7,35 +49,16 @@ const LONGEST = 128;
  * that is taken as well.
  */
 export class Names {
-  readonly #isTaken: (name: string) => boolean;
-  readonly #given = new Set<string>();
-  /** The last number that was appended to a name: many names may be cut to the same text. */
-  readonly #numbers = new Map<string, number>();
+  readonly #names: FreeNames;
 
   /** `isTaken` says which names are taken elsewhere, such as by our own tools. */
   constructor(isTaken: (name: string) => boolean) {
-    this.#isTaken = isTaken;
+    this.#names = new FreeNames(LONGEST, isTaken);
   }
 
   give(server: string, name: string): string {
-    const prefixed = `${server}_${name}`.replaceAll(/[^A-Za-z0-9_.-]/g, "_").slice(0, LONGEST);
-    const isPlain = name.length <= LONGEST && this.#isFree(name);
-    const free = isPlain ? name : this.#firstFree(prefixed);
-    this.#given.add(free);
-    return free;
-  }
-
-  #firstFree(name: string): string {
-    if (this.#isFree(name)) return name;
-    for (let number = (this.#numbers.get(name) ?? 1) + 1; ; number++) {
-      const suffix = `_${number}`;
-      const numbered = name.slice(0, LONGEST - suffix.length) + suffix;
-      this.#numbers.set(name, number);
-      if (this.#isFree(numbered)) return numbered;
-    }
-  }
-
-  #isFree(name: string): boolean {
-    return !this.#given.has(name) && !this.#isTaken(name);
+    const isPlain = name.length <= LONGEST && this.#names.isFree(name);
+    const prefixed = `${server}_${name}`.replaceAll(/[^A-Za-z0-9_.-]/g, "_");
+    return this.#names.take(isPlain ? name : prefixed);
   }
 }

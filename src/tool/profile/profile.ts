@@ -49,7 +49,7 @@ export class Profile {
   /** Decides beside the policy of all callers: the stricter of the two counts. */
   readonly policy: Policy | undefined;
   /** Set where it offers a tool that searches and one that calls, instead of its tools. */
-  readonly search: ToolSearch | undefined;
+  readonly search: typeof TOOL_SEARCH | undefined;
   readonly toolNames: Renaming;
   readonly promptNames: Renaming;
   readonly #settings: ProfileSettings;
@@ -59,19 +59,19 @@ export class Profile {
   readonly #resources: Filter;
   readonly #rates: readonly (readonly [(tool: string) => boolean, RateLimiter])[];
   readonly #shown = new WeakMap<Tool, Tool>();
-  readonly #overrides: ReadonlyMap<string, ToolOverride> | undefined;
+  readonly #overrides: ReadonlyMap<string, ToolOverride>;
 
   constructor(
     name: string,
     settings: ProfileSettings,
-    overrides?: ReadonlyMap<string, ToolOverride>,
+    overrides: ReadonlyMap<string, ToolOverride> = new Map(),
     problem?: string,
   ) {
     const { policy, servers, tools, prompts, resources, rates = [] } = settings;
     this.name = name;
     this.problem = problem;
     this.#settings = settings;
-    this.search = settings.search === true ? new ToolSearch() : undefined;
+    this.search = settings.search === true ? TOOL_SEARCH : undefined;
     this.#servers = new Filter(servers);
     this.#tools = new Filter(tools);
     this.#prompts = new Filter(prompts);
@@ -103,7 +103,7 @@ export class Profile {
 
   /** Whether it changes any tool. */
   get hasOverrides(): boolean {
-    return this.#overrides !== undefined;
+    return this.#overrides.size > 0;
   }
 
   /**
@@ -112,7 +112,6 @@ export class Profile {
    */
   overrideOf({ definition: { name }, source }: Pick<Tool, "definition" | "source">) {
     const all = this.#overrides;
-    if (all === undefined) return undefined;
     if (source === undefined) return all.get(name);
     return all.get(`${source.server}/${source.name}`) ?? all.get(name) ?? all.get(source.name);
   }
@@ -266,28 +265,24 @@ interface SearchBackend {
 }
 
 /** The two tools that a client gets whose profile has it search. */
-class ToolSearch {
+const TOOL_SEARCH = {
   /** Their definitions, which lists have instead of the tools that can be found. */
-  list(tools: readonly Tool[]): readonly Tool[] {
-    return [definedAs(searchDefinition(tools)), definedAs(CALL_DEFINITION)];
-  }
-
+  list: (tools: readonly Tool[]): readonly Tool[] => [
+    definedAs(searchDefinition(tools)),
+    definedAs(CALL_DEFINITION),
+  ],
   /** Whether it is the name of one of them. */
-  has(name: string): boolean {
-    return name === SEARCH_TOOL || name === CALL_TOOL;
-  }
-
+  has: (name: string): boolean => name === SEARCH_TOOL || name === CALL_TOOL,
   /** Answers a call of one of them; undefined for any other tool. */
   answer(name: string, args: Arguments, backend: SearchBackend): Answer | undefined {
-    if (name === SEARCH_TOOL) return backend.found(this.#find(args, backend));
+    const find = async () => {
+      await backend.known();
+      return searchFor(args, backend.tools());
+    };
+    if (name === SEARCH_TOOL) return backend.found(find());
     return name === CALL_TOOL ? callMeant(args, backend.call) : undefined;
-  }
-
-  async #find(args: Arguments, { known, tools }: SearchBackend): Promise<ToolResult> {
-    await known();
-    return searchFor(args, tools());
-  }
-}
+  },
+};
 
 /** The servers of some tools, each once. */
 function serversOf(tools: readonly Tool[]): readonly string[] {

@@ -1,4 +1,3 @@
-import type { ToolOverride } from "../tool.ts";
 import { Override } from "./override.ts";
 import type { ProfileSettings } from "../../config/schema/schema.gen.ts";
 import { Profile, type ProfileSubject } from "./profile.ts";
@@ -45,9 +44,9 @@ export class Profiles {
 /** A profile, with what it makes of tools. */
 export function profileOf(name: string, settings: ProfileSettings): Profile {
   const changes = Object.entries(settings.tools?.change ?? {});
-  if (changes.length === 0) return new Profile(name, settings);
-  const overrides = changes.map(([tool, change]): [string, ToolOverride] => {
-    return [tool, new Override(change)];
-  });
-  return new Profile(name, settings, new Map(overrides));
+  return new Profile(
+    name,
+    settings,
+    new Map(changes.map(([tool, change]) => [tool, new Override(change)])),
+  );
 }

@@ -1,3 +1,4 @@
+import { connectClient } from "../../../test/upstream/connect-client.ts";
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { covers } from "../../../test/support/requirement.ts";
@@ -13,7 +14,7 @@ import type { Json } from "../../../test/upstream/raw-client.ts";
 import { SampleContext } from "../../../test/upstream/sample-context.ts";
 import { HttpChannel, streamStatus, StreamWaits, waitBefore } from "./http-channel.ts";
 import { until } from "../../../test/support/until.ts";
-import { McpClient } from "../../protocol/mcp/connect/connect.ts";
+import type { McpClient } from "../../protocol/mcp/connect/connect.ts";
 import { encodeSse } from "../../wire/framing/sse.ts";
 
 describe("waitBefore()", () => {
@@ -69,7 +70,7 @@ const M = "io.modelcontextprotocol/";
 
 async function connect(server: HttpServer): Promise<McpClient & AsyncDisposable> {
   const channel = new HttpChannel(server.url, { headers: { authorization: "Bearer t" } });
-  const client = await McpClient.connect(channel, {
+  const client = await connectClient(channel, {
     originOf: (id) => channel.originOf(id),
     canCall: (tool) => channel.canCall(tool),
   });
@@ -196,7 +197,7 @@ describe("HttpChannel to a server of 2025-11-25", { timeout: 600_000 }, () => {
     const toolsChanged = (): void => {
       if (++changes === 2) twice.resolve();
     };
-    const client = await McpClient.connect(channel, { events: { toolsChanged } });
+    const client = await connectClient(channel, { events: { toolsChanged } });
     await twice.promise;
     await client.close();
     const gets = server.exchanges.filter(({ verb }) => verb === "GET");
@@ -235,7 +236,7 @@ describe("HttpChannel to a server of 2025-11-25", { timeout: 600_000 }, () => {
       }),
     );
     const channel = new HttpChannel(server.url, { headers: {} });
-    const client = await McpClient.connect(channel);
+    const client = await connectClient(channel);
     await client.callTool("t", {}, new SampleContext());
     const isAnswer = ({ message }: Exchange): boolean => message["result"] !== undefined;
     await until(() => server.exchanges.filter(isAnswer).length >= pings);
@@ -374,7 +375,7 @@ describe("HttpChannel to a server of 2026-07-28", { timeout: 600_000 }, () => {
       return true;
     };
     const missed = Promise.withResolvers<void>();
-    const client = await McpClient.connect(new HttpChannel(server.url, { headers: {} }), {
+    const client = await connectClient(new HttpChannel(server.url, { headers: {} }), {
       events: { toolsChanged: () => missed.resolve() },
     });
     await missed.promise;
@@ -403,7 +404,7 @@ describe("HttpChannel to an unreachable server", () => {
     const { url } = server;
     await server[Symbol.asyncDispose]();
     const channel = new HttpChannel(url, { headers: {} });
-    await assert.rejects(McpClient.connect(channel), { code: "closed" });
+    await assert.rejects(connectClient(channel), { code: "closed" });
     assert.match(await channel.ended, /^could not be reached at http:.*ECONNREFUSED/);
   });
 });

@@ -1,3 +1,4 @@
+import { connectClient } from "../../../test/upstream/connect-client.ts";
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { AppWithUpstreams } from "../../../test/upstream/app-with-upstreams.ts";
@@ -11,7 +12,6 @@ import {
 } from "../../../test/upstream/http-server.ts";
 import type { Json } from "../../../test/upstream/raw-client.ts";
 import { SampleContext } from "../../../test/upstream/sample-context.ts";
-import { McpClient } from "../../protocol/mcp/connect/connect.ts";
 import type { ToolResult } from "../../tool/tool.ts";
 import { encodeSse } from "../../wire/framing/sse.ts";
 import {
@@ -59,7 +59,7 @@ async function guarded(good: string, status = 401): Promise<HttpServer> {
 
 async function call(server: HttpServer, authorization: HttpAuthorization): Promise<void> {
   const channel = new HttpChannel(server.url, { headers: {}, authorization });
-  const client = await McpClient.connect(channel, { era: "legacy" });
+  const client = await connectClient(channel, { era: "legacy" });
   try {
     await client.callTool("t", {}, new SampleContext());
   } finally {
@@ -121,7 +121,7 @@ describe("HttpAuthorization", { timeout: 600_000 }, () => {
     await using server = await guarded("none");
     const never = { token: () => new Promise<never>(() => {}), refused: () => assert.fail() };
     const channel = new HttpChannel(server.url, { headers: {}, authorization: never });
-    const connecting = McpClient.connect(channel, { era: "legacy" });
+    const connecting = connectClient(channel, { era: "legacy" });
     channel.abort(new Error("enough"));
     await assert.rejects(connecting, { code: "closed" });
     assert.equal(server.exchanges.length, 0);

@@ -3,6 +3,7 @@ import { request as httpsRequest } from "node:https";
 import { background } from "../../base/background.ts";
 import { FULL_READ, nextTurn } from "../../base/event-loop.ts";
 import type { FrameFault, Room } from "../../wire/channel.ts";
+import { ReadHold } from "../../wire/channel/read-hold.ts";
 import { SseDecoder } from "../../wire/framing/sse.ts";
 import { wholeBody } from "../../wire/framing/whole-body.ts";
 
@@ -116,12 +117,6 @@ export interface HttpAnswer {
   end(failure?: HttpFailure): void;
 }
 
-/** An exchange that is under way. */
-export interface Exchange {
-  /** Gives it up. */
-  destroy(): void;
-}
-
 /** Where a request is sent to, and with which token. */
 interface Attempt {
   readonly url: URL;
@@ -139,18 +134,13 @@ const MOST_REDIRECTS = 5;
  * One HTTP request, and what it is answered with: a JSON body or a stream of events. A redirection to
  * the same server that keeps the method (307, 308) is followed.
  */
-export function exchange(options: HttpExchangeOptions, answer: HttpAnswer): Exchange {
-  return new HttpExchange(options, answer);
-}
-
-class HttpExchange implements Exchange {
+export class HttpExchange {
   readonly #options: HttpExchangeOptions;
   readonly #answer: HttpAnswer;
   readonly #timers = new Set<NodeJS.Timeout>();
   #request: ClientRequest | undefined;
   #isUnsent = true;
   #isOver = false;
-  #holds = 0;
 
   constructor(options: HttpExchangeOptions, answer: HttpAnswer) {
     this.#options = options;
@@ -160,6 +150,7 @@ class HttpExchange implements Exchange {
     this.#authorize();
   }
 
+  /** Gives it up. */
   destroy(): void {
     if (this.#request !== undefined) this.#request.destroy();
     // It waits for a token. In a microtask, so that the caller is done first.
@@ -268,10 +259,11 @@ class HttpExchange implements Exchange {
   }
 
   #readEvents(response: IncomingMessage): void {
+    const reading = new ReadHold(response);
     const decoder = new SseDecoder(this.#options.maxMessage, {
       event: ({ data, id, event }) => {
         const hold = this.#answer.message(data, id, event);
-        if (hold !== undefined) this.#holdUntil(hold, response);
+        if (hold !== undefined) reading.until(hold);
       },
       fault: (lost) => this.#answer.fault(lost),
     });
@@ -279,7 +271,7 @@ class HttpExchange implements Exchange {
       readRetry(chunk, this.#answer);
       decoder.push(chunk);
       // The chunk is smaller than what was read: HTTP framing is not in it.
-      if (chunk.length >= FULL_READ / 2) this.#holdUntil(nextTurn(), response);
+      if (chunk.length >= FULL_READ / 2) reading.until(nextTurn());
     });
     response.on("end", () => {
       decoder.end();
@@ -311,16 +303,6 @@ class HttpExchange implements Exchange {
       if (!this.#isOver) decoder.end();
       this.#end();
     });
-  }
-
-  #holdUntil(hold: Promise<void>, response: IncomingMessage): void {
-    this.#holds++;
-    response.pause();
-    const release = (): void => {
-      this.#holds--;
-      if (this.#holds === 0) response.resume();
-    };
-    hold.then(release, release);
   }
 
   #fail(why: string): void {

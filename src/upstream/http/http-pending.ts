@@ -1,7 +1,7 @@
 import { parsedJson } from "../../base/check.ts";
 import { CHEAP } from "../../rpc/message/complexity.ts";
 import { recoverUnparsed } from "../../rpc/message/message.ts";
-import type { Exchange } from "./http-exchange.ts";
+import type { HttpExchange } from "./http-exchange.ts";
 import { claimedRevision, type HttpRequestBody } from "./http-headers.ts";
 
 /** A message of either side, looked at and not checked: the peer does that. */
@@ -18,7 +18,7 @@ export interface HttpPending {
   readonly token: unknown;
   /** Closing its exchange cancels it, as in revisions without sessions. */
   readonly cancelsByClosing: boolean;
-  http: Exchange | undefined;
+  http: HttpExchange | undefined;
   /** The last event id, to resume its stream from; "" when it cannot be resumed. */
   lastEvent: string;
   /** The `retry` of the stream: milliseconds to wait before resuming. */

@@ -10,8 +10,7 @@ import {
   SlowReaderError,
 } from "../../wire/channel.ts";
 import {
-  type Exchange,
-  exchange,
+  HttpExchange,
   type HttpAnswer,
   type HttpAuthorization,
   type HttpExchangeOptions,
@@ -36,7 +35,7 @@ export abstract class PostingChannel implements Channel<string> {
   protected sink: Sink<string> | undefined;
   protected isClosed = false;
   readonly #authorization: HttpAuthorization | undefined;
-  readonly #open = new Set<Exchange>();
+  readonly #open = new Set<HttpExchange>();
   readonly #ended = Promise.withResolvers<string>();
   readonly #slots = new Semaphore({ running: MOST_AT_ONCE });
   #unsent = 0;
@@ -114,10 +113,10 @@ export abstract class PostingChannel implements Channel<string> {
   protected exchange(
     options: Omit<HttpExchangeOptions, "url" | "maxMessage"> & { readonly url?: URL },
     answer: HttpAnswer,
-  ): Exchange {
+  ): HttpExchange {
     const { maxMessage } = this.limits;
     const common = { url: this.url, maxMessage, authorization: this.#authorization };
-    const request = exchange(
+    const request: HttpExchange = new HttpExchange(
       { ...common, ...options },
       {
         ...answer,

@@ -1,3 +1,4 @@
+import { connectClient } from "../../../test/upstream/connect-client.ts";
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer, type RequestListener, type ServerResponse } from "node:http";
@@ -5,7 +6,6 @@ import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { describe, it } from "node:test";
 
-import { McpClient } from "../../protocol/mcp/connect/connect.ts";
 import { encodeSse } from "../../wire/framing/sse.ts";
 import type { Json } from "../../../test/upstream/raw-client.ts";
 import { ECHO, LEGACY, type Script } from "../../../test/upstream/scripted-server.ts";
@@ -51,7 +51,7 @@ describe("SseChannel", { timeout: 600_000 }, () => {
   it("posts to the endpoint of the stream, and receives the answers on the stream", async () => {
     covers("mcp.http-client.sse-2024");
     await using server = await serve("/post?s=1", SCRIPT);
-    const client = await McpClient.connect(new SseChannel(server.url, { headers: {} }));
+    const client = await connectClient(new SseChannel(server.url, { headers: {} }));
     assert.equal(client.revision, "2025-11-25");
     assert.deepEqual(await client.listTools(), [ECHO]);
     await client.close();
@@ -60,13 +60,13 @@ describe("SseChannel", { timeout: 600_000 }, () => {
   it("sends nothing to another server", async () => {
     await using server = await serve("http://example.com/post", SCRIPT);
     const channel = new SseChannel(server.url, { headers: { authorization: "secret" } });
-    await assert.rejects(McpClient.connect(channel), { code: "closed" });
+    await assert.rejects(connectClient(channel), { code: "closed" });
     assert.match(await channel.ended, /another server, 'http:\/\/example\.com\/post'/);
   });
 
   it("fails a request that the server does not accept", async () => {
     await using server = await serve("/elsewhere", SCRIPT);
     const channel = new SseChannel(server.url, { headers: {} });
-    await assert.rejects(McpClient.connect(channel), /answered 404/);
+    await assert.rejects(connectClient(channel), /answered 404/);
   });
 });

@@ -82,7 +82,8 @@ export async function logInTo(
   comeback?: LogInOptions["comeback"],
 ): Promise<Login> {
   const stop = new AbortController();
-  const late = setTimeout(() => stop.abort(tooLate(name)), PATIENCE);
+  // A gateway that is to end does not wait for somebody's browser.
+  const late = setTimeout(() => stop.abort(tooLate(name)), PATIENCE).unref();
   let made: Login;
   try {
     made = await logIn({
@@ -114,15 +115,18 @@ export async function logOutOf({ store, http }: Pick<LoginReach, "store" | "http
   readonly isRevoked: boolean;
   readonly problem?: string;
 }> {
-  const known = await store.read();
-  try {
-    const isRevoked = known !== undefined && (await revokeLogin(known, http));
-    return { known, isRevoked };
-  } catch (error) {
-    return { known, isRevoked: false, problem: (error as Error).message };
-  } finally {
-    await store.remove();
-  }
+  // A renewal that is under way would store its login again.
+  return await store.alone(async () => {
+    const known = await store.read();
+    try {
+      const isRevoked = known !== undefined && (await revokeLogin(known, http));
+      return { known, isRevoked };
+    } catch (error) {
+      return { known, isRevoked: false, problem: (error as Error).message };
+    } finally {
+      await store.remove();
+    }
+  });
 }
 
 function tooLate(name: string): Error {

@@ -2,13 +2,18 @@ import assert from "node:assert/strict";
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { describe, it } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 
 import type { SecretStore } from "../../store/secret/secret-store.ts";
 import { Log } from "../../base/log.ts";
 import { SampleFolder } from "../../../test/samples/sample-folder.ts";
+import { until } from "../../../test/support/until.ts";
+import { SmallIssuer } from "../../../test/upstream/small-issuer.ts";
 import { CONFIGURED_AUTHORIZATION } from "../http/http-exchange.ts";
-import type { Login } from "../oauth/login-tokens.ts";
+import { type Login, LoginTokens } from "../oauth/login-tokens.ts";
+import { OAuthHttp } from "../oauth/oauth-http.ts";
 import { openKeys } from "../../identity/open/open-secret-store.ts";
+import { logOutOf } from "./reach-login.ts";
 import { ServerLogins } from "./server-logins.ts";
 
 const SERVER = new URL("https://mcp.example.com/mcp");
@@ -29,6 +34,25 @@ function open(folder: SampleFolder): ServerLogins {
 }
 
 describe("ServerLogins", () => {
+  it("are gone after a logout, also where one was being renewed", async () => {
+    await using issuer = await SmallIssuer.open();
+    await using folder = await SampleFolder.create();
+    const [store, renewing] = [open(folder).of("work", SERVER), Promise.withResolvers<void>()];
+    const refreshToken = issuer.giveRefreshToken();
+    const endpoints = { issuer: issuer.url, tokenEndpoint: `${issuer.url}/token` };
+    await store.write({ ...LOGIN, ...endpoints, refreshToken, expiresAt: 1 });
+    issuer.hold = renewing.promise;
+    const http = new OAuthHttp({ server: SERVER, trustsIssuer: true });
+    const report = (): void => {};
+    const token = new LoginTokens({ name: "work", store, http, report }).token();
+    await until(() => issuer.grants.length === 1);
+    const out = logOutOf({ store, http });
+    await Promise.race([out, sleep(100)]);
+    renewing.resolve();
+    await Promise.all([out, token]);
+    assert.equal(await store.read(), undefined);
+  });
+
   it("give a login to the server of that name and address, and to no other", async () => {
     await using folder = await SampleFolder.create();
     await open(folder).of("work", SERVER).write(LOGIN);

@@ -80,13 +80,16 @@ export class ServerLogins {
     const person = ownerOf(token);
     if (left.some((other) => ownerOf(other) === person)) return;
     for (const { key } of await this.listOf(person)) {
-      const text = await (await this.#secrets.get()).get({ service: SERVICE, account: key });
-      const login = parsedJson(text ?? "") as Login | undefined;
-      const server = new URL(login?.server ?? "http://localhost");
-      if (login !== undefined) {
-        await revokeLogin(login, new OAuthHttp({ server, trustsIssuer: false })).catch(() => {});
-      }
-      await this.#at(key, server).remove();
+      const store = this.#at(key, new URL("http://localhost"));
+      await store.alone(async () => {
+        const text = await (await this.#secrets.get()).get({ service: SERVICE, account: key });
+        const login = parsedJson(text ?? "") as Login | undefined;
+        if (login !== undefined) {
+          const http = new OAuthHttp({ server: new URL(login.server), trustsIssuer: false });
+          await revokeLogin(login, http).catch(() => {});
+        }
+        await store.remove();
+      });
     }
   }
 

@@ -32,30 +32,20 @@ export interface OpenOfferOptions {
   readonly reloading?: Reloading;
 }
 
-/** What the doors pass on, with the tools of the configured MCP servers in it. */
-export interface OpenedOffer extends AsyncDisposable {
-  readonly offer: Offer;
-  /** Starts every configured MCP server, and waits until each is up or has failed. */
-  started(): Promise<void>;
-  /** How each configured MCP server is. */
-  status(): UpstreamStatus[];
-  /** Ends a configured MCP server and starts it anew. Throws "not-found" where there is none. */
-  restart(name: string): Promise<void>;
-}
-
 /**
  * Offers what the configuration names. Where it names no MCP servers, nothing for them is loaded.
  */
 export async function openOffer(
   app: AppContext,
   options: OpenOfferOptions = {},
-): Promise<OpenedOffer> {
+): Promise<ConfiguredOffer> {
   const opened = new ConfiguredOffer(app, options);
   await opened.open();
   return opened;
 }
 
-class ConfiguredOffer implements OpenedOffer {
+/** What the doors pass on, with the tools of the configured MCP servers in it. */
+export class ConfiguredOffer implements AsyncDisposable {
   readonly offer: Offer;
   readonly #app: AppContext;
   readonly #options: OpenOfferOptions;
@@ -83,6 +73,7 @@ class ConfiguredOffer implements OpenedOffer {
     this.#shown = JSON.stringify([app.config.policy, app.config.profiles]);
   }
 
+  /** Starts every configured MCP server, and waits until each is up or has failed. */
   async started(): Promise<void> {
     await this.#upstreams?.started();
     // Whoever starts them all is the owner.
@@ -90,11 +81,13 @@ class ConfiguredOffer implements OpenedOffer {
     await own?.upstreams.started();
   }
 
+  /** How each configured MCP server is. */
   status(): UpstreamStatus[] {
     const own = this.#persons.get(personOf(OWNER) ?? "");
     return [...(this.#upstreams?.status() ?? []), ...(own?.upstreams.status() ?? [])];
   }
 
+  /** Ends a configured MCP server and starts it anew. Throws "not-found" where there is none. */
   async restart(name: string): Promise<void> {
     await this.#opened();
     const all = [this.#upstreams, ...this.#persons.values().map(({ upstreams }) => upstreams)];

@@ -1,6 +1,7 @@
 import { isObject } from "../../base/check.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { DEFAULT_LIMITS } from "../../base/limit/limits.ts";
+import { FreeNames } from "../../tool/offer/names.ts";
 
 export type Json = Readonly<Record<string, unknown>>;
 
@@ -93,47 +94,6 @@ function decode(text: string): string {
     return decodeURIComponent(text);
   } catch {
     return text;
-  }
-}
-
-/** The longest end that a number adds to a name. */
-const LONGEST_END = 8;
-
-/** Gives each thing a name of its own. A document may have the same one for all of a million operations. */
-export class FreeNames {
-  readonly #longest: number;
-  readonly #taken: Set<string>;
-  /** By the beginning of a name, which its number never replaces: all smaller numbers are taken. */
-  readonly #counts = new Map<string, number>();
-
-  constructor(longest = Infinity, taken: Iterable<string> = []) {
-    this.#longest = longest;
-    this.#taken = new Set(taken);
-  }
-
-  isFree(name: string): boolean {
-    return !this.#taken.has(name);
-  }
-
-  /** The name, cut to its length, or with a number at its end if it is taken. */
-  free(name: string): string {
-    const short = name.slice(0, this.#longest);
-    if (this.isFree(short)) return short;
-    const beginning = name.slice(0, this.#longest - LONGEST_END);
-    for (let count = this.#counts.get(beginning) ?? 2; ; count++) {
-      const end = `_${count}`;
-      const unique = name.slice(0, this.#longest - end.length) + end;
-      if (!this.isFree(unique)) continue;
-      this.#counts.set(beginning, count);
-      return unique;
-    }
-  }
-
-  /** Takes the name, or a free one like it. */
-  take(name: string): string {
-    const free = this.free(name);
-    this.#taken.add(free);
-    return free;
   }
 }
 

@@ -1,3 +1,4 @@
+import { connectClient } from "../../../test/upstream/connect-client.ts";
 import assert from "node:assert/strict";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -5,7 +6,7 @@ import { describe, it } from "node:test";
 import { SampleFolder } from "../../../test/samples/sample-folder.ts";
 import { type Exchange, HttpServer } from "../../../test/upstream/http-server.ts";
 import { SampleContext } from "../../../test/upstream/sample-context.ts";
-import { McpClient } from "../../protocol/mcp/connect/connect.ts";
+import type { McpClient } from "../../protocol/mcp/connect/connect.ts";
 import type { HttpRequest } from "../http/http-call.ts";
 import type { OpenApiSettings } from "../settings.ts";
 import { type Credentials, OpenApiServer, requestFor, withCredentials } from "./openapi-server.ts";
@@ -210,7 +211,7 @@ class Rig implements AsyncDisposable {
     const openapi = join(folder.path, "pets.json");
     await writeFile(openapi, JSON.stringify(PETS));
     const opened = await OpenApiServer.open({ openapi, url: api.url.origin, ...settings }, {});
-    const client = await McpClient.connect(opened.channel);
+    const client = await connectClient(opened.channel);
     return new Rig(api, client, folder, () => opened.end());
   }
 

@@ -1,6 +1,5 @@
 import { isObject } from "../../base/check.ts";
 import {
-  FreeNames,
   type Json,
   listOf,
   type OpenApiDocument,
@@ -8,6 +7,7 @@ import {
   SchemaClosure,
   textOf,
 } from "./document.ts";
+import { FreeNames } from "../../tool/offer/names.ts";
 import { isIncluded, type OpenApiSettings } from "../settings.ts";
 
 /**
@@ -27,7 +27,8 @@ class ArgumentNames {
   constructor(names: readonly unknown[]) {
     const own = names.filter((name): name is string => typeof name === "string");
     this.#own = new Set(own.filter((name) => TAKEN_BY_MODELS.test(name) && name !== "__proto__"));
-    this.#names = new FreeNames(LONGEST, [...this.#own, "__proto__"]);
+    const reserved = new Set([...this.#own, "__proto__"]);
+    this.#names = new FreeNames(LONGEST, (name) => reserved.has(name));
   }
 
   /** The name of a parameter, as it is where that is possible, or with its place in front. */

@@ -10,6 +10,7 @@ import {
 } from "../channel.ts";
 import { ndjson, type StreamFraming, type TextDecoder } from "../framing/ndjson.ts";
 import { Outbox } from "./outbox.ts";
+import { ReadHold } from "./read-hold.ts";
 
 export interface StreamChannelOptions {
   readonly limits?: Partial<ChannelLimits>;
@@ -43,14 +44,14 @@ class StreamChannel implements Channel<string> {
   readonly #outbox: Outbox;
   readonly #isMessage: StreamChannelOptions["isMessage"];
   #sink: Sink<string> | undefined;
-  /** Promises for which the input is held. */
-  #holds = 0;
+  readonly #hold: ReadHold;
   #failure: Error | undefined;
   #inputOver = false;
 
   constructor(readable: Readable, writable: Writable, options: StreamChannelOptions) {
     const limits = resolveChannelLimits(options.limits);
     this.#readable = readable;
+    this.#hold = new ReadHold(readable);
     this.#writable = writable;
     this.#isMessage = options.isMessage;
     const { framing = ndjson } = options;
@@ -68,7 +69,7 @@ class StreamChannel implements Channel<string> {
     }
     this.#readable.on("data", (chunk: Buffer) => {
       this.#decoder.push(chunk);
-      if (chunk.length >= FULL_READ) this.#holdUntil(nextTurn());
+      if (chunk.length >= FULL_READ) this.#hold.until(nextTurn());
     });
     this.#readable.on("end", () => {
       this.#decoder.end();
@@ -109,22 +110,12 @@ class StreamChannel implements Channel<string> {
     // Almost all are objects, which are messages everywhere.
     if (message.charCodeAt(0) !== BRACE && this.#isMessage?.(message) === false) return;
     const hold = this.#sink?.message(message);
-    if (hold !== undefined) this.#holdUntil(hold);
+    if (hold !== undefined) this.#hold.until(hold);
   }
 
   /** Called by the decoder. */
   fault(fault: FrameFault): void {
     this.#sink?.fault(fault);
-  }
-
-  #holdUntil(hold: Promise<void>): void {
-    this.#holds++;
-    this.#readable.pause();
-    const release = (): void => {
-      this.#holds--;
-      if (this.#holds === 0) this.#readable.resume();
-    };
-    hold.then(release, release);
   }
 
   #die(error: Error): void {

@@ -3,6 +3,7 @@ import type { Duplex } from "node:stream";
 import type { RawData, WebSocket } from "ws";
 import { aboutToSend, justSent } from "../../base/event-loop.ts";
 import { Holding } from "../../base/limit/byte-budget.ts";
+import { ReadHold } from "./read-hold.ts";
 import {
   type Channel,
   type ChannelLimits,
@@ -63,8 +64,7 @@ class WebSocketChannel implements Channel<string> {
   /** Frames of this turn of the event loop. */
   #queue: string[] = [];
   #queuedCharacters = 0;
-  /** Promises for which the input is held. */
-  #holds = 0;
+  readonly #hold: ReadHold;
   #room: PromiseWithResolvers<void> | undefined;
   /** About as many bytes as have come of an unfinished message: counted by what the socket reads. */
   readonly #unfinished = new Holding();
@@ -75,6 +75,7 @@ class WebSocketChannel implements Channel<string> {
 
   constructor(ws: WebSocket, options: WebSocketChannelOptions) {
     this.#ws = ws;
+    this.#hold = new ReadHold(ws);
     this.#socket = options.socket;
     this.#limits = resolveChannelLimits(options.limits);
     ws.on("error", (error) => (this.#failure ??= error));
@@ -168,18 +169,8 @@ class WebSocketChannel implements Channel<string> {
       return;
     }
     const hold = this.#sink?.message(bytes.toString());
-    if (hold !== undefined) this.#holdUntil(hold);
+    if (hold !== undefined) this.#hold.until(hold);
   };
-
-  #holdUntil(hold: Promise<void>): void {
-    this.#holds++;
-    this.#ws.pause();
-    const release = (): void => {
-      this.#holds--;
-      if (this.#holds === 0) this.#ws.resume();
-    };
-    hold.then(release, release);
-  }
 
   #enqueue(message: string): void {
     if (this.#queue.push(message) === 1) setImmediate(this.#flush);

@@ -64,13 +64,17 @@ it("the ACP message specification replays, in its order", { timeout: 600_000 }, 
   covers("acp.set-mode.request", "acp.set-model.request", "acp.cancel.session", "acp.load.session");
   covers("acp.read-file.request", "acp.read-file.answer", "acp.read-file.error", "acp.write-file.request");
   covers("acp.permission.request", "acp.permission.answer", "acp.flow.file-not-found", "acp.set-model.answer");
-  const info = { name: "opencode", version: "0.1.0" };
-  await using app = await AcpApp.open({ script, info, sessionLimits: { cancelGrace: 1 } });
+  await using app = await AcpApp.open({ script, sessionLimits: { cancelGrace: 1 } });
   const client = app.connect();
   let session = "";
   let seen = 0;
   const named = <T>(value: T): T =>
-    JSON.parse(JSON.stringify(value).replaceAll("$session", session)) as T;
+    JSON.parse(
+      JSON.stringify(value)
+        .replaceAll("$session", session)
+        // The document's example is another agent.
+        .replaceAll('"name":"opencode"', '"name":"trunkline"'),
+    ) as T;
   // The document does not know the titles of sessions.
   const told = (): Message[] => client.messages.filter(({ params }) => !isTitle(params?.update));
   for (const { send, expect } of STEPS) {

@@ -1,3 +1,4 @@
+import { connectClient } from "../../../../test/upstream/connect-client.ts";
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
@@ -9,7 +10,6 @@ import {
   ScriptedServer,
   SILENCE,
 } from "../../../../test/upstream/scripted-server.ts";
-import { McpClient } from "./connect.ts";
 import { covers } from "../../../../test/support/requirement.ts";
 
 describe("McpClient.connect()", () => {
@@ -19,7 +19,7 @@ describe("McpClient.connect()", () => {
       "server/discover": () => SILENCE,
       initialize: () => SILENCE,
     });
-    const connecting = McpClient.connect(server.channel, { timeout: 20, probe: 5 });
+    const connecting = connectClient(server.channel, { timeout: 20, probe: 5 });
     await assert.rejects(connecting, /No answer to the handshake within 20 ms/);
     await server.left;
   });

@@ -9,40 +9,39 @@ import type { JsonObject } from "../json-object.ts";
 import { isObject } from "../../../base/check.ts";
 import { hasTasksExtension } from "../meta.ts";
 import { ClientCalls, plainResult, plainToolResult, ClientRequests } from "./requests.ts";
-import { type McpClientEvents, NO_EVENTS, clientRoutes } from "./routes.ts";
+import { type McpClientEvents, clientRoutes } from "./routes.ts";
 import { type Era, type Introduction, handshake } from "./handshake.ts";
 import { allPages, type LeftOut, withReadableNames } from "./lists.ts";
 import { ClientPages } from "./pages.ts";
 import { mcpDialect } from "../dialect.ts";
+import { LISTS } from "../methods.ts";
 import type { Codec, Implementation, Revision } from "../revision/codec.ts";
 import { setTimeout as sleep } from "node:timers/promises";
 import { background } from "../../../base/background.ts";
 import { LostRequest } from "../../../rpc/pending-requests.ts";
 
 export interface McpClientOptions {
-  readonly era?: Era;
-  readonly info?: Implementation;
-  readonly events?: Partial<McpClientEvents>;
+  readonly era: Era;
+  readonly events: McpClientEvents;
   /** The name of the server here; its log messages carry it. */
-  readonly name?: string;
-  readonly limits?: Partial<PeerLimits>;
-  readonly report?: PeerOptions<undefined>["report"];
+  readonly name: string | undefined;
+  readonly limits: Partial<PeerLimits>;
+  readonly report: NonNullable<PeerOptions<undefined>["report"]>;
   /** Milliseconds for the handshake. */
-  readonly timeout?: number;
+  readonly timeout: number;
   /** Aborts the handshake. */
-  readonly signal?: AbortSignal;
+  readonly signal: AbortSignal;
   /** Milliseconds to wait for `server/discover` before `initialize` is tried too. */
-  readonly probe?: number;
+  readonly probe: number;
   /** The progress token of the call whose stream a request came on, where the transport knows. */
   readonly originOf?: ((idText: string) => unknown) | undefined;
   /** Which tools the transport can call that want arguments in headers; all when left out. */
   readonly canCall?: ((tool: JsonObject) => boolean) | undefined;
   /** Milliseconds for the answer to a question of the server, by its method. */
-  readonly questionLimits?: Readonly<Record<string, number>>;
+  readonly questionLimits: Readonly<Record<string, number>>;
 }
 
-const HANDSHAKE = 30_000;
-const PROBE = 2_000;
+const INFO: Implementation = { name: "trunkline", version: VERSION };
 
 /** The MCP client: one interface, whatever revision the server speaks. */
 export class McpClient {
@@ -51,15 +50,15 @@ export class McpClient {
   readonly #requests: ClientRequests;
   readonly #listening: ClientListening;
   readonly #canCall: (tool: JsonObject) => boolean;
-  readonly #report: NonNullable<McpClientOptions["report"]>;
+  readonly #report: McpClientOptions["report"];
   #server: Introduction | undefined;
   /** Why tools were left out of its last list. */
   readonly #unusable = new Set<string>();
 
   private constructor(channel: Channel<string>, options: McpClientOptions) {
     const pages = new ClientPages();
-    const events = { ...NO_EVENTS, ...options.events };
-    this.#report = options.report ?? (() => {});
+    const { events, report, name, questionLimits } = options;
+    this.#report = report;
     this.#canCall = options.canCall ?? (() => true);
     const limits = resolvePeerLimits(options.limits);
     this.#peer = new Peer(channel, undefined, {
@@ -70,14 +69,14 @@ export class McpClient {
         calls: this.#calls,
         pages,
         events,
-        name: options.name,
+        name,
         originOf: options.originOf ?? (() => undefined),
-        questionLimits: options.questionLimits,
+        questionLimits,
       }),
       limits,
-      ...(options.report === undefined ? {} : { report: options.report }),
+      report,
     });
-    this.#requests = new ClientRequests(this.#peer, this.#calls, pages, infoOf(options));
+    this.#requests = new ClientRequests(this.#peer, this.#calls, pages, INFO);
     const listen = (wanted: JsonObject, signal: AbortSignal): Promise<JsonObject> => {
       const notifications = this.#narrow(wanted);
       return this.#requests.request("subscriptions/listen", { notifications }, signal);
@@ -90,21 +89,16 @@ export class McpClient {
   }
 
   /** Connects, and closes the channel when that fails. */
-  static async connect(
-    channel: Channel<string>,
-    options: McpClientOptions = {},
-  ): Promise<McpClient> {
-    const { era = "auto", timeout = HANDSHAKE, probe = PROBE } = options;
+  static async connect(channel: Channel<string>, options: McpClientOptions): Promise<McpClient> {
+    const { era, timeout, probe } = options;
     const client = new McpClient(channel, options);
     const late = new AbortController();
     const timer = setTimeout(() => {
       late.abort(new TrunklineError("timeout", `No answer to the handshake within ${timeout} ms`));
     }, timeout);
     try {
-      const signals = [late.signal, ...(options.signal === undefined ? [] : [options.signal])];
-      const signal = AbortSignal.any(signals);
-      const info = infoOf(options);
-      client.#server = await handshake(client.#peer, { era, info, probe, signal });
+      const signal = AbortSignal.any([late.signal, options.signal]);
+      client.#server = await handshake(client.#peer, { era, info: INFO, probe, signal });
     } catch (error) {
       await client.close();
       throw error;
@@ -261,13 +255,8 @@ export class McpClient {
 
   /** The part of a filter that the server has declared. */
   #narrow(wanted: JsonObject): JsonObject {
-    const { toolsListChanged, promptsListChanged, resourcesListChanged, ...rest } = wanted;
-    return {
-      ...(this.#can("tools", "listChanged") ? { toolsListChanged } : {}),
-      ...(this.#can("prompts", "listChanged") ? { promptsListChanged } : {}),
-      ...(this.#can("resources", "listChanged") ? { resourcesListChanged } : {}),
-      ...rest,
-    };
+    const unable = LISTS.filter(([, part]) => !this.#can(part, "listChanged"));
+    return { ...wanted, ...Object.fromEntries(unable.map(([kind]) => [kind, undefined])) };
   }
 
   #can(capability: string, part: string): boolean {
@@ -281,11 +270,7 @@ export class McpClient {
   }
 }
 
-const KINDS = { toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true };
-
-function infoOf({ info }: McpClientOptions): Implementation {
-  return info ?? { name: "trunkline", version: VERSION };
-}
+const KINDS = Object.fromEntries(LISTS.map(([kind]) => [kind, true]));
 
 /** Milliseconds to wait after a subscription has ended or its stream was lost. */
 const AGAIN = 1_000;

@@ -7,7 +7,7 @@ import type { JsonObject } from "../json-object.ts";
 import { isObject } from "../../../base/check.ts";
 import { Ambiguous, type ClientCalls, type Origin } from "./requests.ts";
 import type { ClientPages } from "./pages.ts";
-import { passQuestion, QUESTION_LIMITS, refusalOf, withinLimit } from "./questions.ts";
+import { passQuestion, refusalOf, withinLimit } from "./questions.ts";
 import { levelOf } from "../log-levels.ts";
 import { META, metaMember, metaOf } from "../meta.ts";
 import type { LogLevel } from "../../../base/log.ts";
@@ -24,8 +24,8 @@ export interface ClientRoutesOptions {
   readonly name: string | undefined;
   /** The progress token of the call whose stream a request came on, where the transport knows. */
   readonly originOf: (idText: string) => unknown;
-  /** Milliseconds for the answer to a question, by its method; `QUESTION_LIMITS` when left out. */
-  readonly questionLimits?: Readonly<Record<string, number>> | undefined;
+  /** Milliseconds for the answer to a question, by its method. */
+  readonly questionLimits: Readonly<Record<string, number>>;
 }
 
 const { shapeNewTask, shapeTask, cancelTask } = CORE_TASKS;
@@ -118,7 +118,7 @@ function callOf(calls: ClientCalls, params: unknown): string | undefined {
 }
 
 async function ask(
-  { calls, pages, events, originOf, questionLimits = QUESTION_LIMITS }: ClientRoutesOptions,
+  { calls, pages, events, originOf, questionLimits }: ClientRoutesOptions,
   question: Question,
   call: Call<undefined>,
 ): Promise<JsonObject> {
@@ -161,17 +161,6 @@ export interface McpClientEvents {
   /** Who is asked while there is no call; nobody when undefined. */
   owner(): ToolContext | undefined;
 }
-
-export const NO_EVENTS: McpClientEvents = {
-  toolsChanged() {},
-  promptsChanged() {},
-  resourcesChanged() {},
-  resourceUpdated() {},
-  logged() {},
-  asked: () => () => {},
-  ambiguous() {},
-  owner: () => undefined,
-};
 
 /** The owner of the questions that are tasks: a connection has one server. */
 const SERVER = "";

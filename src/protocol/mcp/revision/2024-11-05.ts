@@ -14,7 +14,6 @@ export const MCP_2024_11_05: Codec = {
     batches: false,
     polling: false,
     headerParams: false,
-    resultEnvelope: false,
     inputRequired: false,
     elicitationMode: false,
     elicitationComplete: false,

@@ -20,7 +20,6 @@ export const MCP_2026_07_28: Codec = {
     batches: false,
     polling: false,
     headerParams: true,
-    resultEnvelope: true,
     inputRequired: true,
     elicitationMode: true,
     elicitationComplete: false,

@@ -31,8 +31,6 @@ export interface Features {
   readonly polling: boolean;
   /** Arguments that a tool's schema marks with `x-mcp-header` are repeated in HTTP headers. */
   readonly headerParams: boolean;
-  /** Results have members around the body: `resultType`, cache hints, who answered. */
-  readonly resultEnvelope: boolean;
   /**
    * A server asks by answering `input_required`, and the client calls again with what was asked for
    * (MCP 2026-07-28, basic/patterns/mrtr). Without it a server sends requests of its own, a page

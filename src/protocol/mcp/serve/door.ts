@@ -16,7 +16,7 @@ import {
   describesClient,
   missingCapability,
 } from "./connection.ts";
-import { METHODS, EVENTS } from "../methods.ts";
+import { METHODS, EVENTS, LISTS } from "../methods.ts";
 import type { Asking, InputRequired } from "./input-required.ts";
 import { hasTasksExtension, metaMember, metaOf } from "../meta.ts";
 import { pageOf, UNCACHED, missingSources } from "./list-result.ts";
@@ -192,14 +192,13 @@ export class McpDoor {
   /** After `initialize`: subscribes the client to changes and notices. */
   welcome(connection: Connection, peer: Peer<Connection>): void {
     if (!this.#announcesChanges) return;
-    const { tools, resources, prompts } = this.offer;
     const person = personOf(connection.principal);
-    const tell = (event: (typeof EVENTS)[keyof typeof EVENTS]) => () => {
-      peer.notify(event, {});
-    };
-    connection.onEnd(tools.onChange(tell(EVENTS.toolsChanged), person));
-    connection.onEnd(resources.onChange(tell(EVENTS.resourcesChanged), person));
-    connection.onEnd(prompts.onChange(tell(EVENTS.promptsChanged), person));
+    for (const [, part, event] of LISTS) {
+      const tell = (): void => {
+        peer.notify(event, {});
+      };
+      connection.onEnd(this.offer[part].onChange(tell, person));
+    }
     connection.onEnd(tellOfTasks(this, connection, peer));
     relayNotices(this, connection, peer);
   }
@@ -355,23 +354,12 @@ export function relayNotices(
   let isBehind = false;
   const { principal, folder } = connection;
   const stop = door.offer.notices.on((notice) => {
-    const {
-      level,
-      logger,
-      data,
-      message,
-      scope,
-      server,
-      concerns,
-      isNews = false,
-      more,
-      person,
-    } = notice;
+    const { level, logger, data, message, scope, server, concerns, more, person } = notice;
     if (!mayHave(principal, scope)) return;
     if (person !== undefined && person !== personOf(principal)) return;
     if (door.profileOf(connection.client, connection)?.hasServer(server) === false) return;
     if (folder !== undefined && concerns?.(folder) === false) return;
-    if (isBehind || !(isNews || connection.hasSetLevel)) return;
+    if (isBehind || !(notice.isNews === true || connection.hasSetLevel)) return;
     const told = toldLevel(level, more);
     if (!isWanted(told, connection.client.logLevel)) return;
     const words = { ...(message === undefined ? {} : { message }), ...metaMember(more) };
@@ -390,20 +378,16 @@ export function relayNotices(
 
 /** initialize, server/discover, ping and logging/setLevel. */
 function serveSession(door: McpDoor): Route<Connection>[] {
-  const said = (client: Client, connection: Connection): JsonObject => {
-    const instructions = door.instructions?.(
-      door.profileOf(client, connection),
-      personOf(connection.principal),
-    );
-    return instructions === undefined ? {} : { instructions };
-  };
-  const able = (capabilities: JsonObject, client: Client, connection: Connection): JsonObject => {
-    const theirs = door.offer.resources.extensions(
-      door.profileOf(client, connection),
-      connection.principal,
-    );
-    if (Object.keys(theirs).length === 0) return capabilities;
-    return { ...capabilities, extensions: { ...(capabilities.extensions as object), ...theirs } };
+  const offered = (declared: JsonObject, client: Client, connection: Connection): JsonObject => {
+    const { principal } = connection;
+    const profile = door.profileOf(client, connection);
+    const instructions = door.instructions?.(profile, personOf(principal));
+    const theirs = door.offer.resources.extensions(profile, principal);
+    const capabilities =
+      Object.keys(theirs).length === 0
+        ? declared
+        : { ...declared, extensions: { ...(declared.extensions as object), ...theirs } };
+    return { capabilities, ...(instructions === undefined ? {} : { instructions }) };
   };
   return [
     door.serve(METHODS.initialize, ({ params, call }) => {
@@ -413,20 +397,19 @@ function serveSession(door: McpDoor): Route<Connection>[] {
       door.welcome(call.state, call.peer);
       return {
         protocolVersion: codec.revision,
-        capabilities: able(
+        ...offered(
           door.capabilities[codec.revision] ?? codec.serverCapabilities,
           call.state.client,
           call.state,
         ),
         serverInfo: door.info,
-        ...said(call.state.client, call.state),
       };
     }),
     door.serve(
       METHODS.discover,
       ({ client, call }) => {
-        const capabilities = able(client.codec.serverCapabilities, client, call.state);
-        return { supportedVersions: REVISIONS, capabilities, ...said(client, call.state) };
+        const all = offered(client.codec.serverCapabilities, client, call.state);
+        return { supportedVersions: REVISIONS, ...all };
       },
       UNCACHED,
     ),

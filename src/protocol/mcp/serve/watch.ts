@@ -5,7 +5,7 @@ import { RpcError } from "../../../rpc/rpc-error.ts";
 import { mayHave } from "../../../tool/policy.ts";
 import type { JsonObject } from "../json-object.ts";
 import type { McpDoor, McpRequest } from "./door.ts";
-import { EVENTS } from "../methods.ts";
+import { EVENTS, LISTS } from "../methods.ts";
 import { META } from "../meta.ts";
 import type { ListenParams } from "../schema.gen.ts";
 import { keptTask, requireTasks } from "./task/answer-tasks.ts";
@@ -66,13 +66,8 @@ export async function listen(
       call.notify(event, { ...about, ...tag });
     };
   };
-  if (honoured.toolsListChanged) {
-    stops.push(offer.tools.onChange(tellOf(EVENTS.toolsChanged), person));
-  }
-  if (honoured.promptsListChanged)
-    stops.push(offer.prompts.onChange(tellOf(EVENTS.promptsChanged), person));
-  if (honoured.resourcesListChanged) {
-    stops.push(offer.resources.onChange(tellOf(EVENTS.resourcesChanged), person));
+  for (const [kind, part, event] of LISTS) {
+    if (honoured[kind] === true) stops.push(offer[part].onChange(tellOf(event), person));
   }
   for (const uri of honoured.resourceSubscriptions ?? []) {
     const tell = tellOf(EVENTS.resourceUpdated, { uri });
@@ -127,12 +122,10 @@ function mayWatch(principal: Principal): boolean {
 
 /** The part of the filter that we can serve. */
 function honour(wanted: Filter, tasks: ReadonlySet<string>): Filter {
-  const { toolsListChanged, promptsListChanged, resourcesListChanged } = wanted;
   const { resourceSubscriptions = [], taskIds = [] } = wanted;
+  const kinds = LISTS.filter(([kind]) => wanted[kind] === true);
   return {
-    ...(toolsListChanged === true ? { toolsListChanged } : {}),
-    ...(promptsListChanged === true ? { promptsListChanged } : {}),
-    ...(resourcesListChanged === true ? { resourcesListChanged } : {}),
+    ...(Object.fromEntries(kinds.map(([kind]) => [kind, true])) as Filter),
     ...(resourceSubscriptions.length > 0 ? { resourceSubscriptions } : {}),
     ...(taskIds.length > 0 ? { taskIds: taskIds.filter((id) => tasks.has(id)) } : {}),
   };

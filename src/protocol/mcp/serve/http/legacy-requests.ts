@@ -9,7 +9,7 @@ import { RpcError } from "../../../../rpc/rpc-error.ts";
 import { mcpDialect } from "../../dialect.ts";
 import type { Principal } from "../../../../base/principal.ts";
 import { SESSION_REVISIONS, sessionCodec } from "../../revision/revisions.ts";
-import { accepted, accepts, refuse, transportError } from "./reply.ts";
+import { accepted, accepts, type PostedMessage, refuse, transportError } from "./reply.ts";
 import type { ResolvedMcpHttpOptions } from "./options.ts";
 import { type ResumeProblem, Session } from "./session.ts";
 
@@ -29,13 +29,8 @@ export class LegacyRequests {
     return this.#sessions.size;
   }
 
-  post(
-    value: unknown,
-    text: string,
-    request: IncomingMessage,
-    response: ServerResponse,
-    principal: Principal,
-  ): void {
+  post(posted: PostedMessage, principal: Principal): void {
+    const { value, text, request, response } = posted;
     // MCP 2025-11-25, basic/transports § Sending Messages to the Server: both types are listed.
     const { accept } = request.headers;
     if (!accepts(accept, JSON_TYPE) || !accepts(accept, EVENTS_TYPE)) {
@@ -50,7 +45,7 @@ export class LegacyRequests {
       return refuse(response, 400, invalid(first.why), { id: String(first.id) });
     }
     if (messages.some(isInitialize)) {
-      return this.#initialize(value, text, messages, request, response, principal);
+      return this.#initialize(posted, messages, principal);
     }
     const session = this.#find(request, response, principal);
     if (session === undefined) return undefined;
@@ -61,7 +56,7 @@ export class LegacyRequests {
       const why = first === undefined ? "batch is empty" : "batches are not supported";
       return refuse(response, 400, invalid(why));
     }
-    return this.#take(session, value, text, messages, response);
+    return this.#take(session, posted, messages);
   }
 
   /** GET: opens the stream for messages outside requests, or resumes a lost stream. */
@@ -133,14 +128,8 @@ export class LegacyRequests {
     await session.peer.close(grace);
   }
 
-  #initialize(
-    value: unknown,
-    text: string,
-    messages: readonly Message[],
-    request: IncomingMessage,
-    response: ServerResponse,
-    principal: Principal,
-  ): void {
+  #initialize(posted: PostedMessage, messages: readonly Message[], principal: Principal): void {
+    const { value, request, response } = posted;
     const id = request.headers["mcp-session-id"];
     if (Array.isArray(value)) {
       return refuse(response, 400, invalid("'initialize' must be sent alone"));
@@ -154,28 +143,23 @@ export class LegacyRequests {
       const why = transportError("Too many sessions are open: end one, or try again later");
       return refuse(response, 503, why, { headers: { "retry-after": "30" } });
     }
-    this.#take(session, value, text, messages, response);
+    this.#take(session, posted, messages);
     // `initialize` failed, and its answer says why.
     if (!session.connection.isInitialized) this.#end(session);
     return undefined;
   }
 
-  #take(
-    session: Session,
-    value: unknown,
-    text: string,
-    messages: readonly Message[],
-    response: ServerResponse,
-  ): void {
+  #take(session: Session, posted: PostedMessage, messages: readonly Message[]): void {
+    const { response } = posted;
     const ids = new Set<string>();
     for (const message of messages) {
       if (message.kind === "request" || message.kind === "invalid") ids.add(String(message.id));
     }
     if (ids.size === 0) {
-      session.accept(value, text);
+      session.accept(posted);
       return accepted(response);
     }
-    const clash = session.exchange(value, text, ids, response);
+    const clash = session.exchange(posted, ids);
     if (clash === undefined) return undefined;
     return refuse(response, 400, invalid(`id ${clash} belongs to a request in flight`));
   }

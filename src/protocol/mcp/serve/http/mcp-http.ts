@@ -20,17 +20,11 @@ import {
   type ResolvedMcpHttpOptions,
   resolveMcpHttpOptions,
 } from "./options.ts";
-import { refuse, reply, transportError } from "./reply.ts";
+import { type PostedMessage, refuse, reply, transportError } from "./reply.ts";
 import { SseSessions } from "./sse-sessions.ts";
 
 /** RFC 9728, section 3: where the metadata of a protected resource is found. */
 const METADATA = "/.well-known/oauth-protected-resource";
-
-/** A message that was read and parsed. */
-interface ReadMessage {
-  readonly value: unknown;
-  readonly text: string;
-}
 
 type Handle = (
   request: IncomingMessage,
@@ -136,25 +130,23 @@ export class McpHttp {
   readonly #post: Handle = async (request, response, principal) => {
     const message = await this.#read(request, response);
     if (message === undefined) return;
-    const { value, text } = message;
     const isStateless =
       statelessCodec(request.headers["mcp-protocol-version"]) !== undefined ||
-      (Array.isArray(value) ? value.some(isSelfDescribed) : isSelfDescribed(value));
-    if (isStateless) this.#modern.serve(value, text, request, response, principal);
-    else this.#legacy.post(value, text, request, response, principal);
+      [message.value].flat().some(isSelfDescribed);
+    if (isStateless) this.#modern.serve(message, principal);
+    else this.#legacy.post(message, principal);
   };
 
   readonly #postSse: Handle = async (request, response, principal) => {
     const message = await this.#read(request, response);
-    if (message === undefined) return;
-    this.#sse.post(message.value, message.text, request, response, principal);
+    if (message !== undefined) this.#sse.post(message, principal);
   };
 
   /** The message of a POST. Where there is none, the request is refused here. */
   async #read(
     request: IncomingMessage,
     response: ServerResponse,
-  ): Promise<ReadMessage | undefined> {
+  ): Promise<PostedMessage | undefined> {
     const type = request.headers["content-type"]?.split(";", 1)[0]?.trim().toLowerCase();
     if (type !== "application/json") {
       refuse(response, 415, transportError("Content-Type must be application/json"));
@@ -173,7 +165,7 @@ export class McpHttp {
     }
     const { traceparent } = request.headers;
     if (traceparent !== undefined) keepTraceHeader(value, traceparent);
-    return { value, text };
+    return { request, response, value, text };
   }
 }
 

@@ -1,4 +1,4 @@
-import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
+import type { IncomingHttpHeaders, ServerResponse } from "node:http";
 import { background } from "../../../../base/background.ts";
 import { STANDARD, MCP } from "../../../../rpc/codes.ts";
 import { classify } from "../../../../rpc/message/message.ts";
@@ -11,7 +11,7 @@ import { nameOfRequest, parameterHeaders, valueAt } from "../../param-headers.ts
 import { OWNER, type Principal } from "../../../../base/principal.ts";
 import { statelessCodec } from "../../revision/revisions.ts";
 import type { ResolvedMcpHttpOptions } from "./options.ts";
-import { accepted, refuse, reply } from "./reply.ts";
+import { accepted, type PostedMessage, refuse, reply } from "./reply.ts";
 import type { Toolbox } from "../../../../tool/toolbox.ts";
 import { isObject } from "../../../../base/check.ts";
 import { nextTurn } from "../../../../base/event-loop.ts";
@@ -43,13 +43,7 @@ export class ModernRequests {
     return this.#open.size;
   }
 
-  serve(
-    value: unknown,
-    text: string,
-    request: IncomingMessage,
-    response: ServerResponse,
-    principal: Principal,
-  ): void {
+  serve({ value, text, request, response }: PostedMessage, principal: Principal): void {
     if (Array.isArray(value)) {
       return refuse(response, 400, invalid("2026-07-28 has no batches: send each message alone"));
     }

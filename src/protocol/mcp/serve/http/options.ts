@@ -62,19 +62,14 @@ export interface McpHttpOptions {
   readonly onSession?: (change: "opened" | "closed") => void;
 }
 
-export interface ResolvedMcpHttpOptions extends McpHttpOptions {
-  readonly limits: McpHttpLimits;
-  readonly channelLimits: ChannelLimits;
-  readonly withLimits: <S>(options: PeerOptions<S>) => PeerOptions<S>;
-  readonly onSession: (change: "opened" | "closed") => void;
-}
+export type ResolvedMcpHttpOptions = ReturnType<typeof resolveMcpHttpOptions>;
 
-export function resolveMcpHttpOptions(options: McpHttpOptions): ResolvedMcpHttpOptions {
+export function resolveMcpHttpOptions(options: McpHttpOptions) {
   return {
     ...options,
     limits: { ...DEFAULT_MCP_HTTP_LIMITS, ...options.limits },
     channelLimits: resolveChannelLimits(options.channelLimits),
-    withLimits: (door) => quiet(options.withLimits?.(door) ?? door),
+    withLimits: <S>(door: PeerOptions<S>) => quiet(options.withLimits?.(door) ?? door),
     onSession: options.onSession ?? (() => {}),
   };
 }

@@ -1,7 +1,15 @@
-import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
 
 import { aboutToSend, atTurnEnd, justSent } from "../../../../base/event-loop.ts";
 import { errorText, RpcError } from "../../../../rpc/rpc-error.ts";
+
+/** A message that was posted, read and parsed. */
+export interface PostedMessage {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly value: unknown;
+  readonly text: string;
+}
 
 /** Answers with one JSON text. */
 export function reply(

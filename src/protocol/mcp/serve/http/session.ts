@@ -1,4 +1,4 @@
-import { accepted, reply } from "./reply.ts";
+import { accepted, type PostedMessage, reply } from "./reply.ts";
 import { randomBytes } from "node:crypto";
 import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
 import { background } from "../../../../base/background.ts";
@@ -71,12 +71,7 @@ export class Session implements Channel<string> {
    * Takes messages with requests; their answers go to the response. Where one has the id of a request
    * in flight, none is taken, and that id is returned.
    */
-  exchange(
-    value: unknown,
-    text: string,
-    ids: Set<string>,
-    response: ServerResponse,
-  ): string | undefined {
+  exchange({ value, text, response }: PostedMessage, ids: Set<string>): string | undefined {
     for (const id of ids) if (this.#exchanges.has(id)) return id;
     const exchange = { ids, response };
     for (const id of ids) this.#exchanges.set(id, exchange);
@@ -85,9 +80,9 @@ export class Session implements Channel<string> {
   }
 
   /** Takes messages without requests. */
-  accept(value: unknown, text: string): void {
+  accept({ value, text }: Pick<PostedMessage, "value" | "text">): void {
     background(this.peer.message(text, value), "Taking a message");
-    for (const message of Array.isArray(value) ? value : [value]) this.#noteCancel(message);
+    for (const message of [value].flat()) this.#noteCancel(message);
   }
 
   /** Opens the GET stream on a response. Returns false when it is open on another. */

@@ -8,7 +8,7 @@ import { EventResponse } from "../../../../wire/channel/event-response.ts";
 import { encodeSse } from "../../../../wire/framing/sse.ts";
 import { Connection } from "../connection.ts";
 import type { Principal } from "../../../../base/principal.ts";
-import { accepts, refuse, transportError } from "./reply.ts";
+import { accepts, type PostedMessage, refuse, transportError } from "./reply.ts";
 import type { ResolvedMcpHttpOptions } from "./options.ts";
 
 /** MCP 2024-11-05, basic/transports § HTTP with SSE: one GET for all answers, a POST a message. */
@@ -45,13 +45,7 @@ export class SseSessions {
   }
 
   /** POST /messages: a message of the client, answered on the session's stream. */
-  post(
-    value: unknown,
-    text: string,
-    request: IncomingMessage,
-    response: ServerResponse,
-    principal: Principal,
-  ): void {
+  post({ value, text, request, response }: PostedMessage, principal: Principal): void {
     const id = new URLSearchParams(request.url?.split("?")[1]).get("sessionId") ?? "";
     const session = this.#sessions.get(id);
     if (session?.connection.principal.id !== principal.id) {

@@ -1,0 +1,155 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, it } from "node:test";
+
+import { bearer, type GuardedGateway, GuardedHome } from "../support/guarded-gateway.ts";
+import { allAsOtherUser, noOtherUser } from "../support/other-user.ts";
+import { PersonalServer } from "../upstream/personal-server.ts";
+import { SmallIssuer } from "../upstream/small-issuer.ts";
+
+interface Said {
+  readonly status: number;
+  readonly link?: string;
+  readonly error?: string;
+  readonly who?: string;
+}
+
+/** A gateway with a server that each person uses with a login of their own. */
+async function rig() {
+  const ending = new AsyncDisposableStack();
+  const issuer = ending.use(await SmallIssuer.open());
+  const server = ending.use(await PersonalServer.open(issuer.url));
+  const home = ending.use(
+    new GuardedHome({ mcpServers: { mail: { url: server.url, login: "each" } } }),
+  );
+  const tokens = {
+    ada: await home.createToken("ada"),
+    mallory: await home.createToken("mallory"),
+  };
+  const gateway = ending.use(await home.serve());
+  return { ending, issuer, home, tokens, gateway };
+}
+
+/** A browser on the login page. */
+class Browser {
+  readonly #gateway: GuardedGateway;
+  cookie = "";
+
+  constructor(gateway: GuardedGateway) {
+    this.#gateway = gateway;
+  }
+
+  async post(path: string, body: object = {}, more: object = {}): Promise<Said> {
+    const headers = { cookie: this.cookie, "sec-fetch-site": "same-origin", ...more };
+    const answered = await this.#gateway.post(body, headers, `/logins/${path}`);
+    const [cookie] = answered.headers["set-cookie"] ?? [];
+    if (cookie !== undefined) this.cookie = cookie.split(";")[0] ?? "";
+    return { ...(JSON.parse(answered.body) as object), status: answered.status };
+  }
+
+  static async of(gateway: GuardedGateway, token: string): Promise<Browser> {
+    const browser = new Browser(gateway);
+    assert.equal((await browser.post("enter", {}, bearer(token))).status, 200);
+    return browser;
+  }
+}
+
+describe("a login of each person, attacked", { timeout: 600_000 }, () => {
+  it("comes back to the gateway only, whatever `Host` says", async () => {
+    const { ending, tokens, gateway } = await rig();
+    await using _ = ending;
+    const at = new Browser(gateway);
+    // A port of somebody else, who would get the code of whoever opens the link.
+    for (const host of [
+      "127.0.0.1:9999",
+      "localhost:1",
+      `127.9.9.9:${gateway.port}`,
+      "127.0.0.1",
+    ]) {
+      const said = await at.post("begin", { server: "mail" }, { host, ...bearer(tokens.mallory) });
+      assert.equal(said.status, 403, host);
+      assert.match(said.error ?? "", /Cannot log in at '.*': it may be another's/);
+    }
+    for (const host of [gateway.authority, `localhost:${gateway.port}`]) {
+      const said = await at.post("begin", { server: "mail" }, { host, ...bearer(tokens.mallory) });
+      const back = new URL(said.link ?? "").searchParams.get("redirect_uri");
+      assert.equal(back, `http://${host}/logins/callback`);
+    }
+  });
+
+  it("cannot be used by another user who has got the cookie", { skip: noOtherUser }, async () => {
+    const { ending, tokens, gateway } = await rig();
+    await using _ = ending;
+    const { cookie } = await Browser.of(gateway, tokens.ada);
+    const [said] = await allAsOtherUser([
+      {
+        ...{ port: gateway.port, method: "POST", path: "/logins/list", body: {} },
+        headers: {
+          ...{ host: gateway.authority, cookie, "sec-fetch-site": "same-origin" },
+          "content-type": "application/json",
+        },
+      },
+    ]);
+    assert.equal(said?.status, 401);
+  });
+
+  it("is not finished after the person's token was revoked", async () => {
+    const { ending, issuer, home, tokens, gateway } = await rig();
+    await using _ = ending;
+    const hers = await Browser.of(gateway, tokens.ada);
+    const { link = "" } = await hers.post("begin", { server: "mail" });
+    const { search } = await issuer.browse(link);
+    await home.runInProcess("token", "revoke", "ada");
+    assert.equal((await hers.post("finish", { search })).status, 403);
+    assert.equal(issuer.grants.length, 0);
+    assert.throws(() => readFileSync(join(home.data, "logins.json")), { code: "ENOENT" });
+  });
+
+  it("is not displaced by what others begin", async () => {
+    const { ending, issuer, tokens, gateway } = await rig();
+    await using _ = ending;
+    const hers = await Browser.of(gateway, tokens.ada);
+    const { link = "" } = await hers.post("begin", { server: "mail" });
+    const { search } = await issuer.browse(link);
+    const theirs = await Browser.of(gateway, tokens.mallory);
+    for (let count = 0; count < 101; count++) await Browser.of(gateway, tokens.mallory);
+    for (let count = 0; count < 101; count++) {
+      await theirs.post("begin", { server: "mail" }, bearer(tokens.mallory));
+    }
+    assert.equal((await hers.post("list")).who, "ada");
+    assert.equal((await hers.post("finish", { search })).status, 200);
+  });
+
+  it("is not for a token that may not use such servers, whosever it is", async () => {
+    const { ending, home, gateway } = await rig();
+    await using _ = ending;
+    const person = ["--person", "ada-too"];
+    const whole = await home.createToken("whole", ...person);
+    const placed = await home.createToken("placed", ...person, "--folder", home.path);
+    const statuses = [whole, placed].map(async (token) => {
+      return (await (await Browser.of(gateway, token)).post("begin", { server: "mail" })).status;
+    });
+    assert.deepEqual(await Promise.all(statuses), [200, 404]);
+  });
+
+  it("is answered also where the configuration cannot be read", async () => {
+    const { ending, home, tokens, gateway } = await rig();
+    await using _ = ending;
+    home.write("config.jsonc", "{{{");
+    const stranger = new Browser(gateway);
+    assert.equal((await stranger.post("finish", { search: "?state=x" })).status, 403);
+    const { status, error = "" } = await stranger.post("list", {}, bearer(tokens.ada));
+    assert.equal(status, 400);
+    assert.match(error, /config\.jsonc/);
+  });
+
+  it("does not keep a gateway that is to end", async () => {
+    const { ending, tokens, gateway } = await rig();
+    const hers = await Browser.of(gateway, tokens.ada);
+    assert.equal((await hers.post("begin", { server: "mail" })).status, 200);
+    const from = performance.now();
+    await ending.disposeAsync();
+    assert.ok(performance.now() - from < 300_000);
+  });
+});
