@@ -1,4 +1,4 @@
-import { TrunklineError } from "../../base/errors.ts";
+import { askGateway } from "../../base/ask-gateway.ts";
 import { OWNER } from "../../base/principal.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import type { RunDetail, RunPatch } from "../../server/dashboard/api.ts";
@@ -85,28 +85,7 @@ async function read<T>(invocation: ResultInvocation, what: "detail" | "patch"): 
     using reader = await SessionReader.open(config.data);
     return (await new Runs(config.data, rowsOf(reader))[what]({ principal: OWNER, id })) as T;
   }
-  const { base, token } = await httpGateway(invocation, config.data, acp);
-  const path = what === "patch" ? `${encodeURIComponent(id)}/patch` : encodeURIComponent(id);
-  return (await fetchJson(new URL(`${base}/api/runs/${path}`), token)) as T;
-}
-
-async function fetchJson(url: URL, token: string | undefined): Promise<unknown> {
-  const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
-  const what = `Cannot read the run from ${url.origin}`;
-  let response: Response;
-  try {
-    // A redirect would send the token to another server.
-    response = await fetch(url, { headers, redirect: "error" });
-  } catch (error) {
-    const { message, cause } = error as Error;
-    const why = cause instanceof Error ? cause.message : message;
-    const next = "Is `trunkline serve` running there?";
-    throw new TrunklineError("unavailable", `${what}: ${why}. ${next}`, { cause: error });
-  }
-  if (response.ok) return await response.json();
-  const { error = `it answered with status ${response.status}` } = (await response
-    .json()
-    .catch(() => ({}))) as { error?: string };
-  const next = response.status === 401 ? " Set TRUNKLINE_TOKEN to a token of that server." : "";
-  throw new TrunklineError("unavailable", `${what}: ${error}${next}`);
+  const gateway = await httpGateway(invocation, config.data, acp);
+  const path = `api/runs/${encodeURIComponent(id)}${what === "patch" ? "/patch" : ""}`;
+  return (await (await askGateway(gateway, path, "read the run from")).json()) as T;
 }

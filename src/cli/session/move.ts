@@ -54,10 +54,9 @@ function said(
   invocation: Invocation,
   id: string,
   { folder, says }: { readonly folder: string; readonly says: readonly string[] },
+  done = `Moved ${id}`,
 ): number {
-  const lines = [`Moved ${id}. It works in ${folder} now.`, ...says].map((each) =>
-    visibleLine(each),
-  );
+  const lines = [`${done}. It works in ${folder} now.`, ...says].map((each) => visibleLine(each));
   return print(invocation, { session: id, folder, says }, linesText(lines));
 }
 
@@ -100,8 +99,6 @@ export async function importBundle(invocation: Invocation): Promise<number> {
   const { config } = await openQuietApp(invocation);
   await using mover = await Mover.open(config, env);
   const { id, folder, says } = await mover.import(resolve(cwd, positionals[0] ?? ""));
-  const lines = [`Imported as ${id}. It works in ${folder}.`, ...says];
   const next = `Continue it: trunkline chat --session ${id}`;
-  const text = linesText([...lines, next].map((each) => visibleLine(each)));
-  return print(invocation, { session: id, folder, says }, text);
+  return said(invocation, id, { folder, says: [...says, next] }, `Imported as ${id}`);
 }

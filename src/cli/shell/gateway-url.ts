@@ -1,3 +1,4 @@
+import type { Gateway } from "../../base/ask-gateway.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { ownerTokenFor } from "../../server/http/local-gateway.ts";
 import { isLoopbackAuthority } from "../../server/access/refuse-foreign.ts";
@@ -44,7 +45,7 @@ export async function httpGateway(
   { env }: Pick<Invocation, "env">,
   data: string,
   acp: string,
-): Promise<{ readonly base: string; readonly token: string | undefined; readonly acp: string }> {
+): Promise<Gateway> {
   const own = await ownerTokenFor(data, acp);
   const url = new URL((own?.url ?? acp).replace(/^ws/, "http"));
   const base = `${url.origin}${url.pathname.replace(/\/acp$/, "")}`;

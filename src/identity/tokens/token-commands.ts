@@ -125,7 +125,7 @@ interface JudgedToken {
 export async function judgeToken(
   identity: Identity,
   tokens: Tokens,
-  { testAuth = true, timeout }: { readonly testAuth?: boolean; readonly timeout?: number } = {},
+  { testAuth = true }: { readonly testAuth?: boolean } = {},
 ): Promise<JudgedToken> {
   const { name, provider, tokenSource } = identity;
   if (tokenSource.kind === "none") return { state: "none", says: "No token, as configured." };
@@ -139,7 +139,7 @@ export async function judgeToken(
   if (!testAuth) {
     return { state: "unchecked", where, says: "The forge was not asked about the token." };
   }
-  const facts = await askForge(identity, found.token, timeout);
+  const facts = await askForge(identity, found.token);
   if (facts === undefined) {
     const says = `The token cannot be checked for provider '${provider}'.`;
     return { state: "unchecked", where, says };

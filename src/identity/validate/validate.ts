@@ -36,10 +36,9 @@ export interface ValidateOptions {
   /** Connects to nobody, neither by ssh nor to the forge. */
   readonly offline?: boolean;
   readonly checkGPG?: boolean;
-  /** Milliseconds for each connection. */
-  readonly timeout?: number;
 }
 
+/** Milliseconds for a login by SSH. */
 const TIMEOUT = 10_000;
 
 /** Checks whether an identity works. All checks run in parallel. */
@@ -127,8 +126,7 @@ async function checkSsh(identity: Identity, options: ValidateOptions): Promise<F
   if (host === undefined && sshHost === undefined) {
     return [{ what, outcome: "skip", says: "No host is configured to log in to." }];
   }
-  const { env, timeout = TIMEOUT } = options;
-  const { isOk, says } = await logInBySsh(identity, { env, timeout });
+  const { isOk, says } = await logInBySsh(identity, options.env);
   const where = sshHost ?? host;
   return [{ what, outcome: isOk ? "pass" : "fail", says: `SSH to ${where}: ${says}` }];
 }
@@ -136,10 +134,10 @@ async function checkSsh(identity: Identity, options: ValidateOptions): Promise<F
 async function checkToken(
   identity: Identity,
   testAuth: boolean,
-  { tokens, timeout = TIMEOUT }: ValidateOptions,
+  { tokens }: ValidateOptions,
 ): Promise<Finding[]> {
   try {
-    const judged = await judgeToken(identity, tokens, { testAuth, timeout });
+    const judged = await judgeToken(identity, tokens, { testAuth });
     const { state, says, where, facts } = judged;
     const outcome = TOKEN_OUTCOMES[state];
     if (where === undefined) {
@@ -281,19 +279,15 @@ const GREETINGS: readonly RegExp[] = [
  * Logs in with the identity's own key only. It succeeds if the forge greets the user, or ssh ends
  * with 0; any other output does not count.
  */
-export async function logInBySsh(
-  identity: Identity,
-  options: { readonly env: NodeJS.ProcessEnv; readonly timeout: number },
-): Promise<SshLogin> {
+export async function logInBySsh(identity: Identity, env: NodeJS.ProcessEnv): Promise<SshLogin> {
   const { sshKey, sshHost, host, user } = identity;
   // The SSH configuration has the host and user of an alias.
   const target = sshHost ?? (host === undefined ? undefined : `git@${splitHost(host).name}`);
   if (target === undefined)
     return { isOk: false, user: undefined, says: "the identity has no host" };
-  const seconds = Math.max(1, Math.ceil(options.timeout / 1000));
   const args = [
-    ...sshConfigArguments(options.env),
-    ...["-T", "-o", "BatchMode=yes", "-o", `ConnectTimeout=${seconds}`],
+    ...sshConfigArguments(env),
+    ...["-T", "-o", "BatchMode=yes", "-o", `ConnectTimeout=${TIMEOUT / 1000}`],
     ...["-o", "StrictHostKeyChecking=yes", "-o", "NumberOfPasswordPrompts=0"],
     ...(sshKey === undefined ? [] : ["-i", sshKey, "-o", "IdentitiesOnly=yes"]),
     ...["--", target],
@@ -303,8 +297,8 @@ export async function logInBySsh(
     end = await runProgram({
       command: "ssh",
       args,
-      env: gitEnvironment(options.env),
-      timeout: options.timeout,
+      env: gitEnvironment(env),
+      timeout: TIMEOUT,
       maxOutput: MAX_OUTPUT,
     });
   } catch (error) {

@@ -2,20 +2,12 @@ import { createWriteStream, openAsBlob } from "node:fs";
 import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 
+import { askGateway, type Gateway } from "../../../base/ask-gateway.ts";
 import { TrunklineError } from "../../../base/errors.ts";
 import { OWNER } from "../../../base/principal.ts";
 import { MovedAway } from "../../../store/session/session-moves.ts";
 import { refusal } from "./bundle.ts";
 import type { Moved, Mover } from "./mover.ts";
-
-/** A gateway with which sessions are moved. */
-export interface Gateway {
-  /** Its address for HTTP, without a path. */
-  readonly base: string;
-  /** Its address for ACP, by which people name it. */
-  readonly acp: string;
-  readonly token: string | undefined;
-}
 
 export interface MoveWish {
   readonly withSecrets: boolean;
@@ -28,28 +20,12 @@ export interface MoveWish {
 type Answer = Readonly<Record<string, unknown>>;
 
 /** Asks a gateway for a step of a move (`server/http/move-routes.ts`). */
-async function ask(
-  { base, token }: Gateway,
+function ask(
+  gateway: Gateway,
   path: string,
-  init: Pick<RequestInit, "method" | "body"> = {},
+  init?: Pick<RequestInit, "method" | "body">,
 ): Promise<Response> {
-  const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
-  const what = `Cannot move the session with ${base}`;
-  let response: Response;
-  try {
-    // A redirect would send the token and the session to another server.
-    response = await fetch(`${base}/moves/${path}`, { ...init, headers, redirect: "error" });
-  } catch (error) {
-    const { message, cause } = error as Error;
-    const why = cause instanceof Error ? cause.message : message;
-    throw new TrunklineError("unavailable", `${what}: ${why}`, { cause: error });
-  }
-  if (response.ok) return response;
-  const answer = (await response.json().catch(() => ({}))) as { readonly error?: string };
-  const { error = `it answered with status ${response.status}` } = answer;
-  const next = response.status === 401 ? " Set TRUNKLINE_TOKEN to a token of that server." : "";
-  const code = response.status === 409 ? "conflict" : "untrusted";
-  throw new TrunklineError(code, `${what}: ${error}${next}`);
+  return askGateway(gateway, `moves/${path}`, "move the session with", init);
 }
 
 async function step(gateway: Gateway, path: string, body: object): Promise<Answer> {
