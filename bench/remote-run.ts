@@ -24,9 +24,8 @@ export const remoteRun: Bench = {
     const folder = await mkdtempDisposable(join(tmpdir(), "trunkline-bench-"));
     const repository = await makeRepository(join(folder.path, "remote.git"));
     const server = await RunServer.start();
-    // The first one fetches and checks out, and a spare is prepared after the second; what is
-    // measured are the next.
-    for (let at = 0; at < 2; at++) await server.end((await server.begin(repository)).sessionId);
+    // The first one fetches and checks out; what is measured are the next.
+    await server.end((await server.begin(repository)).sessionId);
     const times = quick ? 4 : 10;
     return {
       describe: `a workspace on the newest commit of a repository of ${SIZE.files} files and ${SIZE.commits} commits by file://, with an agent in its sandbox: median of ${times}, with a pause of ${PAUSE} ms after each`,
@@ -58,17 +57,17 @@ const LARGE = { files: 12_000, commits: 50, changes: 3 };
 const AT_ONCE = 100;
 const MANY = `${AT_ONCE} at once`;
 
-/** The same in a large repository, one after the other without a pause or a prepared workspace; and many at once. */
+/** The same in a large repository, one after the other without a pause; and many at once. */
 export const largeRuns: Bench = {
   name: "large-runs",
   plan: async ({ quick }) => {
     const folder = await mkdtempDisposable(join(tmpdir(), "trunkline-bench-"));
     const repository = await makeRepository(join(folder.path, "remote.git"), LARGE);
-    const server = await RunServer.start(0);
+    const server = await RunServer.start();
     await server.end((await server.begin(repository)).sessionId);
     const times = quick ? 5 : 20;
     return {
-      describe: `a workspace on the newest commit of a repository of ${LARGE.files} files, with an agent in its sandbox, none prepared: median of ${times}, back to back; and ${AT_ONCE} at once`,
+      describe: `a workspace on the newest commit of a repository of ${LARGE.files} files, with an agent in its sandbox: median of ${times}, back to back; and ${AT_ONCE} at once`,
       rounds: quick ? 2 : 5,
       quantities: [
         { key: "wall", label: "time", unit: "ms", digits: 0 },

@@ -24,7 +24,7 @@ export class RunServer implements AsyncDisposable {
     this.ide = ide;
   }
 
-  static async start(spares = 2): Promise<RunServer> {
+  static async start(): Promise<RunServer> {
     const folder = mkdtempSync(join(tmpdir(), "trunkline-bench-run-"));
     mkdirSync(join(folder, "home"));
     const config = {
@@ -32,7 +32,6 @@ export class RunServer implements AsyncDisposable {
       agents: { scripted: { command: process.execPath, args: [AGENT] } },
       remote: {
         protocols: ["file"],
-        spares,
         turns: { running: 100, runningEach: 100, waitingEach: 100 },
       },
       log: { level: "error" },

@@ -24,6 +24,7 @@ import type {
   AgentRequest,
   AgentSession,
   ClientServers,
+  ContentBlock,
   ForeignPage,
   ForeignQuery,
   Import,
@@ -46,7 +47,13 @@ import { endedAtOnce, explainLogin, ExternalCapabilities } from "./external-capa
 import { ExternalServices, type ExternalServicesOptions } from "./external-services.ts";
 import { restoreSettings } from "./external-settings.ts";
 import type { OpenCommandSandbox } from "./files/command-sandbox.ts";
-import { asImported, listSessions, loadForeign, refuseLiveWriter } from "./external-foreign.ts";
+import {
+  asImported,
+  conversationFor,
+  listSessions,
+  loadForeign,
+  refuseLiveWriter,
+} from "./external-foreign.ts";
 import { Speaker } from "./turn/speaker.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -127,11 +134,6 @@ export class ExternalAgent implements Agent, AsyncDisposable {
     onAbort(options.revoked, () => this.#kill(options.owner));
     await session.begin();
     return session;
-  }
-
-  /** Starts the process for an owner's sessions before the first of them needs it. */
-  async start(owner: string): Promise<void> {
-    await this.process(owner, undefined);
   }
 
   async list(query: ForeignQuery): Promise<ForeignPage> {
@@ -417,8 +419,7 @@ class ExternalSession implements AgentSession {
       await this.#beginning;
       return this.begin();
     }
-    const { chosen } = this.#options;
-    const wanted = this.#settings === undefined ? chosen : chosenIn(this.#settings);
+    const wanted = this.#settings ? chosenIn(this.#settings) : this.#options.chosen;
     this.#beginning = this.#beginAt(process).finally(() => (this.#beginning = undefined));
     await this.#beginning;
     await restoreSettings(this, wanted, this.#options);
@@ -431,7 +432,7 @@ class ExternalSession implements AgentSession {
     const prompt = capabilities.adaptPrompt(turn.prompt);
     this.#turn = turn;
     try {
-      if (this.#hasForgotten) await this.#tellForgotten(turn);
+      if (this.#hasForgotten) prompt.push(...capabilities.adaptPrompt(await this.#remind(turn)));
       // ACP prompt-turn § Cancellation: the agent ignores a cancel that arrives before the prompt.
       if (turn.signal.aborted) return { stopReason: "cancelled" };
       onAbort(turn.signal, () => connection.cancel(sessionId));
@@ -509,9 +510,8 @@ class ExternalSession implements AgentSession {
   async setTitle(title: string): Promise<void> {
     const { connection, capabilities } = this.#process ?? {};
     if (capabilities?.can("title") !== true) return;
-    await connection
-      ?.request(METHODS.setTitle, { sessionId: this.#remoteId, title })
-      .catch(rethrow);
+    const params = { sessionId: this.#remoteId, title };
+    await connection?.request(METHODS.setTitle, params).catch(rethrow);
   }
 
   cancelSubagent(child: string): void {
@@ -675,22 +675,22 @@ class ExternalSession implements AgentSession {
 
   async #create({ connection, sessions, capabilities }: AgentProcess): Promise<void> {
     const { history, remember } = this.#options;
-    this.#hasForgotten ||= this.#hasSpoken || (await isBegun(history));
+    this.#hasForgotten ||= this.#hasSpoken || (await conversationFor(history)).length > 0;
     const ask = () => connection.request(METHODS.newSession, this.#setup(capabilities));
-    const begun = sessions.begin(this, ask).catch((error: unknown) => {
+    const { created, early } = await sessions.begin(this, ask).catch((error: unknown) => {
       throw explainLogin(fromWire(error), this.#agent, connection.agent.authMethods ?? []);
     });
-    const { created, early } = await begun;
     this.#remoteId = created.sessionId;
     this.#take(created);
     for (const update of early) background(this.heard(update), "Telling what an agent said first");
     await remember({ sessionId: this.#remoteId });
   }
 
-  async #tellForgotten(turn: Turn): Promise<void> {
+  async #remind(turn: Turn): Promise<ContentBlock[]> {
     this.#hasForgotten = false;
     const title = `Agent '${this.#agent.name}' had to start a new session`;
-    await new Speaker(turn).notice("warning", title, "it does not know the conversation so far");
+    await new Speaker(turn).notice("warning", title, "it gets the conversation so far as text");
+    return await conversationFor(this.#options.history);
   }
 
   #take(result: SettingsResult): void {
@@ -704,11 +704,6 @@ class ExternalSession implements AgentSession {
     };
     this.#settings = Array.isArray(configOptions) ? withOptions(settings, configOptions) : settings;
   }
-}
-
-async function isBegun(history: AgentOpenOptions["history"]): Promise<boolean> {
-  for await (const entries of history ?? []) if (entries.length > 0) return true;
-  return false;
 }
 
 function rethrow(error: unknown): never {

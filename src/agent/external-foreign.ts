@@ -5,7 +5,15 @@ import type { AgentConnection } from "../protocol/acp/connect.ts";
 import { METHODS, objectOf } from "../protocol/acp/methods.ts";
 import type { NewSessionParams, SettingsResult } from "../protocol/acp/schema.gen.ts";
 import { fromWire } from "../protocol/acp/session-errors.ts";
-import type { ForeignPage, ForeignQuery, Import, SessionUpdate } from "../session/agent.ts";
+import type {
+  AgentOpenOptions,
+  ContentBlock,
+  ForeignPage,
+  ForeignQuery,
+  HistoryEntry,
+  Import,
+  SessionUpdate,
+} from "../session/agent.ts";
 import { SessionError } from "../session/session-error.ts";
 import type { ExternalCapabilities } from "./external-capabilities.ts";
 
@@ -102,6 +110,34 @@ export async function refuseLiveWriter(
     `Cannot take over session '${id}' of '${name}': ${says}.`,
     data,
   );
+}
+
+/** Characters of a conversation that an agent is told. */
+const LONGEST_TOLD = 200_000;
+
+/**
+ * The conversation so far, for an agent that does not know it. What was done is told in words: the agent may
+ * have other tools.
+ */
+export async function conversationFor(
+  history: AgentOpenOptions["history"],
+): Promise<ContentBlock[]> {
+  let text = "";
+  for await (const entries of history ?? []) for (const entry of entries) text += wordsIn(entry);
+  if (text === "") return [];
+  const says = `The conversation with this person so far:\n${text.slice(-LONGEST_TOLD)}`;
+  const resource = { uri: "trunkline:conversation", mimeType: "text/plain", text: says };
+  return [{ type: "resource", resource }];
+}
+
+function wordsIn(entry: HistoryEntry): string {
+  if (entry.kind === "prompt") {
+    return `\n\nPerson: ${entry.prompt.map((part) => textOf(part.text) ?? "").join("\n")}\n\nAgent: `;
+  }
+  if (entry.kind === "end") return "";
+  const { sessionUpdate, content, title } = entry.update;
+  if (sessionUpdate === "tool_call") return `\n(${String(title)})\n`;
+  return sessionUpdate === "agent_message_chunk" ? (textOf(objectOf(content).text) ?? "") : "";
 }
 
 /** Marks what was said before the session became ours. */

@@ -103,7 +103,6 @@ const NO_DATA = [
   "session attach",
   "identity exec",
   "plugin dev",
-  "plugin mcp",
   "plugin wrap",
   "mcp",
   "acp",

@@ -372,12 +372,6 @@ export interface ConfigInForce {
     /** Checked-out revisions that are kept for each repository, in addition to those in use. */
     readonly bases: number;
     /**
-     * Sessions that `trunkline serve` prepares in advance: a workspace with a started agent. One is
-     * prepared after the second session of a token on the same revision, and ends after ten
-     * minutes.
-     */
-    readonly spares: number;
-    /**
      * Seconds after which the files of a closed run are stored as a commit only. Files that git
      * ignores are deleted then.
      */
@@ -593,7 +587,6 @@ export const DEFAULTS: ConfigInForce = {
       "waitingEach": 100
     },
     "bases": 4,
-    "spares": 2,
     "hibernateAfter": 86400,
     "setup": {
       "repositories": {},

@@ -12,8 +12,10 @@ import {
   type StreamInfo,
 } from "@nats-io/jetstream";
 import { nanos, type NatsConnection } from "@nats-io/nats-core";
+import { untilAborted } from "../base/abort.ts";
 import { background } from "../base/background.ts";
 import { TrunklineError } from "../base/errors.ts";
+import type { FleetConnection } from "./connection/connect.ts";
 
 export type Stream = Partial<StreamConfig> & { readonly name: string };
 
@@ -158,4 +160,54 @@ export async function openReader(
       statuses.stop?.();
     },
   };
+}
+
+interface FollowOptions {
+  readonly connection: FleetConnection;
+  /** Opens a reader, the first one and each further one. */
+  readonly open: () => ReturnType<typeof openReader>;
+  readonly heard: (message: JsMsg) => void;
+  readonly failed?: (error: unknown) => void;
+}
+
+/** Reads a stream until it is disposed of: where a reader ends, the next one begins. */
+export class StreamFollower implements AsyncDisposable {
+  readonly #options: FollowOptions;
+  readonly #over = new AbortController();
+  readonly #following: Promise<void>;
+  #reader: Awaited<ReturnType<typeof openReader>> | undefined;
+
+  constructor(options: FollowOptions) {
+    this.#options = options;
+    this.#following = this.#follow();
+    background(this.#following, "Following a stream");
+  }
+
+  /** Has the next reader begin. */
+  restart(): void {
+    this.#reader?.stop();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#over.abort();
+    this.restart();
+    await this.#following;
+  }
+
+  async #follow(): Promise<void> {
+    const { connection, open, heard, failed } = this.#options;
+    const { signal } = this.#over;
+    for (let attempt = 1; !signal.aborted && !connection.nats.isClosed(); attempt++) {
+      try {
+        await using reader = await connection.ask(open);
+        this.#reader = reader;
+        attempt = 0;
+        if (signal.aborted) return;
+        for await (const message of reader) heard(message);
+      } catch (error) {
+        failed?.(error);
+      }
+      await untilAborted(connection.pause(attempt + 1), signal).catch(() => {});
+    }
+  }
 }

@@ -28,10 +28,10 @@ import {
   splitHost,
 } from "./identity.ts";
 import {
-  exportJuggler,
   importJuggler,
   type JugglerImport,
   type JugglerValues,
+  jugglerView,
 } from "./juggler/import-juggler.ts";
 import { Journal, type JournalState, type SettingChange } from "./switch/journal.ts";
 import { planSwitch, type SwitchOptions, globalTarget } from "./switch/switch-plan.ts";
@@ -95,7 +95,7 @@ export interface IdentitiesOptions {
   readonly settings: Readonly<Record<string, IdentitySettings>>;
   /** Who agents are in git. */
   readonly agentCommits?: readonly AgentCommitRule[] | undefined;
-  /** The rest of RemoteJuggler's configuration, besides identities. An export writes it again. */
+  /** The rest of RemoteJuggler's configuration, besides identities. */
   readonly juggler?: JugglerValues | undefined;
   readonly file: IdentitiesFile;
   /** The data folder, with the journal of switches. */
@@ -222,9 +222,9 @@ export class Identities {
     await this.#options.file.edit(edits);
   }
 
-  exportJuggler(): JugglerValues {
+  jugglerView(): JugglerValues {
     const { settings, juggler } = this.#options;
-    return exportJuggler(settings, juggler);
+    return jugglerView(settings, juggler);
   }
 
   /** The error is about the given values, not about the file, which does not have them yet. */

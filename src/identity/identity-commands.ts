@@ -7,7 +7,7 @@ import { Git } from "../git/git.ts";
 import {
   type CredentialVerdict,
   answerCredential,
-  recordCredentialUse,
+  rejectedIdentity,
   parseCredential,
   QUIT,
 } from "./credential/credential-helper.ts";
@@ -254,7 +254,9 @@ export class IdentityCommands implements AsyncDisposable {
       const { agentCommits: rules } = this.#options;
       const options = { identities: this.identities.list, tokens, context, env, rules };
       if (operation === "store" || operation === "erase") {
-        const identity = await recordCredentialUse(operation, question, options);
+        // Nothing is stored for git.
+        const isRejected = operation === "erase";
+        const identity = isRejected ? await rejectedIdentity(question, options) : undefined;
         verdict = { text: "", identity, refused: undefined };
       } else verdict = await answerCredential(question, options);
     } catch (error) {

@@ -105,7 +105,7 @@ export const identities = {
           ),
           "x-juggler": {
             type: "object",
-            description: "Fields of RemoteJuggler that Trunkline does not use, as imported.",
+            description: "Fields of RemoteJuggler that earlier versions kept. Not used.",
           },
         },
         { required: ["provider"] },

@@ -1,14 +1,13 @@
 import { isAbsolute } from "node:path";
-import type { Log, LogLevel } from "../base/log.ts";
-import { carrierOf, type Span } from "../base/trace.ts";
+import type { Log } from "../base/log.ts";
+import { defined } from "../base/defined.ts";
+import { carrierOf } from "../base/trace.ts";
 import type { ToolCall } from "../protocol/bus/shape/tool-shape.ts";
 import {
   type Arguments,
   type Caller,
   CannotAsk,
-  type Project,
   projectFolder,
-  type Question,
   type ToolContext,
 } from "../tool/tool.ts";
 
@@ -37,45 +36,22 @@ export function busCaller(name: string): Caller {
 }
 
 /** The context of a tool call over the bus. Its caller can neither answer questions nor see progress. */
-export class BusContext implements ToolContext {
-  readonly caller: Caller;
-  readonly session?: string;
-  readonly folder: string | undefined;
-  project?: Project | undefined;
-  span?: Span | undefined;
-  readonly meta: Readonly<Record<string, unknown>>;
-  readonly signal: AbortSignal;
-  readonly piece?: NonNullable<ToolContext["piece"]>;
-  readonly #log: Log;
-
-  constructor(call: ToolCall, { name, signal, log, isNested, piece }: BusContextOptions) {
-    this.caller = busCaller(name);
+export function busContext(
+  { project: folder = "", session, provider, traceParent: traceparent }: ToolCall,
+  { name, signal, log, isNested, piece }: BusContextOptions,
+): ToolContext {
+  const caller = busCaller(name);
+  const meta = defined({ [PROVIDER]: provider, traceparent });
+  if (isNested === true) nested.add(meta);
+  return {
+    ...{ caller, meta, signal, ...defined({ session, piece }) },
     // A relative path would depend on the reader.
-    this.folder = isAbsolute(call.project ?? "") ? call.project : undefined;
-    if (call.session !== undefined) this.session = call.session;
-    if (piece !== undefined) this.piece = piece;
-    this.signal = signal;
-    this.#log = log;
-    this.meta = {
-      ...(call.provider === undefined ? {} : { [PROVIDER]: call.provider }),
-      ...(call.traceParent === undefined ? {} : { traceparent: call.traceParent }),
-    };
-    if (isNested === true) markNested(this.meta);
-  }
-
-  progress(): void {}
-
-  log(level: LogLevel, data: unknown, logger?: string): void {
-    this.#log[level]("bus.tool-said", { caller: this.caller.name, logger, data });
-  }
-
-  canAsk(): boolean {
-    return false;
-  }
-
-  async ask(question: Question): Promise<unknown> {
-    throw new CannotAsk(question);
-  }
+    folder: isAbsolute(folder) ? folder : undefined,
+    progress: () => {},
+    log: (level, data, logger) => log[level]("bus.tool-said", { caller: name, logger, data }),
+    canAsk: () => false,
+    ask: (question) => Promise.reject(new CannotAsk(question)),
+  };
 }
 
 /** The call of a plugin's tool, with what the plugin is told of its caller. */
@@ -95,12 +71,8 @@ export function toolCallOf(name: string, args: Arguments, context: CallContext):
   };
 }
 
+/** The `meta` of calls that plugins have made. It stays when the context is wrapped. */
 const nested = new WeakSet<object>();
-
-/** Marks a call as made by a plugin. The mark stays when the context is wrapped. */
-function markNested(meta: ToolContext["meta"]): void {
-  nested.add(meta);
-}
 
 /** Whether a plugin makes the call, possibly while it answers one itself. */
 export function isNested({ meta }: Pick<ToolContext, "meta">): boolean {

@@ -107,7 +107,7 @@ export class Orchestrator implements AsyncDisposable {
     this.#options = options;
     this.#log = log;
     this.#report = boundedReport((event, fields) => log.warn(event, fields));
-    this.#events = new Events({ report: this.#report });
+    this.#events = new Events(this.#report);
     this.#certificates = new BusCertificates(options.certsDir, (message) => {
       log.warn("bus.certificates", { message });
     });

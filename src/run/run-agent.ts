@@ -22,7 +22,6 @@ import type { Target, Delivery } from "./deliver.ts";
 import { wordsOnRequest, type ProposalResult } from "./pull-request.ts";
 import type { PushMemory, Run } from "./run.ts";
 import type { Runs } from "./runs.ts";
-import type { InnerAgent, Spare, Spares } from "./spares.ts";
 
 /** A message about the run itself, not from its agent. Clients show it as a thought, or ignore it. */
 export function progressUpdate(message: string): SessionUpdate {
@@ -94,7 +93,7 @@ function wordsOn(delivery: Delivery): string {
       return `Not pushed. ${files}. Fix that, and the next turn pushes everything.`;
     }
     case "unpushed":
-      return `Committed as ${delivery.revision.slice(0, 12)}, but not pushed: ${delivery.why.message} It is tried again; \`trunkline session export --patch\` gives the change meanwhile.`;
+      return `Committed as ${delivery.revision.slice(0, 12)}, but not pushed: ${delivery.why.message} It is tried again; \`trunkline run patch\` gives the change meanwhile.`;
   }
 }
 
@@ -168,12 +167,13 @@ export interface Pace {
   readonly longest: number;
 }
 
+/** An agent that works in a run's workspace. */
+export type InnerAgent = Agent & Partial<AsyncDisposable>;
+
 export interface RunAgentOptions {
   readonly runs: Runs;
   /** The agent that works in the workspace once it is ready. */
   readonly inner: (run: Run) => Promise<InnerAgent>;
-  /** Workspaces and agents that were prepared in advance, if there are some. */
-  readonly spares?: Spares | undefined;
   readonly name: string;
   /** The stored plan of the session's run. */
   readonly plan: unknown;
@@ -245,11 +245,8 @@ export class RunAgent implements Agent {
     options: RunSessionOptions,
     ends: AsyncDisposableStack,
   ): Promise<AgentSession> {
-    const { spares } = this.#options;
-    const spare = await spares?.take(run.plan.workspace, this.name);
-    ends.defer(async () => spare?.agent[Symbol.asyncDispose]?.());
     const tell = (message: string): void => tellOfProgress(options, message);
-    const workspace = await run.prepare(tell, { spare: spare?.workspace });
+    const workspace = await run.prepare(tell);
     if (!workspace.isNew) {
       const tellOfPush = (target: Target): void => tellOfProgress(options, wordsOnPush(target));
       const pushed = run.pushKept(tellOfPush).then(async () => {
@@ -259,10 +256,9 @@ export class RunAgent implements Agent {
       background(pushed, "Pushing what an earlier turn has committed");
     }
     // The agent starts while the remote answers.
-    const opening = this.#openInner(run, options, ends, spare);
+    const opening = this.#openInner(run, options, ends);
     const [check, inner] = await Promise.allSettled([run.checkPush(), opening]);
     if (check.status === "fulfilled" && inner.status === "fulfilled") {
-      if (workspace.isNew) spares?.begun({ ref: run.plan, agent: this.name, owner: options.owner });
       return inner.value;
     }
     if (inner.status === "fulfilled") await inner.value[Symbol.asyncDispose]();
@@ -273,7 +269,6 @@ export class RunAgent implements Agent {
     run: Run,
     options: RunSessionOptions,
     ends: AsyncDisposableStack,
-    spare: Spare | undefined,
   ): Promise<AgentSession> {
     // Folders and programs of the client's machine do not exist here.
     const [mcpServers, programs] = byPlace(options.mcpServers);
@@ -281,8 +276,8 @@ export class RunAgent implements Agent {
       const why = "it is a program on your machine. Only servers with an HTTP address can be used";
       tellOfProgress(options, `This run does not use the MCP server '${name}': ${why}.`);
     }
-    const inner = spare?.agent ?? (await this.#options.inner(run));
-    if (spare === undefined) ends.defer(async () => inner[Symbol.asyncDispose]?.());
+    const inner = await this.#options.inner(run);
+    ends.defer(async () => inner[Symbol.asyncDispose]?.());
     return await inner.open({
       ...options,
       cwd: run.workspace.tree,

@@ -72,13 +72,6 @@ interface RunOptions extends RunsOptions, Acting {
   readonly environments: Environments | undefined;
 }
 
-interface PrepareOptions {
-  /** The workspace that was prepared in advance. */
-  readonly spare?: Workspace | undefined;
-  /** Whether the workspace is prepared in advance, for a session that does not exist yet. */
-  readonly isSpare?: boolean;
-}
-
 /** Shortest interval between checkpoints, in milliseconds. */
 const CHECKPOINT_EVERY = 2_000;
 
@@ -154,10 +147,9 @@ export class Run {
   }
 
   /** Prepares the workspace. */
-  async prepare(tell: (message: string) => void, how: PrepareOptions = {}): Promise<Workspace> {
+  async prepare(tell: (message: string) => void): Promise<Workspace> {
     const { plan, repository, credentials, workspaces, contents, environments } = this.#options;
     const { url, branch, revision, workspace: session } = plan;
-    this.#workspace = how.spare;
     if (!(await repository.has(revision))) tell(`Fetching ${revision.slice(0, 12)} of ${url} …`);
     await repository.need({ url, branch, revision }, credentials);
     const { within } = plan;
@@ -176,13 +168,10 @@ export class Run {
       content,
       layer,
       keep: layer?.keep,
-      isSpare: how.isSpare,
     };
-    const isCarried = how.spare === undefined && how.isSpare !== true;
-    if (isCarried) await this.#carryIn(request, tell);
-    const workspace = how.spare ?? (await workspaces.open(request));
+    await this.#carryIn(request, tell);
+    const workspace = await workspaces.open(request);
     this.#workspace = workspace;
-    if (how.spare !== undefined) await workspaces.claim(workspace);
     this.#deliverer = this.#deliverTo(workspace.git, workspace.tree, workspace.content);
     await this.#deliverer.begin(revision);
     await this.#takeUp(workspace, this.#deliverer);

@@ -110,12 +110,6 @@ export const runs = {
           "Checked-out revisions that are kept for each repository, in addition to those in use.",
           { minimum: 1, maximum: 100, default: 4 },
         ),
-        spares: s.integer(
-          "Sessions that `trunkline serve` prepares in advance: a workspace with a started " +
-            "agent. One is prepared after the second session of a token on the same revision, and " +
-            "ends after ten minutes.",
-          { minimum: 0, maximum: 20, default: 2 },
-        ),
         hibernateAfter: s.integer(
           "Seconds after which the files of a closed run are stored as a commit only. Files that " +
             "git ignores are deleted then.",

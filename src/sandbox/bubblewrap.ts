@@ -3,6 +3,7 @@ import { closeSync, lstatSync, openSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 
+import { TrunklineError } from "../base/errors.ts";
 import { type FileView, FIRST_FD, mountView } from "./file-view.ts";
 import { EMPTY, FILTER } from "./sandbox-folder.ts";
 import { systemArguments } from "./system-files.ts";
@@ -146,3 +147,18 @@ export async function problemWith(
 }
 
 const MOST_SAID = 10_000;
+
+/** Throws, with words that begin with `what`, if a program does not run in a sandbox. */
+export async function tryOut(
+  wrap: (program: Program) => Program,
+  [command, ...args]: readonly [string, ...string[]],
+  milliseconds: number,
+  what: string,
+): Promise<void> {
+  const env = { PATH: process.env.PATH };
+  const problem = await problemWith(
+    { ...wrap({ command, args, env, cwd: "/" }), env },
+    milliseconds,
+  );
+  if (problem !== undefined) throw new TrunklineError(problem.code, `${what}: ${problem.says}`);
+}

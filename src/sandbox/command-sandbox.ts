@@ -1,9 +1,8 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
-import { TrunklineError } from "../base/errors.ts";
 import { isInside } from "../base/file/path.ts";
-import { bubblewrapped, OWN_USERS, problemWith, type Program } from "./bubblewrap.ts";
+import { bubblewrapped, OWN_USERS, type Program, tryOut } from "./bubblewrap.ts";
 import type { EgressProxy } from "./egress-proxy.ts";
 import type { FileView, Mount } from "./file-view.ts";
 import { OwnNetwork } from "./own-network.ts";
@@ -81,16 +80,7 @@ export async function openCommandSandbox(options: CommandSandboxOptions) {
     const seen = [...SYSTEM, ...read, ...write, ...also.map(({ at }) => at)];
     return seen.some((place) => isInside(path, place));
   };
-  await tryOut(wrap);
+  await tryOut(wrap, ["/bin/true"], 10_000, "bubblewrap does not work here");
   const open = opening.move();
   return { wrap, shows, [Symbol.asyncDispose]: () => open.disposeAsync() };
-}
-
-async function tryOut(wrap: (program: Program) => Program): Promise<void> {
-  const env = { PATH: process.env.PATH };
-  const program = { command: "/bin/true", args: [], env, cwd: "/" };
-  const problem = await problemWith({ ...wrap(program), env }, 10_000);
-  if (problem === undefined) return;
-  const { code, says } = problem;
-  throw new TrunklineError(code, `bubblewrap does not work here: ${says}`);
 }

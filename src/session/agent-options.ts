@@ -1,6 +1,7 @@
 import type { Log } from "../base/log.ts";
 import type { Agent, AgentOpenOptions, HistoryEntry, Import } from "./agent.ts";
 import { readForeignId } from "./foreign/foreign-sessions.ts";
+import type { Notes } from "./session-notes.ts";
 import type { Session } from "./session.ts";
 import type { SessionSetup } from "./session-setup.ts";
 import type { SessionStore } from "./store.ts";
@@ -46,9 +47,30 @@ export function agentOptions(
 /** The history so far, from the last summary on. It can be iterated more than once. */
 function pastOf(
   store: SessionStore,
-  { id, last, notes: { summaryAfter } }: Session,
+  { id, last, notes: { summaryAfter, moved } }: Session,
 ): AsyncIterable<readonly HistoryEntry[]> {
-  return { [Symbol.asyncIterator]: () => historyOf(store.read(id, summaryAfter), last) };
+  const past = () => historyOf(store.read(id, summaryAfter), last);
+  return { [Symbol.asyncIterator]: () => (moved === undefined ? past() : inFolder(past(), moved)) };
+}
+
+/** Of a session that was moved, entries name the folders in which it worked before. */
+async function* inFolder(
+  past: AsyncIterable<readonly HistoryEntry[]>,
+  { folders, top }: NonNullable<Notes["moved"]>,
+): AsyncGenerator<readonly HistoryEntry[]> {
+  const inJson = (path: string): string => JSON.stringify(path).slice(1, -1);
+  const before = folders
+    .filter((path) => path.length > 1)
+    .map((path) => RegExp.escape(inJson(path)));
+  if (before.length === 0) {
+    yield* past;
+    return;
+  }
+  const pattern = new RegExp(`(?:${before.join("|")})(?![\\w.-])`, "g");
+  for await (const entries of past) {
+    const text = JSON.stringify(entries).replaceAll(pattern, () => inJson(top));
+    yield JSON.parse(text) as HistoryEntry[];
+  }
 }
 
 /** What the agent loads when a session that it began itself is opened for the first time. */

@@ -58,7 +58,9 @@ export function notHeld(id: string, error: unknown): unknown {
   if (error.code === "not-found") return unknownSession(id);
   if (error.code !== "conflict" && error.code !== "closed") return error;
   const problem = error.code === "conflict" ? "session-locked" : "session-expired";
-  return new SessionError(problem, error.message, {}, { cause: error });
+  const { movedTo } = error as { readonly movedTo?: unknown };
+  const data = movedTo === undefined ? {} : { movedTo };
+  return new SessionError(problem, error.message, data, { cause: error });
 }
 
 /** Another process has taken the session, since this one was stopped or too busy to answer. */

@@ -67,6 +67,8 @@ export interface Notes {
   readonly permission?: unknown;
   /** The work tree of the session (`workplaceOf`). */
   readonly worktree?: unknown;
+  /** The folders in which the session worked before it was moved, and the one that is theirs now. */
+  readonly moved?: { readonly folders: readonly string[]; readonly top: string } | undefined;
   /** The labels of the workers that may open the session. */
   readonly labels?: unknown;
 }

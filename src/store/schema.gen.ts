@@ -190,8 +190,63 @@ export interface ThreadDocument {
   readonly isResolvedThere?: boolean;
 }
 
+/** The first line of a bundle: what a session is beside its files. */
+export interface MovedSession {
+  readonly format: "trunkline-session-1";
+  readonly id: string;
+  readonly agent: string;
+  readonly title?: string;
+  readonly created: number;
+  readonly updated: number;
+  readonly notes: {
+    readonly [key: string]: unknown;
+  };
+  readonly usage: readonly MovedUsage[];
+  /** In which it has worked, the last one last. */
+  readonly folders: readonly string[];
+  readonly work?: MovedWork;
+  readonly files: readonly BundledFile[];
+}
+
+export interface BundledFile {
+  /** No other file is taken. */
+  readonly name: string;
+  readonly size: number;
+  readonly sha256: string;
+}
+
+export interface MovedUsage {
+  readonly turn: string;
+  readonly day: string;
+  readonly tokens: number;
+  readonly cost: number;
+  readonly steps: number;
+  readonly time: number;
+  readonly reportedCost?: number;
+}
+
+/** The state of a work tree, as commits of git. */
+export interface MovedWork {
+  /** What is checked out; empty before the first commit. */
+  readonly head: string;
+  /** Empty for a detached HEAD. */
+  readonly branch: string;
+  /** A commit with the index. */
+  readonly index: string;
+  /** A commit with all files, byte for byte. */
+  readonly tree: string;
+  /** The folder of the session in the work tree. */
+  readonly inside: string;
+  /** Ignored files that go along. */
+  readonly carried: readonly string[];
+}
+
 const pattern1 = new RegExp("^[0-9a-f]{64}$", "u");
 const pattern2 = new RegExp("^[0-9a-f]{1,64}$", "u");
+const pattern3 = new RegExp("^(agent[.])?[A-Za-z0-9_-]{1,200}$", "u");
+const pattern4 = new RegExp("^([0-9a-f]{40})?$", "u");
+const pattern5 = new RegExp("^[0-9a-f]{40}$", "u");
+const pattern6 = new RegExp("^(events|reviews|work[.]pack|agent/[A-Za-z0-9][A-Za-z0-9._-]{0,200}|undo/(undone/)?[0-9]{1,12}/(turn[.]jsonl|[0-9]{1,9}[.]before))$", "u");
 
 export const checkAccessToken: Check<AccessToken> = (value) => {
   if (!isObject(value)) return { path: [], says: "must be an object" };
@@ -795,5 +850,197 @@ export const checkThreadDocument: Check<ThreadDocument> = (value) => {
       return { path: ["isResolvedThere"], says: "must be true or false" };
     }
   }
+  return undefined;
+};
+
+export const checkMovedSession: Check<MovedSession> = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  const format: unknown = value.format;
+  if (format === undefined) return { path: ["format"], says: "is missing" };
+  if (format !== "trunkline-session-1") {
+    return { path: ["format"], says: "must be \"trunkline-session-1\"" };
+  }
+  const id: unknown = value.id;
+  if (id === undefined) return { path: ["id"], says: "is missing" };
+  if (typeof id !== "string") return { path: ["id"], says: "must be a string" };
+  if (!pattern3.test(id)) {
+    return { path: ["id"], says: "must match the pattern ^(agent[.])?[A-Za-z0-9_-]{1,200}$" };
+  }
+  const agent: unknown = value.agent;
+  if (agent === undefined) return { path: ["agent"], says: "is missing" };
+  if (typeof agent !== "string") return { path: ["agent"], says: "must be a string" };
+  const title: unknown = value.title;
+  if (title !== undefined) {
+    if (typeof title !== "string") return { path: ["title"], says: "must be a string" };
+  }
+  const created: unknown = value.created;
+  if (created === undefined) return { path: ["created"], says: "is missing" };
+  if (typeof created !== "number" || !Number.isInteger(created)) {
+    return { path: ["created"], says: "must be an integer" };
+  }
+  if (created < -8640000000000000) {
+    return { path: ["created"], says: "must be at least -8640000000000000" };
+  }
+  if (created > 8640000000000000) {
+    return { path: ["created"], says: "must be at most 8640000000000000" };
+  }
+  const updated: unknown = value.updated;
+  if (updated === undefined) return { path: ["updated"], says: "is missing" };
+  if (typeof updated !== "number" || !Number.isInteger(updated)) {
+    return { path: ["updated"], says: "must be an integer" };
+  }
+  if (updated < -8640000000000000) {
+    return { path: ["updated"], says: "must be at least -8640000000000000" };
+  }
+  if (updated > 8640000000000000) {
+    return { path: ["updated"], says: "must be at most 8640000000000000" };
+  }
+  const notes: unknown = value.notes;
+  if (notes === undefined) return { path: ["notes"], says: "is missing" };
+  if (!isObject(notes)) return { path: ["notes"], says: "must be an object" };
+  const usage: unknown = value.usage;
+  if (usage === undefined) return { path: ["usage"], says: "is missing" };
+  if (!Array.isArray(usage)) return { path: ["usage"], says: "must be a list" };
+  for (let i = 0; i < usage.length; i++) {
+    const item: unknown = usage[i];
+    const problem = checkMovedUsage(item);
+    if (problem !== undefined) return within(problem, "usage", i);
+  }
+  const folders: unknown = value.folders;
+  if (folders === undefined) return { path: ["folders"], says: "is missing" };
+  if (!Array.isArray(folders)) return { path: ["folders"], says: "must be a list" };
+  for (let i2 = 0; i2 < folders.length; i2++) {
+    const item2: unknown = folders[i2];
+    if (typeof item2 !== "string") return { path: ["folders", i2], says: "must be a string" };
+  }
+  const work: unknown = value.work;
+  if (work !== undefined) {
+    const problem2 = checkMovedWork(work);
+    if (problem2 !== undefined) return within(problem2, "work");
+  }
+  const files: unknown = value.files;
+  if (files === undefined) return { path: ["files"], says: "is missing" };
+  if (!Array.isArray(files)) return { path: ["files"], says: "must be a list" };
+  for (let i3 = 0; i3 < files.length; i3++) {
+    const item3: unknown = files[i3];
+    const problem3 = checkBundledFile(item3);
+    if (problem3 !== undefined) return within(problem3, "files", i3);
+  }
+  return undefined;
+};
+
+export const checkMovedUsage: Check<MovedUsage> = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  const turn: unknown = value.turn;
+  if (turn === undefined) return { path: ["turn"], says: "is missing" };
+  if (typeof turn !== "string") return { path: ["turn"], says: "must be a string" };
+  const day: unknown = value.day;
+  if (day === undefined) return { path: ["day"], says: "is missing" };
+  if (typeof day !== "string") return { path: ["day"], says: "must be a string" };
+  const tokens: unknown = value.tokens;
+  if (tokens === undefined) return { path: ["tokens"], says: "is missing" };
+  if (typeof tokens !== "number" || !Number.isFinite(tokens)) {
+    return { path: ["tokens"], says: "must be a number" };
+  }
+  if (tokens < 0) return { path: ["tokens"], says: "must be at least 0" };
+  if (tokens > 1.7976931348623157e+308) {
+    return { path: ["tokens"], says: "must be at most 1.7976931348623157e+308" };
+  }
+  const cost: unknown = value.cost;
+  if (cost === undefined) return { path: ["cost"], says: "is missing" };
+  if (typeof cost !== "number" || !Number.isFinite(cost)) {
+    return { path: ["cost"], says: "must be a number" };
+  }
+  if (cost < 0) return { path: ["cost"], says: "must be at least 0" };
+  if (cost > 1.7976931348623157e+308) {
+    return { path: ["cost"], says: "must be at most 1.7976931348623157e+308" };
+  }
+  const steps: unknown = value.steps;
+  if (steps === undefined) return { path: ["steps"], says: "is missing" };
+  if (typeof steps !== "number" || !Number.isFinite(steps)) {
+    return { path: ["steps"], says: "must be a number" };
+  }
+  if (steps < 0) return { path: ["steps"], says: "must be at least 0" };
+  if (steps > 1.7976931348623157e+308) {
+    return { path: ["steps"], says: "must be at most 1.7976931348623157e+308" };
+  }
+  const time: unknown = value.time;
+  if (time === undefined) return { path: ["time"], says: "is missing" };
+  if (typeof time !== "number" || !Number.isFinite(time)) {
+    return { path: ["time"], says: "must be a number" };
+  }
+  if (time < 0) return { path: ["time"], says: "must be at least 0" };
+  if (time > 1.7976931348623157e+308) {
+    return { path: ["time"], says: "must be at most 1.7976931348623157e+308" };
+  }
+  const reportedCost: unknown = value.reportedCost;
+  if (reportedCost !== undefined) {
+    if (typeof reportedCost !== "number" || !Number.isFinite(reportedCost)) {
+      return { path: ["reportedCost"], says: "must be a number" };
+    }
+    if (reportedCost < 0) return { path: ["reportedCost"], says: "must be at least 0" };
+    if (reportedCost > 1.7976931348623157e+308) {
+      return { path: ["reportedCost"], says: "must be at most 1.7976931348623157e+308" };
+    }
+  }
+  return undefined;
+};
+
+export const checkMovedWork: Check<MovedWork> = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  const head: unknown = value.head;
+  if (head === undefined) return { path: ["head"], says: "is missing" };
+  if (typeof head !== "string") return { path: ["head"], says: "must be a string" };
+  if (!pattern4.test(head)) {
+    return { path: ["head"], says: "must match the pattern ^([0-9a-f]{40})?$" };
+  }
+  const branch: unknown = value.branch;
+  if (branch === undefined) return { path: ["branch"], says: "is missing" };
+  if (typeof branch !== "string") return { path: ["branch"], says: "must be a string" };
+  const index: unknown = value.index;
+  if (index === undefined) return { path: ["index"], says: "is missing" };
+  if (typeof index !== "string") return { path: ["index"], says: "must be a string" };
+  if (!pattern5.test(index)) {
+    return { path: ["index"], says: "must match the pattern ^[0-9a-f]{40}$" };
+  }
+  const tree: unknown = value.tree;
+  if (tree === undefined) return { path: ["tree"], says: "is missing" };
+  if (typeof tree !== "string") return { path: ["tree"], says: "must be a string" };
+  if (!pattern5.test(tree)) {
+    return { path: ["tree"], says: "must match the pattern ^[0-9a-f]{40}$" };
+  }
+  const inside: unknown = value.inside;
+  if (inside === undefined) return { path: ["inside"], says: "is missing" };
+  if (typeof inside !== "string") return { path: ["inside"], says: "must be a string" };
+  const carried: unknown = value.carried;
+  if (carried === undefined) return { path: ["carried"], says: "is missing" };
+  if (!Array.isArray(carried)) return { path: ["carried"], says: "must be a list" };
+  for (let i = 0; i < carried.length; i++) {
+    const item: unknown = carried[i];
+    if (typeof item !== "string") return { path: ["carried", i], says: "must be a string" };
+  }
+  return undefined;
+};
+
+export const checkBundledFile: Check<BundledFile> = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  const name: unknown = value.name;
+  if (name === undefined) return { path: ["name"], says: "is missing" };
+  if (typeof name !== "string") return { path: ["name"], says: "must be a string" };
+  if (!pattern6.test(name)) {
+    return { path: ["name"], says: "must match the pattern ^(events|reviews|work[.]pack|agent/[A-Za-z0-9][A-Za-z0-9._-]{0,200}|undo/(undone/)?[0-9]{1,12}/(turn[.]jsonl|[0-9]{1,9}[.]before))$" };
+  }
+  const size: unknown = value.size;
+  if (size === undefined) return { path: ["size"], says: "is missing" };
+  if (typeof size !== "number" || !Number.isFinite(size)) {
+    return { path: ["size"], says: "must be a number" };
+  }
+  if (size < 0) return { path: ["size"], says: "must be at least 0" };
+  if (size > 1.7976931348623157e+308) {
+    return { path: ["size"], says: "must be at most 1.7976931348623157e+308" };
+  }
+  const sha256: unknown = value.sha256;
+  if (sha256 === undefined) return { path: ["sha256"], says: "is missing" };
+  if (typeof sha256 !== "string") return { path: ["sha256"], says: "must be a string" };
   return undefined;
 };

@@ -28,6 +28,11 @@ const thread = {
   },
 } as const;
 
+const commit = { type: "string", pattern: "^[0-9a-f]{40}$" } as const;
+const commitOrNone = { type: "string", pattern: "^([0-9a-f]{40})?$" } as const;
+const amountOrNone = { ...amount, minimum: 0 } as const;
+const record = { type: "object", properties: {} } as const;
+
 /** Records in files that several processes or machines share. Unknown members are accepted. */
 export const schemas = {
   AccessToken: {
@@ -249,6 +254,58 @@ export const schemas = {
         type: "boolean",
         description: "Of a thread of a forge: whether it was resolved there.",
       },
+    },
+  },
+
+  MovedSession: {
+    type: "object",
+    description: "The first line of a bundle: what a session is beside its files.",
+    required: ["format", "id", "agent", "created", "updated", "notes", "usage", "folders", "files"],
+    properties: {
+      format: { type: "string", enum: ["trunkline-session-1"] },
+      id: { type: "string", pattern: "^(agent[.])?[A-Za-z0-9_-]{1,200}$" },
+      ...{ agent: text, title: text, created: time, updated: time, notes: record },
+      usage: { type: "array", items: { $ref: "#MovedUsage" } },
+      folders: { ...texts, description: "In which it has worked, the last one last." },
+      work: { $ref: "#MovedWork" },
+      files: { type: "array", items: { $ref: "#BundledFile" } },
+    },
+  },
+
+  BundledFile: {
+    type: "object",
+    required: ["name", "size", "sha256"],
+    properties: {
+      name: {
+        type: "string",
+        pattern:
+          "^(events|reviews|work[.]pack|agent/[A-Za-z0-9][A-Za-z0-9._-]{0,200}|undo/(undone/)?[0-9]{1,12}/(turn[.]jsonl|[0-9]{1,9}[.]before))$",
+        description: "No other file is taken.",
+      },
+      ...{ size: amountOrNone, sha256: text },
+    },
+  },
+
+  MovedUsage: {
+    type: "object",
+    required: ["turn", "day", "tokens", "cost", "steps", "time"],
+    properties: {
+      ...{ turn: text, day: text, tokens: amountOrNone, cost: amountOrNone, steps: amountOrNone },
+      ...{ time: amountOrNone, reportedCost: amountOrNone },
+    },
+  },
+
+  MovedWork: {
+    type: "object",
+    description: "The state of a work tree, as commits of git.",
+    required: ["head", "branch", "index", "tree", "inside", "carried"],
+    properties: {
+      head: { ...commitOrNone, description: "What is checked out; empty before the first commit." },
+      branch: { ...text, description: "Empty for a detached HEAD." },
+      index: { ...commit, description: "A commit with the index." },
+      tree: { ...commit, description: "A commit with all files, byte for byte." },
+      inside: { ...text, description: "The folder of the session in the work tree." },
+      carried: { ...texts, description: "Ignored files that go along." },
     },
   },
 } as const;

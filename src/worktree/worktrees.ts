@@ -52,7 +52,7 @@ export async function readRecord(folder: string): Promise<WorktreeRecord | undef
   return JSON.parse(await readFile(path, "utf8")) as WorktreeRecord;
 }
 
-async function writeRecord(folder: string, record: WorktreeRecord): Promise<void> {
+export async function writeRecord(folder: string, record: WorktreeRecord): Promise<void> {
   await replaceFile(join(folder, RECORD), JSON.stringify(record, null, 2));
 }
 
@@ -94,7 +94,7 @@ async function carryFiles(from: Git, tree: string, patterns: readonly string[]):
 }
 
 /** Files and folders that match a pattern and that git ignores. */
-async function ignoredFiles(
+export async function ignoredFiles(
   git: Git,
   file: string,
   patterns: readonly string[],
@@ -191,7 +191,10 @@ export class Worktrees implements Workplaces {
 
   /** Removes the work tree of a session, if it has one. Its work is kept on a branch. */
   async remove(session: string): Promise<Removed> {
-    const folder = folderOf(this.#options.data, session);
+    const { data } = this.#options;
+    const folder = folderOf(data, session);
+    // What its moves have left.
+    await rm(join(data, "moves", `${session}.git`), { recursive: true, force: true });
     if (!existsSync(folder)) return { kept: undefined };
     using _ = await FileLock.take(join(folder, LOCK), WAIT);
     const record = await readRecord(folder);

@@ -102,7 +102,7 @@ class WorkerRig implements SessionStoreRig {
 
   async breakStorage(): Promise<() => Promise<void>> {
     if (this.#breaks === "disk") return await breakDisk(this.#worker.data);
-    const { streams } = await jetstreamManager(this.#worker.connection);
+    const { streams } = await jetstreamManager(this.#worker.connection.nats);
     const { eventStreams } = this.#fleet.subjects;
     // Less than the headers of one message take.
     const room = async (max_bytes: number): Promise<void> => {

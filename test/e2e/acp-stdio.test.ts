@@ -167,7 +167,10 @@ describe("trunkline acp", { timeout: 600_000 }, () => {
   it("reports that an external agent died, and a new one continues the session", async () => {
     for (const [args, recalled] of [
       [["--loads"], /^loaded$/],
-      [[], /^_Agent 'other' had to start a new session: it does not know .*_\n\nundefined$/],
+      [
+        [],
+        /^_Agent 'other' had to start a new session: it gets the conversation .*_\n\nundefined$/,
+      ],
     ] as const) {
       await using editor = new Editor(args);
       await editor.hello();

@@ -109,12 +109,14 @@ describe("the dashboard's API", { timeout: 600_000 }, () => {
       404,
     );
     assert.equal((await page.post("/api/plugins/none/restart", {})).status, 404);
-    const { out: path } = await home.run("config", "path");
-    const text = readFileSync(path.trim(), "utf8");
-    writeFileSync(path.trim(), text.replace(/"rules": \[/, "$& // why so\n"));
+    const { out: checked } = await home.run("config", "check", "--json");
+    const { files } = JSON.parse(checked) as { files: { path: string }[] };
+    const path = files[0]?.path ?? "";
+    const text = readFileSync(path, "utf8");
+    writeFileSync(path, text.replace(/"rules": \[/, "$& // why so\n"));
     const other = await page.post("/api/tools/policy", { tool: "review_wait", decision: "ask" });
     assert.equal(other.status, 200, JSON.stringify(other.body));
-    const edited = readFileSync(path.trim(), "utf8");
+    const edited = readFileSync(path, "utf8");
     assert.match(edited, /\/\/ why so[^]*review_wait[^]*review_list/);
   });
 

@@ -161,7 +161,7 @@ const AFTER: Readonly<Record<string, string>> = {
  * run in this one, which takes a tenth of the time; that the built program starts is shown by these.
  */
 const NEEDS_PROCESS =
-  /[|<>&]|^[A-Z]|^trunkline (?:--mode|mcp|acp|lsp|serve|orchestrator|chat|doctor|plugin mcp|service install|setup jetbrains --remote)\b/;
+  /[|<>&]|^[A-Z]|^trunkline (?:--mode|mcp|acp|lsp|serve|orchestrator|chat|doctor|service install|setup jetbrains --remote)\b/;
 
 /** Of the commands that need a process one in so many, in `npm test`: others each day. */
 const PART = 6;

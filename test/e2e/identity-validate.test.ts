@@ -86,11 +86,11 @@ describe("trunkline identity validate", { timeout: 600_000, skip: WITHOUT_SSHD }
     });
     await rig.must("trunkline identity token set alice --no-verify", { input: TOKEN });
     rig.forge.isSilent = true;
-    const { code, outcome, identities } = await validate(rig, "--timeout 10.0005");
+    const { code, outcome, identities } = await validate(rig);
     assert.equal(code, 1);
     assert.equal(outcome("alice", "ssh"), "pass");
     assert.equal(outcome("alice", "api"), "fail");
-    assert.match(JSON.stringify(identities), /did not answer within 10001 ms/);
+    assert.match(JSON.stringify(identities), /did not answer within 10000 ms/);
     assert.equal(outcome("bob", "ssh"), "fail");
   });
 
@@ -100,7 +100,6 @@ describe("trunkline identity validate", { timeout: 600_000, skip: WITHOUT_SSHD }
     const unknown = await rig.run("trunkline identity validate alcie");
     assert.equal(unknown.code, 1);
     assert.match(unknown.err, /There is no identity 'alcie'\. Did you mean 'alice'\?/);
-    assert.equal((await rig.run("trunkline identity validate --timeout soon")).code, 2);
   });
 });
 

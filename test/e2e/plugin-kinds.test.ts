@@ -16,7 +16,7 @@ import { defaultConfig } from "../../src/config/config.ts";
 import { pluginsInForce } from "../../src/sandbox/open/local-in-force.ts";
 import { processesWhere } from "../support/processes.ts";
 import { until } from "../support/until.ts";
-import { Bridge, BusHome, OrchestratorProgram } from "../support/bus-home.ts";
+import { BusHome, OrchestratorProgram } from "../support/bus-home.ts";
 import { Program } from "../support/program.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
@@ -51,21 +51,24 @@ definePlugin({
 });
 `;
 
-describe("an MCP server as a plugin, and a plugin as an MCP server", { timeout: 600_000 }, () => {
-  it("both take one line, and lead back to each other", async () => {
+describe("an MCP server as a plugin", { timeout: 600_000 }, () => {
+  /** It is wrapped as another orchestrator would do it. */
+  const wrapped = (home: BusHome, tools: string) => {
+    const server = [process.execPath, SERVER, tools, home.record];
+    const args = [BUILT, "plugin", "wrap", "--id", "mcp.hello", "--", ...server];
+    return { id: "mcp.hello", binary: process.execPath, args };
+  };
+
+  it("takes one line, and its tools are those of the server", async () => {
     await using home = new BusHome();
     const tools = join(home.path, "tools.json");
     writeFileSync(tools, JSON.stringify([{ name: "hello", description: "Says hello" }]));
-    const server = [process.execPath, SERVER, tools, home.record];
-    // The MCP server is wrapped as a plugin, and that plugin is served as an MCP server again.
-    const id = ["--id", "mcp.hello", "--allow-everything"];
-    const words = [BUILT, ...id, "--", "plugin", "wrap", "--id", "mcp.hello", "--"];
-    const given = ["--data", home.data, ...words, ...server];
-    await using bridge = new Bridge(new Program(["plugin", "mcp", ...given]));
+    const orchestrator = await home.orchestrator([wrapped(home, tools)]);
+    await orchestrator.logged("plugin.up");
+    await using bridge = home.bridge(orchestrator.addr);
     const { result } = await bridge.ask("tools/list");
-    assert.deepEqual(
-      result?.tools?.map(({ name }) => name),
-      ["hello"],
+    assert.ok(
+      result?.tools?.some(({ name }) => name === "hello"),
       bridge.program.stderr,
     );
     const called = await bridge.call("hello", { to: "Ada" });
@@ -73,24 +76,19 @@ describe("an MCP server as a plugin, and a plugin as an MCP server", { timeout: 
     assert.deepEqual(home.recorded(), ["hello"]);
   });
 
-  it("offer what the server offers by now", async () => {
+  it("offers what the server offers by now", async () => {
     await using home = new BusHome();
     const tools = join(home.path, "tools.json");
     writeFileSync(tools, JSON.stringify([{ name: "add_tool" }]));
-    const wrapped = ["plugin", "wrap", "--id", "mcp.hello", "--", process.execPath, SERVER];
-    const id = ["--id", "mcp.hello", "--allow-everything"];
-    const given = ["--data", home.data, BUILT, ...id, "--", ...wrapped];
-    await using bridge = new Bridge(new Program(["plugin", "mcp", ...given, tools, home.record]));
-    await bridge.ask("initialize", {
-      protocolVersion: "2025-11-25",
-      capabilities: {},
-      clientInfo: { name: "test", version: "1" },
-    });
-    bridge.program.write({ jsonrpc: "2.0", method: "notifications/initialized" });
+    const orchestrator = await home.orchestrator([wrapped(home, tools)]);
+    await orchestrator.logged("plugin.up");
+    await using bridge = home.bridge(orchestrator.addr);
     await bridge.call("add_tool", { name: "later" });
-    await bridge.program.until(({ lines }) => lines.some((l) => l.includes("tools/list_changed")));
-    const called = await bridge.call("later", { to: "Ada" });
-    assert.equal(called.result?.content?.[0]?.text, '{"to":"Ada"}');
+    const called = async (): Promise<string | undefined> => {
+      const { result } = await bridge.call("later", { to: "Ada" });
+      return result?.content?.[0]?.text;
+    };
+    await until(async () => (await called()) === '{"to":"Ada"}');
   });
 
   it("says why a server cannot be a plugin", async () => {

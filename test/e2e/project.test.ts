@@ -5,7 +5,7 @@ import { pathToFileURL } from "node:url";
 import { after, before, describe, it } from "node:test";
 
 import { Log } from "../../src/base/log.ts";
-import { BusContext } from "../../src/plugin/bus-context.ts";
+import { busContext } from "../../src/plugin/bus-context.ts";
 import { BusHome } from "../support/bus-home.ts";
 import { BusInProcess } from "../support/bus-in-process.ts";
 import {
@@ -300,7 +300,7 @@ describe("plugins", { timeout: 600_000 }, () => {
     await using bus = await BusInProcess.open(home, [entry]);
     await bus.until("tools.where", ({ state }) => state === "up");
     const pieces: string[] = [];
-    const context = new BusContext(
+    const context = busContext(
       { name: "where_in_pieces", project: home.path },
       {
         name: "tester",

@@ -286,7 +286,7 @@ describe("a remote run", { timeout: 600_000, skip: WITHOUT_SSHD || noSandbox }, 
     assert.equal(refused.code, 1);
     assert.equal(refused.result.run, "refused");
     const { session } = refused.result as { session: string };
-    const patch = await rig.must(`trunkline session export ${session} --patch`);
+    const patch = await rig.must(`trunkline run patch ${session}`);
     assert.match(patch, /^\+secret of mine$/m);
     const workspaces = (): number => readdirSync(join(rig.root, "data/run/work")).length;
     const before = workspaces();

@@ -1,6 +1,6 @@
 import { Log } from "../../src/base/log.ts";
 import { BusCertificates } from "../../src/plugin/bus-certificates.ts";
-import { BusContext } from "../../src/plugin/bus-context.ts";
+import { busContext } from "../../src/plugin/bus-context.ts";
 import { Orchestrator } from "../../src/plugin/orchestrator.ts";
 import type { PluginStatus } from "../../src/plugin/plugin/plugin.ts";
 import {
@@ -119,7 +119,7 @@ export class BusInProcess implements AsyncDisposable {
     controller = new AbortController(),
   ): Promise<ToolResult> {
     const log = new Log("error", () => {});
-    const context = new BusContext({ name }, { name: "tester", signal: controller.signal, log });
+    const context = busContext({ name }, { name: "tester", signal: controller.signal, log });
     return this.offer.tools.call(name, { ...args }, context);
   }
 

@@ -7,7 +7,7 @@ import { FleetConnection } from "../../src/fleet/connection/connect.ts";
 import type { NodeAddress } from "../../src/fleet/connection/node-server.ts";
 import { type MemberChange, Members, type NodeState } from "../../src/fleet/members/members.ts";
 import { JobQueue } from "../../src/fleet/members/job-queue.ts";
-import { JobServer, WorkerSlots } from "../../src/fleet/members/job-server.ts";
+import { type JobServer, serveJobs, WorkerSlots } from "../../src/fleet/members/job-server.ts";
 import { Placer } from "../../src/fleet/members/placer.ts";
 import { subjectsOf } from "../../src/fleet/subjects.ts";
 
@@ -106,10 +106,9 @@ export class WorkerNode extends FleetNode {
       version,
       isDraining: isDraining(),
     }));
-    const { members, self } = this;
+    const { members } = this;
     this.slots = this.ends.use(slots);
-    const options = { connection, members, self, labels, version, slots, isDraining };
-    this.jobs = this.ends.use(new JobServer({ ...options, log: SILENT }));
+    this.jobs = this.ends.use(serveJobs({ members, slots, log: SILENT }));
     members.join();
   }
 
@@ -141,13 +140,11 @@ export class GatewayNode extends FleetNode {
       version,
       waiting: this.queue.waiting,
     }));
-    const { members, self, lines } = this;
+    const { members, lines } = this;
     const log = new Log("info", (line) => lines.push(line));
-    const changed = (): void => members.tell();
-    const options = { connection, self, members, version };
-    const queue = new JobQueue({ ...options, most, changed, checkEvery: 100 });
+    const queue = new JobQueue({ members, most, checkEvery: 100 });
     this.queue = this.ends.use(queue);
-    this.placer = new Placer({ ...options, queue, longestWait, takeOverWithin, log });
+    this.placer = new Placer({ members, queue, longestWait, takeOverWithin, log });
     members.join();
   }
 

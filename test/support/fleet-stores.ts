@@ -1,7 +1,5 @@
-import type { NatsConnection } from "@nats-io/nats-core";
-import { connect } from "@nats-io/transport-node";
-
 import { Log } from "../../src/base/log.ts";
+import { FleetConnection } from "../../src/fleet/connection/connect.ts";
 import { GatewayStore, type GatewayStoreOptions } from "../../src/fleet/store/gateway-store.ts";
 import { WorkerStore } from "../../src/fleet/store/worker-store.ts";
 import { subjectsOf } from "../../src/fleet/subjects.ts";
@@ -11,7 +9,7 @@ import type { NatsServer } from "./nats-server.ts";
 /** A worker of a test, in this process. */
 export interface StoreWorker {
   readonly store: WorkerStore;
-  readonly connection: NatsConnection;
+  readonly connection: FleetConnection;
   readonly data: string;
 }
 
@@ -28,6 +26,7 @@ export class FleetStores implements AsyncDisposable {
   readonly logged: string[] = [];
   readonly #log = new Log("warn", (line) => this.logged.push(line));
   readonly #ends = new AsyncDisposableStack();
+  #names = 0;
   readonly #running = new Set<StoreWorker>();
 
   constructor(server: NatsServer) {
@@ -40,7 +39,6 @@ export class FleetStores implements AsyncDisposable {
     const folder = data ?? (await this.folder());
     const store = await WorkerStore.open({
       connection,
-      subjects: this.subjects,
       data: folder,
       isAlive: (holder) => this.alive.has(holder),
       lost: (session) => this.lost.push(session),
@@ -54,10 +52,9 @@ export class FleetStores implements AsyncDisposable {
 
   async gateway(place: GatewayStoreOptions["place"] = async () => "nobody"): Promise<GatewayStore> {
     const connection = await this.connect();
-    const { subjects } = this;
     const isAlive = (holder: string): boolean => this.alive.has(holder);
     const log = this.#log;
-    const store = await GatewayStore.open({ connection, subjects, isAlive, place, log });
+    const store = await GatewayStore.open({ connection, isAlive, place, log });
     return this.#ends.use(store);
   }
 
@@ -65,7 +62,7 @@ export class FleetStores implements AsyncDisposable {
   async kill(worker: StoreWorker): Promise<void> {
     this.#running.delete(worker);
     this.alive.delete(worker.store.holder);
-    await worker.connection.close();
+    await worker.connection.nats.close();
     await worker.store[Symbol.asyncDispose]();
   }
 
@@ -73,16 +70,10 @@ export class FleetStores implements AsyncDisposable {
     return this.#ends.use(await SampleFolder.create()).path;
   }
 
-  async connect(options: { readonly user?: string; readonly pass?: string } = {}) {
-    const connection = await connect({
-      servers: this.server.url,
-      maxReconnectAttempts: -1,
-      reconnectTimeWait: 20,
-      reconnectJitter: 0,
-      ...options,
-    });
-    this.#ends.defer(() => connection.close());
-    return connection;
+  async connect(): Promise<FleetConnection> {
+    const { server, subjects } = this;
+    const name = `node${++this.#names}`;
+    return this.#ends.use(await FleetConnection.open({ url: server.url, subjects, name }));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

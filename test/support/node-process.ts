@@ -21,7 +21,7 @@ export class NodeProcess implements AsyncDisposable {
     const script = `
       import { jetstream } from "@nats-io/jetstream";
       import { FleetConnection } from "${SOURCE}fleet/connection/connect.ts";
-      import { NodeServer } from "${SOURCE}fleet/connection/node-server.ts";
+      import { serveNode } from "${SOURCE}fleet/connection/node-server.ts";
       import { Members } from "${SOURCE}fleet/members/members.ts";
       import { subjectsOf } from "${SOURCE}fleet/subjects.ts";
       import { Log } from "${SOURCE}base/log.ts";
@@ -31,7 +31,7 @@ export class NodeProcess implements AsyncDisposable {
       const serve = (channel) => new Promise((resolve) => channel.receive({
         message: (text) => channel.send(text), fault() {}, end: resolve,
       }));
-      new NodeServer({ connection, node, serve, limits: {}, log: new Log("error") });
+      serveNode({ connection, node, serve, limits: {}, log: new Log("error") });
       const state = () => ({ role: "worker", version: "1.2.3", slots: 0, used: 0, labels: {}, warm: [],
         isDraining: false, sessions: 0, waiting: [] });
       const members = new Members({ connection, self: node, state, beatEvery: 50 });

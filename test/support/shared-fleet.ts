@@ -6,9 +6,9 @@ import { jetstream, JetStreamApiCodes, jetstreamManager, type StreamAPI } from "
 
 import type { FleetConnection } from "../../src/fleet/connection/connect.ts";
 
-import { SharedState } from "../../src/fleet/replication/shared-state.ts";
+import type { SharedState } from "../../src/fleet/replication/shared-state.ts";
 import { SharedAudit } from "../../src/fleet/replication/shared-audit.ts";
-import { openSharedStores, openTokens } from "../../src/fleet/replication/shared-stores.ts";
+import { shareStores } from "../../src/fleet/replication/shared-stores.ts";
 import { isCode } from "../../src/fleet/stream-reader.ts";
 import { subjectsOf } from "../../src/fleet/subjects.ts";
 import { AccessTokens } from "../../src/store/access/access-tokens.ts";
@@ -168,15 +168,13 @@ export class FleetNode implements AsyncDisposable {
   ): Promise<FleetNode> {
     await using opened = new AsyncDisposableStack();
     opened.use(connection);
-    const stores = opened.use(await openSharedStores(data, role));
     // The program has connections of its own to the same files.
     const log = opened.use(await SessionLog.open(data));
     const reviews = opened.use(await Reviews.open(data));
     const report = (): void => {};
     const sharing = { connection, data, report };
-    const shared = opened.use(await SharedState.open({ ...sharing, kinds: stores.kinds }));
-    const tokensShared = await openTokens(stores, sharing);
-    if (tokensShared !== undefined) opened.use(tokensShared);
+    const stores = opened.use(await shareStores(sharing, role));
+    const { state: shared, tokens: tokensShared } = stores;
     const audit = opened.use(new AuditLog(data));
     opened.use(await SharedAudit.open({ ...sharing, name }));
     const parts = { rules: new SessionRules(log.database), reviews, shared, tokensShared, audit };

@@ -1,5 +1,5 @@
 import { mkdir, open, readdir, readFile, rm } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 
 import { objectIn } from "../../base/check.ts";
 import { diskWords, TrunklineError } from "../../base/errors.ts";
@@ -223,7 +223,8 @@ async function readTurn(folder: string): Promise<RecordedTurn> {
     else if (known !== undefined) {
       const { after = known.after, made = known.made, isShared = known.isShared } = line;
       changes.set(line.path, { ...known, after, made, isShared });
-    } else if (line.blob !== undefined) {
+    } else if (line.blob !== undefined && basename(line.blob ?? "") === (line.blob ?? "")) {
+      // The journal of a session that has come from elsewhere names no other file.
       const before = line.blob === null ? undefined : await readFile(join(folder, line.blob));
       const { path, mode, isLink = false } = line;
       const unknown = { made: undefined, after: undefined, isShared: false };

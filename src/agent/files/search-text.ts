@@ -3,12 +3,8 @@ import { readdir } from "node:fs/promises";
 import { join, relative } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
-import { OwnedChild } from "../../base/process/child-process.ts";
-import { absolutePath } from "../../base/process/environment.ts";
 import { LinearExpression } from "../../base/text/linear-expression.ts";
 import { Git } from "../../git/git.ts";
-import { harmlessVariables } from "../command-environment.ts";
-import { readBounded } from "./read-bounded.ts";
 
 export interface TextSearch {
   readonly folder: string;
@@ -19,8 +15,6 @@ export interface TextSearch {
   /** Only files whose names match. */
   readonly glob?: string | undefined;
   readonly signal: AbortSignal;
-  /** Path of ripgrep; null for git. By default `rg` in PATH is used. */
-  readonly ripgrep?: string | null;
 }
 
 export interface Hit {
@@ -33,60 +27,14 @@ export interface Hit {
 const MOST_BYTES = 1024 * 1024;
 const LONGEST = 300;
 
-let hasRipgrep: Promise<boolean> | undefined;
-
-/** Finds lines in files that git does not ignore, with ripgrep where it is installed, else with git. */
+/** Finds lines in files that git does not ignore. Patterns are extended regular expressions of POSIX, and `\d`. */
 export async function searchText(search: TextSearch): Promise<Hit[]> {
-  const program = search.ripgrep === undefined ? await usualRipgrep() : search.ripgrep;
-  const output = program === null ? await gitGrep(search) : await ripgrep(program, search);
-  return output.split("\n").flatMap(hitOf);
-}
-
-async function usualRipgrep(): Promise<string | null> {
-  hasRipgrep ??= runs("rg");
-  return (await hasRipgrep) ? "rg" : null;
-}
-
-async function ripgrep(command: string, search: TextSearch): Promise<string> {
-  const args = ["--no-config", "--null", "--line-number", "--no-heading", "--color=never"];
-  args.push(
-    "--hidden",
-    "--glob=!.git",
-    "--max-columns=1000",
-    "--max-columns-preview",
-    "--sort=path",
-  );
-  if (search.literal === true) args.push("--fixed-strings");
-  if (search.ignoreCase === true) args.push("--ignore-case");
-  if (search.glob !== undefined) args.push(`--glob=${search.glob}`);
-  args.push("--regexp", search.pattern, "./");
-  const env = ripgrepVariables();
-  const said: string[] = [];
-  const child = await OwnedChild.start({
-    command,
-    args,
-    env,
-    cwd: search.folder,
-    stderr: (line) => said.push(line),
-  });
-  child.stdin.end();
-  const { text, exit } = await readBounded(child, { signal: search.signal, most: MOST_BYTES });
-  if (exit === 2 && text === "") throw unfit(search.pattern, said.join(" "));
-  return text;
-}
-
-function ripgrepVariables(): NodeJS.ProcessEnv {
-  const variables = harmlessVariables(process.env);
-  return { ...variables, PATH: absolutePath(variables.PATH) };
-}
-
-async function gitGrep(search: TextSearch): Promise<string> {
   const args = ["grep", "--no-index", "--exclude-standard", "--null", "-n", "-I", "--no-color"];
   args.push(search.literal === true ? "-F" : "-E");
   if (search.ignoreCase === true) args.push("-i");
   args.push(
     "-e",
-    search.pattern,
+    search.literal === true ? search.pattern : withDigits(search.pattern),
     "--",
     search.glob === undefined ? "." : `:(glob)${spread(search.glob)}`,
   );
@@ -96,16 +44,23 @@ async function gitGrep(search: TextSearch): Promise<string> {
     const isWords = error instanceof TrunklineError && error.code === "unavailable";
     throw isWords ? unfit(search.pattern, error.message) : error;
   });
-  return stdout.toString("utf8").slice(0, MOST_BYTES);
+  return stdout.toString("utf8").slice(0, MOST_BYTES).split("\n").flatMap(hitOf);
+}
+
+/** Models write `\d`, which POSIX does not know. */
+function withDigits(pattern: string): string {
+  return pattern.replaceAll(/\[(?:\\.|[^\]\\])*\]|\\d/g, (part) =>
+    part === String.raw`\d` ? "[0-9]" : part.replaceAll(String.raw`\d`, "0-9"),
+  );
 }
 
 function spread(glob: string): string {
   return glob.includes("/") ? glob : `**/${glob}`;
 }
 
-/** `path NUL line NUL text` of git, `path NUL line : text` of ripgrep. */
+/** `path NUL line NUL text`. */
 function hitOf(line: string): Hit[] {
-  const [, path, number, text] = /^([^\0]+)\0(\d+)[\0:](.*)$/s.exec(line) ?? [];
+  const [, path, number, text] = /^([^\0]+)\0(\d+)\0(.*)$/s.exec(line) ?? [];
   if (path === undefined || number === undefined || text === undefined) return [];
   const shown = text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text;
   return [{ path: path.replace(/^\.\//, ""), line: Number(number), text: shown.trimEnd() }];
@@ -113,21 +68,6 @@ function hitOf(line: string): Hit[] {
 
 function unfit(pattern: string, why: string): TrunklineError {
   return new TrunklineError("usage", `Cannot search for '${pattern}': ${why}`);
-}
-
-async function runs(command: string): Promise<boolean> {
-  try {
-    const child = await OwnedChild.start({
-      command,
-      args: ["--version"],
-      env: ripgrepVariables(),
-    });
-    child.stdin.end();
-    child.stdout.resume();
-    return (await child.exit) === 0;
-  } catch {
-    return false;
-  }
 }
 
 /** Folders that are listed, but not searched: they are large and generated. */

@@ -1,3 +1,5 @@
+import { Parser } from "htmlparser2";
+
 interface Page {
   readonly title: string;
   readonly markdown: string;
@@ -8,75 +10,53 @@ const SKIPPED = new Set(
   "script style noscript template svg iframe object nav select button dialog".split(" "),
 );
 
+/** Elements within each other: at an end without a start, the parser looks through all that are open. */
+const MOST_OPEN = 1_000;
+
 /**
  * Turns a page into Markdown for a model: headings, lists, links, code and tables stay, everything else
  * becomes plain text. The time that it takes grows with the length of the page, whatever is in it.
  */
 export function htmlToMarkdown(html: string, base: URL): Page {
-  const lower = html.toLowerCase();
   const writer = new MarkdownWriter(base);
-  // An element without an end is looked for only once.
-  const endless = new Set<string>();
-  let title = "";
-  const [from, to] = mainPart(lower);
-  for (let at = from; at < to;) {
-    const open = html.indexOf("<", at);
-    if (open < 0 || open >= to) {
-      writer.text(decodeEntities(html.slice(at, to)));
-      break;
-    }
-    if (open > at) writer.text(decodeEntities(html.slice(at, open)));
-    const end = endOfTag(html, open);
-    if (end === undefined) {
-      // A lone "<" in a text.
-      writer.text("<");
-      at = open + 1;
-      continue;
-    }
-    at = end;
-    const [, slash = "", name = ""] =
-      /^<(\/?)([a-z][a-z0-9]*)/.exec(lower.slice(open, open + 20)) ?? [];
-    const isOpening = slash === "";
-    if (isOpening && (SKIPPED.has(name) || name === "title") && !endless.has(name)) {
-      const close = lower.indexOf(`</${name}`, at);
-      if (close < 0) endless.add(name);
-      else {
-        if (name === "title" && title === "") title = decodeEntities(html.slice(at, close)).trim();
-        at = endOfTag(html, close) ?? close + name.length + 2;
-      }
-    } else if (isOpening) writer.open(name, html.slice(open, end));
-    else writer.close(name);
-  }
-  const [, whole = ""] =
-    title === "" ? (/<title[^<>]*>([^<]*)/i.exec(html.slice(0, 100_000)) ?? []) : [];
-  return { title: title || decodeEntities(whole).trim(), markdown: writer.finish() };
+  const [from, to] = mainPart(html);
+  let title: string | undefined;
+  let isTitle = false;
+  let depth = 0;
+  let skipped = 0;
+  const isShown = (): boolean =>
+    skipped === 0 && !isTitle && parser.startIndex >= from && parser.startIndex < to;
+  const parser = new Parser({
+    ontext: (text) => {
+      if (isTitle && skipped === 0) title = (title ?? "") + text;
+      else if (isShown()) writer.text(text);
+    },
+    onopentag: (name, attributes) => {
+      if (++depth > MOST_OPEN) parser.pause();
+      isTitle ||= name === "title" && title === undefined;
+      if (SKIPPED.has(name)) skipped++;
+      else if (isShown()) writer.open(name, attributes);
+    },
+    onclosetag: (name) => {
+      depth--;
+      if (SKIPPED.has(name)) skipped--;
+      else if (name === "title") isTitle = false;
+      else if (isShown()) writer.close(name);
+    },
+  });
+  parser.end(html);
+  return { title: title?.trim() ?? "", markdown: writer.finish() };
 }
 
 /** The part that the page itself calls its main one, else all of it. */
-function mainPart(lower: string): readonly [number, number] {
+function mainPart(html: string): readonly [number, number] {
+  const lower = html.toLowerCase();
   for (const name of ["main", "article"]) {
     const from = lower.search(new RegExp(`<${name}[\\s>]`));
     const to = lower.lastIndexOf(`</${name}`);
     if (from >= 0 && to > from) return [from, to];
   }
   return [0, lower.length];
-}
-
-/** The index after a tag, comment or declaration; undefined where none begins. */
-function endOfTag(html: string, open: number): number | undefined {
-  if (html.startsWith("<!--", open)) {
-    const end = html.indexOf("-->", open + 4);
-    return end < 0 ? html.length : end + 3;
-  }
-  if (!/[a-zA-Z/!?]/.test(html[open + 1] ?? "")) return undefined;
-  let quote = "";
-  for (let at = open + 1; at < html.length; at++) {
-    const character = html[at] as string;
-    if (quote !== "") quote = character === quote ? "" : quote;
-    else if (character === ">") return at + 1;
-    else if ((character === '"' || character === "'") && html[at - 1] === "=") quote = character;
-  }
-  return html.length;
 }
 
 /** Elements that begin on a line of their own, and those with an empty line around them. */
@@ -119,7 +99,7 @@ class MarkdownWriter {
     if (shown !== "") this.#write(shown);
   }
 
-  open(name: string, tag: string): void {
+  open(name: string, { href, alt }: Readonly<Record<string, string>>): void {
     const level = /^h([1-6])$/.exec(name)?.[1];
     if (level !== undefined) {
       this.#break(2);
@@ -150,9 +130,9 @@ class MarkdownWriter {
         this.#isCode = true;
         return;
       case "a":
-        return this.#openLink(attribute(tag, "href"));
+        return this.#openLink(href);
       case "img":
-        return this.#image(attribute(tag, "alt"));
+        return this.#image(alt);
       case "code":
         if (!this.#isCode) this.#write("`");
         return;
@@ -249,56 +229,4 @@ class MarkdownWriter {
   #image(alt: string | undefined): void {
     if (alt !== undefined && alt.trim() !== "") this.text(`(Image: ${alt.trim()})`);
   }
-}
-
-function attribute(tag: string, name: string): string | undefined {
-  const found = new RegExp(`\\s${name}=(?:"([^"]*)"|'([^']*)'|([^\\s"'>]+))`, "i").exec(tag);
-  const value = found?.[1] ?? found?.[2] ?? found?.[3];
-  return value === undefined ? undefined : decodeEntities(value).slice(0, 2_000);
-}
-
-/** The names that texts use; any character can be written as a number. */
-const NAMED: Readonly<Record<string, string>> = {
-  amp: "&",
-  lt: "<",
-  gt: ">",
-  quot: '"',
-  apos: "'",
-  nbsp: " ",
-  ndash: "–",
-  mdash: "—",
-  hellip: "…",
-  lsquo: "‘",
-  rsquo: "’",
-  ldquo: "“",
-  rdquo: "”",
-  laquo: "«",
-  raquo: "»",
-  bull: "•",
-  middot: "·",
-  copy: "©",
-  reg: "®",
-  trade: "™",
-  times: "×",
-  deg: "°",
-  euro: "€",
-  rarr: "→",
-  larr: "←",
-  auml: "ä",
-  ouml: "ö",
-  uuml: "ü",
-  szlig: "ß",
-  eacute: "é",
-};
-
-/** HTML § Named character references. An unknown name stays as it is. */
-function decodeEntities(text: string): string {
-  return text.replaceAll(/&(?:#(\d{1,7})|#[xX]([0-9a-fA-F]{1,6})|([a-zA-Z]{2,10}));?/g, decode);
-}
-
-function decode(whole: string, decimal?: string, hex?: string, name?: string): string {
-  if (name !== undefined) return Object.hasOwn(NAMED, name) ? (NAMED[name] as string) : whole;
-  const code = decimal === undefined ? Number.parseInt(hex ?? "", 16) : Number(decimal);
-  const isText = code >= 0x20 && code <= 0x10ffff && !(code >= 0xd800 && code <= 0xdfff);
-  return isText || code === 9 || code === 10 ? String.fromCodePoint(code) : "�";
 }

@@ -43,16 +43,14 @@ export class FleetGateway implements AsyncDisposable {
   ) {
     this.fleet = fleet;
     this.#ends = ends;
-    const { connection, members, self } = fleet;
-    const most = app.config.fleet.waiting;
-    const changed = (): void => members.tell();
-    const queue = ends.use(new JobQueue({ connection, self, members, most, changed }));
+    const { members } = fleet;
+    const queue = ends.use(new JobQueue({ members, most: app.config.fleet.waiting }));
     fleet.tells(() => ({ url: this.#url, waiting: queue.waiting, ...shared.tools.state }));
     this.view = ends.use(new FleetView(fleet));
     // The refusal must arrive before the request itself times out.
     const { timeout } = limitsFor("session/new", app.config.limits.messages);
     const longestWait = timeout === undefined ? undefined : Math.max(timeout - ANSWERING, 0);
-    const placer = new Placer({ connection, members, queue, longestWait, log: app.log });
+    const placer = new Placer({ members, queue, longestWait, log: app.log });
     this.sharing = new GatewaySharing(app, fleet, {
       place: async (request, signal, queued) => {
         const { id } = await placer.place(request, signal, queued);
@@ -122,10 +120,7 @@ export class GatewaySharing implements SessionSharing {
     await using opening = new AsyncDisposableStack();
     const store = opening.use(
       await GatewayStore.open({
-        connection: connection.nats,
-        subjects: connection.subjects,
-        replicas: connection.replicas,
-        isAlive,
+        ...{ connection, isAlive },
         place: ({ id, notes }, lost, signal = NEVER, queued) =>
           this.#options.place({ ...requestOf(notes), session: id, lost }, signal, queued),
         log,

@@ -1,7 +1,7 @@
 import { background } from "../../base/background.ts";
 import { Checkpoints } from "../../fleet/checkpoints.ts";
-import { answerNodes, NodeServer } from "../../fleet/connection/node-server.ts";
-import { JobServer, WorkerSlots } from "../../fleet/members/job-server.ts";
+import { answerNodes, serveNode } from "../../fleet/connection/node-server.ts";
+import { serveJobs, WorkerSlots } from "../../fleet/members/job-server.ts";
 import { nodeIdOf } from "../../fleet/ownership/node-id.ts";
 import type { Offer } from "../../tool/offer/offer.ts";
 import type { AppContext } from "../../config/app-context.ts";
@@ -41,7 +41,7 @@ export class Worker implements AsyncDisposable {
   }
 
   static async open(app: AppContext, { offer, isTyped }: WorkerOptions): Promise<Worker> {
-    const { data, fleet: settings, remote } = app.config;
+    const { data, fleet: settings } = app.config;
     await using opening = new AsyncDisposableStack();
     const fleet = opening.use(await connectFleet(app, { role: "worker", isTyped }));
     const { connection, members, self } = fleet;
@@ -58,22 +58,12 @@ export class Worker implements AsyncDisposable {
       }),
     );
     const shared = opening.use(await shareNode(app, fleet, { role: "worker", offer }));
-    const jobs = opening.use(
-      new JobServer({
-        connection,
-        members,
-        self,
-        labels: settings.labels,
-        slots,
-        isDraining: () => isDraining,
-        log: app.log,
-      }),
-    );
+    const jobs = opening.use(serveJobs({ members, slots, log: app.log }));
     const refuse = (): string | undefined => (isDraining ? "it is draining" : undefined);
     const sharing = new WorkerSharing(app, fleet, { slots, refuse });
     const { confirm } = sharing;
     const carried = new Checkpoints({ connection, node: await nodeIdOf(data), confirm });
-    const runs = opening.use(new LazyRuns(app, remote.spares, carried));
+    const runs = opening.use(new LazyRuns(app, carried));
     // Another worker may continue these runs, so nobody would ask this one to remove them.
     await runs.sweep(data);
     const sessions = opening.use(
@@ -145,8 +135,7 @@ export class WorkerSharing implements SessionSharing {
   async open({ log, limits, lost }: SharingOptions): Promise<SharedSessions> {
     const { connection, isAlive, self } = this.#fleet;
     const { data } = this.#app.config;
-    const { nats, subjects } = connection;
-    const store = await WorkerStore.open({ connection: nats, subjects, data, isAlive, lost, log });
+    const store = await WorkerStore.open({ connection, data, isAlive, lost, log });
     this.#store = store;
     return {
       store: counted(store, this.#options.slots),
@@ -157,7 +146,7 @@ export class WorkerSharing implements SessionSharing {
       openReader: () => SessionReader.open(data),
       letIn: async (serve) => {
         const { refuse } = this.#options;
-        const server = new NodeServer({ connection, node: self, limits, log, serve, refuse });
+        const server = serveNode({ connection, node: self, limits, log, serve, refuse });
         return { [Symbol.asyncDispose]: async () => server[Symbol.dispose]() };
       },
       [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),

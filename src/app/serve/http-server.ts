@@ -1,6 +1,8 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import { type Entry, Admission } from "../../server/access/admission.ts";
 import { background } from "../../base/background.ts";
+import { TrunklineError } from "../../base/errors.ts";
+import { Lazy } from "../../base/lazy.ts";
 import { OWNER, type Principal } from "../../base/principal.ts";
 import { VERSION } from "../../base/version.ts";
 import type { Refused } from "../../server/access/access.ts";
@@ -20,13 +22,16 @@ import type { DashboardSources } from "../../server/dashboard/sources.ts";
 import { TrafficRing } from "../../server/dashboard/traffic/traffic-ring.ts";
 import { AppContext } from "../../config/app-context.ts";
 import { loadConfig } from "../../config/load.ts";
-import { fail, refuseUpgrade, send, sendJson } from "../../server/http/http-answers.ts";
+import { fail, failWith, refuseUpgrade, send, sendJson } from "../../server/http/http-answers.ts";
 import { createListener, listen } from "../../server/http/listener.ts";
+import { type Moving, MOVES_PATH, moveStep } from "../../server/http/move-routes.ts";
 import { Metrics } from "../../server/http/metrics.ts";
 import { Readiness } from "../../server/http/readiness.ts";
 import { NotifyRoutes } from "../../server/notify/notify-routes.ts";
 import { LazyRuns } from "../../run/open/lazy-runs.ts";
 import { LazySessions } from "../session/lazy-sessions.ts";
+import { betweenCalls } from "../../session/open/move/let-go.ts";
+import type { Mover } from "../../session/open/move/mover.ts";
 import type { SessionSharing } from "../../session/open/session-sharing.ts";
 import { instructionsFor } from "../tool/instructions.ts";
 import { lazyTasks } from "../tool/lazy-tools.ts";
@@ -83,6 +88,8 @@ export class HttpServer {
   readonly #sessions: LazySessions;
   readonly #notify: NotifyRoutes;
   readonly #serverLogins: ServerLoginRoutes;
+  readonly #isFleet: boolean;
+  readonly #mover: Lazy<Mover>;
   readonly #acp: AcpDoor;
   readonly #acpOptions: PeerOptions<AcpConnection>;
   readonly #acpHttp: AcpHttp;
@@ -121,7 +128,7 @@ export class HttpServer {
       ...(resourceMetadata === undefined ? {} : { resourceMetadata }),
       onSession: (change) => this.#metrics.connection("mcp", change),
     });
-    this.#runs = new LazyRuns(app, app.config.remote.spares);
+    this.#runs = new LazyRuns(app);
     this.#sessions = new LazySessions(app, {
       offer: async () => offer,
       runs: this.#runs,
@@ -142,6 +149,11 @@ export class HttpServer {
     this.#notify = new NotifyRoutes(app, this.#admission, async (answer, by) =>
       (await this.#sessions.get()).answer(answer, by),
     );
+    this.#mover = new Lazy(async () => {
+      const { Mover } = await import("../../session/open/move/mover.ts");
+      return await Mover.open(app.config, process.env);
+    });
+    this.#isFleet = options.sharing !== undefined;
     this.#acp = new AcpDoor({
       sessions: this.#sessions.open,
       limits: limits.messages,
@@ -255,6 +267,7 @@ export class HttpServer {
     this.#server.closeAllConnections();
     await closed;
     await this.#sessions[Symbol.asyncDispose]();
+    await (await this.#mover.opened())?.[Symbol.asyncDispose]();
     await this.#notify[Symbol.asyncDispose]();
     await this.#runs[Symbol.asyncDispose]();
     await this.#admission[Symbol.asyncDispose]();
@@ -264,8 +277,7 @@ export class HttpServer {
   #end(principal: string): void {
     this.#mcp.endOf(principal);
     this.#acpHttp.endOf(principal);
-    const sessions = this.#sessions.opened().then((open) => open?.sessions.endOf(principal));
-    const ended = Promise.all([sessions, this.#runs.endOf(principal)]);
+    const ended = this.#sessions.opened().then((open) => open?.sessions.endOf(principal));
     ended.catch((error: unknown) => this.#app.log.error("access.not-ended", { error }));
   }
 
@@ -310,6 +322,7 @@ export class HttpServer {
   /** What a path needs. */
   #entryOf(path: string): Entry | undefined {
     if (/^\/api\/runs\/[^/]+(?:\/(?:diff|patch))?$/.test(path)) return RUN;
+    if (path.startsWith(MOVES_PATH)) return MOVING;
     return ENTRIES[path] ?? (this.#dashboard.has(path) ? DASHBOARD : undefined);
   }
 
@@ -320,6 +333,13 @@ export class HttpServer {
     principal: Principal,
   ): void {
     if (path === "/acp") return this.#acpHttp.handle(request, response, principal);
+    if (path.startsWith(MOVES_PATH)) {
+      const done = this.#moving().then((moving) =>
+        moveStep(moving, path, principal, { request, response }),
+      );
+      const failed = (error: unknown) => failWith(response, error, path, this.#app.log);
+      return background(done.catch(failed), "Moving a session");
+    }
     if (this.#dashboard.has(path)) {
       return this.#dashboard.handle(path, request, response, principal);
     }
@@ -333,6 +353,16 @@ export class HttpServer {
       default:
         return this.#unknown(path, response);
     }
+  }
+
+  async #moving(): Promise<Moving> {
+    if (this.#isFleet) throw new TrunklineError("usage", NOT_OF_FLEET);
+    const [mover, sessions] = [await this.#mover.get(), await this.#sessions.open()];
+    const letGo = async (id: string, interrupts: boolean): Promise<void> => {
+      if (!interrupts) await betweenCalls(mover.log, id);
+      if (sessions.get(id) !== undefined) await sessions.close(id);
+    };
+    return { mover, letGo };
   }
 
   async #sendMetrics(response: ServerResponse): Promise<void> {
@@ -416,6 +446,8 @@ export const ENTRIES: Readonly<Record<string, Entry>> = {
   "/acp": { scopes: ["sessions"], what: "ACP", takesRaw: true },
   "/metrics": { scopes: ["dashboard"], what: "/metrics" },
 };
+const MOVING: Entry = { scopes: ["sessions"], what: "Moving sessions" };
+const NOT_OF_FLEET = "Sessions of a fleet do not move: every gateway of it has them.";
 /** Whoever has a run work may see what has come of it. */
 const RUN: Entry = { scopes: ["sessions", "dashboard"], what: "The result of a run" };
 export const DASHBOARD: Entry = { scopes: ["dashboard"], what: "The dashboard" };

@@ -4,7 +4,7 @@ const NAME = arg("NAME", "Name of the agent in `agents`", { names: "agent" });
 
 export const agent: Command = {
   name: "agent",
-  summary: "Add, remove, list and test coding agents that speak ACP",
+  summary: "Add, remove and list coding agents that speak ACP",
   examples: {
     "trunkline agent add gemini -- gemini --acp": "Add an agent.",
     "trunkline agent list": "Show which one new sessions use.",
@@ -37,11 +37,6 @@ export const agent: Command = {
     list: {
       summary: "List agents; `*` marks the one that new sessions use",
       examples: { "trunkline agent list": "One line per agent." },
-    },
-    test: {
-      summary: "Start an agent and ask it what it can do",
-      args: [NAME],
-      examples: { "trunkline agent test helper": "Exits with 1 if it does not answer." },
     },
   }),
 };

@@ -47,32 +47,3 @@ describe("trunkline agent", () => {
     assert.match(err, /the built-in agent has that name/);
   });
 });
-
-describe("trunkline agent test", () => {
-  it("tells an agent that answers from one that does not", async () => {
-    await using line = await SampleCommandLine.create({
-      agents: {
-        good: { command: process.execPath, args: [AGENT] },
-        ends: {
-          command: process.execPath,
-          args: ["-e", "console.error('no key is set'); process.exit(3)"],
-        },
-        absent: { command: "no-such-program" },
-      },
-    });
-    const good = await line.run("agent", "test", "good");
-    assert.equal(good.code, 0, good.err);
-    assert.match(good.out, /^'good' works: it answered after \d+ ms/);
-    const ends = await line.run("agent", "test", "ends");
-    assert.equal(ends.code, 1);
-    assert.match(
-      ends.err,
-      /^trunkline: Agent 'ends' ended at once \(3\), after saying: no key is set\.$/m,
-    );
-    const absent = await line.run("agent", "test", "absent");
-    assert.equal(absent.code, 1);
-    assert.match(absent.err, /no-such-program/);
-    assert.doesNotMatch(absent.err, /bug/);
-    assert.match((await line.run("agent", "test", "god")).err, /Did you mean 'good'\?/);
-  });
-});

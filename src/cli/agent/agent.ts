@@ -1,8 +1,6 @@
 import { addCommand, installedAgents } from "../../agent/installed-agents.ts";
-import { ExternalAgent } from "../../agent/external-agent.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { maskText } from "../../base/text/mask.ts";
-import { suggest } from "../../base/text/suggest.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { BUILT_IN } from "../../config/config.ts";
 import { setValue } from "../../config/edit/set-value.ts";
@@ -22,7 +20,6 @@ import {
 import type { EntrySection } from "../../config/edit/config-entries.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
 import { linesText, print, table } from "../shell/layout.ts";
-import { openQuietApp } from "../shell/open-app.ts";
 
 /** `trunkline agent list` */
 export async function list(invocation: Invocation): Promise<number> {
@@ -48,52 +45,6 @@ export async function list(invocation: Invocation): Promise<number> {
   return print(invocation, { agents: listed, found }, shown);
 }
 
-/** `trunkline agent test NAME` */
-export async function test(invocation: Invocation): Promise<number> {
-  const [name = ""] = invocation.positionals;
-  const { config, log } = await openQuietApp(invocation);
-  const settings = Object.hasOwn(config.agents, name) ? config.agents[name] : undefined;
-  if (settings === undefined) throw unknownAgent(name, Object.keys(config.agents));
-  const started = performance.now();
-  await using agent = new ExternalAgent({ name, ...settings, limits: config.limits.messages, log });
-  const { connection, capabilities } = await agent
-    .process("terminal", undefined)
-    .catch(inWords(name));
-  const milliseconds = Math.round(performance.now() - started);
-  const { authMethods, ...said } = connection.agent;
-  const { agentInfo } = said as { readonly agentInfo?: { name?: string; version?: string } };
-  const canLoad = capabilities.can("load") || capabilities.can("resume");
-  const needsLogin = (authMethods ?? []).length > 0;
-  const { name: program, version } = agentInfo ?? {};
-  const is = program === undefined ? "" : ` (${[program, version].filter(Boolean).join(" ")})`;
-  const lines = [
-    `'${visibleLine(name)}' works: it answered after ${milliseconds} ms${visibleLine(is)}.`,
-    `  ${canLoad ? "Continues" : "Does not continue"} earlier sessions.`,
-    ...(needsLogin ? ["  It may ask you to log in when a session starts."] : []),
-  ];
-  const facts = { name, milliseconds, agentInfo, canLoad, needsLogin };
-  return print(invocation, facts, linesText(lines));
-}
-
-function unknownAgent(name: string, names: readonly string[]): TrunklineError {
-  const [near] = suggest(name, names);
-  const all =
-    names.length === 0 ? "Only the built-in one is there." : `There are: ${names.join(", ")}.`;
-  const builtIn = "it is built in, and there is no program to start. Use `trunkline chat`.";
-  const next = near === undefined ? all : `Did you mean '${near}'?`;
-  const why = name === BUILT_IN ? builtIn : `no such agent. ${next}`;
-  return new TrunklineError("not-found", `Cannot test agent '${name}': ${why}`);
-}
-
-/** A failure of another program is not a bug of ours. */
-function inWords(name: string): (error: unknown) => never {
-  return (error) => {
-    if (error instanceof TrunklineError) throw error;
-    const says = `Agent '${name}' does not work: ${(error as Error).message}.`;
-    throw new TrunklineError("unavailable", says, { cause: error });
-  };
-}
-
 const AGENTS: EntrySection = { what: "agent", path: ["agents"] };
 
 type AgentValues = Editing & OptionValues<"identity", "default" | "replace", "env">;
@@ -113,7 +64,7 @@ export async function add(invocation: Invocation<AgentValues>): Promise<number> 
     ...(env === undefined ? {} : { env: variables }),
     ...(identity === undefined ? {} : { identity }),
   };
-  const next = `Test it with \`trunkline agent test ${/\s/.test(name) ? `'${name}'` : name}\`.`;
+  const next = "Test it with `trunkline doctor --deep`.";
   const code = await addEntry(invocation, AGENTS, name, settings, next);
   noteMissingProgram(invocation, command[0] ?? "");
   if (values.default === true) {

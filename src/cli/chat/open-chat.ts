@@ -26,6 +26,14 @@ export type ChatInvocation = Invocation<ChatValues>;
 /** A session, and the name of its agent as far as it is known. */
 export type NamedSession = Wanted & { readonly agent?: string | undefined };
 
+/** The gateway that the command names, or where the session is that has moved away. */
+async function whereIs(invocation: ChatInvocation, app: AppContext): Promise<string | undefined> {
+  const { session } = invocation.values;
+  const url = gatewayOf(invocation);
+  if (url !== undefined || session === undefined) return url;
+  return (await findSession(app, session, false, invocation.cwd)).movedTo;
+}
+
 /** The session with this id, or a new one. */
 export async function wantedSession(
   { values, cwd }: ChatInvocation,
@@ -63,7 +71,7 @@ export async function openClient(
   opened: AsyncDisposableStack,
   listener: TerminalListener,
 ): Promise<TerminalClient> {
-  const channel = await openChannel(app, opened, gatewayOf(invocation), invocation.env);
+  const channel = await openChannel(app, opened, await whereIs(invocation, app), invocation.env);
   const shows = { session: { notices: {}, compaction: {} } };
   return opened.use(await TerminalClient.open(channel, { ...listener, shows }));
 }
@@ -101,8 +109,8 @@ export async function openChat(
   { task = "/", update, ...person }: ChatListener,
 ): Promise<{ readonly session: Attached; readonly status: Status }> {
   const { env, err, values } = invocation;
-  const url = gatewayOf(invocation);
   const { app, agent } = await withOfferedAgent(invocation, await openQuietApp(invocation));
+  const url = await whereIs(invocation, app);
   const isNew = values.session === undefined && url === undefined;
   if (isNew && !task.startsWith("/")) await requireModel(app, env, agent);
   const wanted = await wantedSession(invocation, app, values.session, agent);

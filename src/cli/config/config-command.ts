@@ -45,13 +45,6 @@ export const config: Command = {
       examples: { "trunkline config unset log.level": "Use the default again." },
       load: async () => ({ run: (await import("./edit.ts")).unset }),
     },
-    path: {
-      summary: "Print the path of your configuration file",
-      description:
-        "Standard output gets only the path of your own file. Other files that are read, and files " +
-        "that are missing, are listed on standard error.",
-      examples: { 'cat "$(trunkline config path)"': "Show the file." },
-    },
     check: {
       summary: "Check the configuration, and print each mistake with its position",
       args: [arg("[FILE]", "Check only this file, instead of the configuration in effect")],

@@ -1,12 +1,11 @@
 import assert from "node:assert/strict";
-import { mkdir, rm, symlink } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { SampleHome } from "../../../test/samples/sample-home.ts";
 import type { Invocation, Values } from "../shell/command.ts";
 import { set, unset } from "./edit.ts";
-import { check, path, schema, show, trust, untrust } from "./config.ts";
+import { check, schema, show, trust, untrust } from "./config.ts";
 
 interface Ran {
   readonly code: number;
@@ -87,54 +86,6 @@ describe("trunkline config show", () => {
     await home.write(home.projectFile, `{ "serve": { "port": 1 } }`);
     const { err } = await run(show, home, {});
     assert.match(err, /^warning: .*\.trunkline\.jsonc:1:3: 'serve' is ignored: .*config trust`\n$/);
-  });
-});
-
-describe("trunkline config path", () => {
-  it("prints only the path of the user's file to stdout, and notes to stderr", async () => {
-    await using home = await SampleHome.create();
-    await home.write(home.projectFile, "{}");
-    const { out, err } = await run(path, home, {});
-    assert.equal(out, `${home.userFile}\n`);
-    assert.equal(
-      err,
-      `${home.userFile}: no such file\n${home.projectFile}: untrusted project file\n`,
-    );
-  });
-
-  it("prints JSON", async () => {
-    await using home = await SampleHome.create();
-    const { out } = await run(path, home, { json: true, data: "state" });
-    assert.deepEqual(JSON.parse(out), {
-      files: [{ kind: "user", path: home.userFile, isFound: false }],
-      data: join(home.project, "state"),
-    });
-  });
-});
-
-describe("trunkline config path with a broken file", () => {
-  it("still prints the path, and the mistake on stderr", async () => {
-    await using home = await SampleHome.create();
-    await home.write(home.userFile, "{");
-    const problem = `${home.userFile}:1:2: expected '}'`;
-    assert.deepEqual(await run(path, home, {}), {
-      code: 0,
-      out: `${home.userFile}\n`,
-      err: `${problem}\n`,
-    });
-    assert.deepEqual(JSON.parse((await run(path, home, { json: true })).out), {
-      files: [{ kind: "user", path: home.userFile, isFound: true }],
-      problems: [problem],
-    });
-  });
-
-  it("does not say that a file is missing which cannot be reached", async () => {
-    await using home = await SampleHome.create();
-    await rm(dirname(home.userFile), { recursive: true, force: true });
-    await mkdir(dirname(dirname(home.userFile)), { recursive: true });
-    await symlink(dirname(home.userFile), dirname(home.userFile));
-    const { err } = await run(path, home, {});
-    assert.match(err, /^Cannot read configuration file '.*': .*\n$/);
   });
 });
 

@@ -1,14 +1,13 @@
-import { statSync } from "node:fs";
 import { resolve } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
 import { mask } from "../../base/text/mask.ts";
 import { visibleLine } from "../../base/text/visible.ts";
-import type { ConfigInput, ConfigSource, LoadedConfig } from "../../config/config.ts";
+import type { ConfigInput, LoadedConfig } from "../../config/config.ts";
 import { checkAll, checkFile } from "../../config/file/check-file.ts";
 import { keyText, leaves } from "../../config/layer.ts";
 import { loadConfig } from "../../config/load.ts";
-import { expandPath, userFile } from "../../config/locations.ts";
+import { expandPath } from "../../config/locations.ts";
 import { trustProject, untrustProject } from "../../config/trust/project-trust.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
 import { print, printJson } from "../shell/layout.ts";
@@ -36,20 +35,6 @@ export async function show(
     out(values.origin ? `${line.padEnd(width)}  # ${origin}\n` : `${line}\n`);
   }
   warn(invocation, loaded);
-  return 0;
-}
-
-/** `trunkline config path`. Only the user's file goes to stdout, so that a script can use it. */
-export async function path(invocation: Invocation<GlobalValues>): Promise<number> {
-  const input = inputOf(invocation);
-  const found = await locate(input);
-  if (invocation.values.json === true) return printJson(invocation, found);
-  for (const problem of found.problems ?? []) invocation.err(`${problem}\n`);
-  for (const file of found.files) {
-    if (file.kind === "user") invocation.data(`${file.path}\n`);
-    const note = noteOn(file);
-    if (note !== "") invocation.err(`${visibleLine(file.path)}: ${note}\n`);
-  }
   return 0;
 }
 
@@ -117,34 +102,6 @@ function inputOf(invocation: Invocation<GlobalValues>, folder = "."): ConfigInpu
   };
 }
 
-interface Located {
-  readonly files: readonly ConfigSource[];
-  readonly data?: string;
-  readonly problems?: readonly string[];
-}
-
-/** Also works for an invalid configuration, so that the person can find and fix it. */
-async function locate(input: ConfigInput): Promise<Located> {
-  try {
-    const { files, config } = await loadConfig(input);
-    return { files, data: config.data };
-  } catch (error) {
-    if (!(error instanceof TrunklineError) || error.code !== "config") throw error;
-    const { path: file } = userFile(input);
-    const user: ConfigSource = { kind: "user", path: file, isFound: !isMissing(file) };
-    return { files: [user], problems: error.message.split("\n") };
-  }
-}
-
-/** If the folder may not be entered, it is not known whether the file exists. */
-function isMissing(file: string): boolean {
-  try {
-    return statSync(file, { throwIfNoEntry: false }) === undefined;
-  } catch {
-    return false;
-  }
-}
-
 /** For an object that is masked as a whole, only the origins of its parts are known. */
 function originOf({ origins }: LoadedConfig, key: string): string {
   const name = origins.has(key) ? key : origins.keys().find((other) => other.startsWith(key));
@@ -154,10 +111,4 @@ function originOf({ origins }: LoadedConfig, key: string): string {
 
 function warn(invocation: Invocation<GlobalValues>, { warnings }: LoadedConfig): void {
   for (const warning of warnings) invocation.err(`warning: ${warning}\n`);
-}
-
-function noteOn(file: ConfigSource): string {
-  if (!file.isFound) return "no such file";
-  if (file.kind === "user") return "";
-  return file.isTrusted ? "trusted project file" : "untrusted project file";
 }

@@ -6,7 +6,7 @@ import { type IdentityFacts, newIdentity, withFacts } from "../../identity/ident
 import { readGivenFile } from "../shell/ask.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
 import { openIdentities } from "./identity.ts";
-import { print, printJson } from "../shell/layout.ts";
+import { print } from "../shell/layout.ts";
 
 type FactValues = OptionValues & IdentityFacts;
 
@@ -118,9 +118,4 @@ export async function importFile(
     `${done} ${names.length === 0 ? "no identities" : names.join(", ")}.\n`,
     { notes },
   );
-}
-
-/** `trunkline identity export` */
-export async function exportFile(invocation: Invocation): Promise<number> {
-  return printJson(invocation, (await openIdentities(invocation)).exportJuggler());
 }

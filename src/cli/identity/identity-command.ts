@@ -81,9 +81,7 @@ const edits = commandsIn(() => import("./edit.ts"), {
   importFile: {
     name: "import",
     summary: "Import identities from RemoteJuggler",
-    description:
-      "Settings that Trunkline does not use are kept under `x-juggler`. Secrets are not imported; " +
-      "the command lists them.",
+    description: "The file stays as it is. Secrets are not imported; the command lists them.",
     args: [arg("FILE", "RemoteJuggler's config.json")],
     options: {
       force: flag("Replace identities that have the same name"),
@@ -93,12 +91,6 @@ const edits = commandsIn(() => import("./edit.ts"), {
       "trunkline identity import ~/.config/remote-juggler/config.json":
         "Import RemoteJuggler's own configuration.",
     },
-  },
-  exportFile: {
-    name: "export",
-    summary: "Print the identities as RemoteJuggler's config.json",
-    options: { json: flag("Accepted; the output is always JSON") },
-    examples: { "trunkline identity export > config.json": "Take them to another machine." },
   },
 });
 
@@ -290,7 +282,6 @@ const validate: CommandEntry = {
   options: {
     offline: flag("Check only what needs no network"),
     signing: flag("Also check that it can sign"),
-    timeout: text("SECONDS", "Time to wait for each answer", { default: "10" }),
   },
   examples: {
     "trunkline identity validate work": "Check one.",

@@ -10,11 +10,7 @@ import { Identities, type IdentitiesOptions } from "../../identity/identities.ts
 import type { IdentityCommands } from "../../identity/identity-commands.ts";
 import type { Identity } from "../../identity/identity.ts";
 import type { SigningReadiness } from "../../identity/signing/signing-readiness.ts";
-import {
-  type MissingPart,
-  validationSummary,
-  missingGuard,
-} from "../../identity/validate/validate.ts";
+import { type Finding, missingGuard, validationSummary } from "../../identity/validate/validate.ts";
 import { askSecret } from "../shell/ask.ts";
 import type { Invocation, OptionValues, Values } from "../shell/command.ts";
 import { columns, linesText, print, printJson, printList } from "../shell/layout.ts";
@@ -102,7 +98,7 @@ interface IdentityParts {
   readonly key?: string;
   readonly signingKey?: SigningReadiness;
   readonly guard?: GuardStatus;
-  readonly missing: readonly MissingPart[];
+  readonly missing: readonly Finding[];
 }
 
 async function partsOf(
@@ -173,18 +169,16 @@ function statusLines(status: IdentityStatus, has: IdentityParts, width: number):
   return linesText(columns(rows, width));
 }
 
-function missingText({ what, says, command, expires }: MissingPart): string {
+function missingText({ what, says, command, expires }: Finding): string {
   const end = expires === undefined ? "" : `expires on ${expires}: `;
   const remedy = command === undefined ? says : `${end}run \`${command}\``;
-  return `${PART_NAMES[what]}: ${remedy}`;
+  return `${PART_NAMES[what] ?? what}: ${remedy}`;
 }
 
-const PART_NAMES = {
-  token: "token",
+const PART_NAMES: Partial<Record<Finding["what"], string>> = {
   "ssh-key": "SSH key",
   signing: "signing key",
-  guard: "guard",
-} as const;
+};
 
 /** Which identity fits the repository, and what to do if another one is used. */
 function detectedText({ detected, isRight, current }: IdentityStatus): string {
@@ -196,18 +190,13 @@ function detectedText({ detected, isRight, current }: IdentityStatus): string {
   return `${identity}, ${verdict}. ${explanation} Confidence: ${confidence}.`;
 }
 
-type Validating = OptionValues<"timeout", "offline" | "signing">;
+type Validating = OptionValues<never, "offline" | "signing">;
 
 const LABELS = { pass: "PASS", fail: "FAIL", warn: "WARN", skip: "SKIP" } as const;
 
 /** `trunkline identity validate [NAME…]` */
 export async function validate(invocation: Invocation<Validating>): Promise<number> {
   const { values, positionals } = invocation;
-  const timeout = Number(values.timeout);
-  if (!Number.isFinite(timeout) || timeout <= 0 || timeout > 600) {
-    const says = `Cannot wait '${values.timeout}' seconds: give a number above 0, up to 600`;
-    throw new TrunklineError("usage", says);
-  }
   await using commands = await openCommands(invocation);
   const names =
     positionals.length > 0 ? positionals : commands.identities.list.map(({ name }) => name);
@@ -215,7 +204,6 @@ export async function validate(invocation: Invocation<Validating>): Promise<numb
   const found = await commands.validate(names, {
     offline: values.offline === true,
     checkGPG: values.signing === true,
-    timeout: Math.ceil(timeout * 1000),
   });
   const lines = found.flatMap((each) => [
     visibleLine(each.identity),

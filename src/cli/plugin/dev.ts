@@ -10,7 +10,7 @@ import { pluginsInForce } from "../../sandbox/open/local-in-force.ts";
 import type { PluginSettings } from "../../plugin/plugin/settings.ts";
 import { type PluginFlags, readFlags, splitFlags } from "../../plugin/sdk/flags.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
-import { openApp, openQuietApp } from "../shell/open-app.ts";
+import { openQuietApp } from "../shell/open-app.ts";
 import { type Consent, nameOf, triedPlugin, type TriedPlugin } from "./approve.ts";
 
 /** `trunkline plugin dev PLUGIN` */
@@ -45,18 +45,6 @@ export async function run(invocation: Invocation<Consent & OptionValues<"id">>):
   const alive = setInterval(() => {}, 60_000);
   await stopped;
   clearInterval(alive);
-  return 0;
-}
-
-/** `trunkline plugin mcp PLUGIN`: an MCP server on the standard streams. */
-export async function serve(invocation: Invocation<Consent & OptionValues<"id">>): Promise<number> {
-  const { positionals, cwd, values, err } = invocation;
-  const app = await openApp(invocation);
-  const { config } = app;
-  const { settings, note } = await triedPlugin(positionals, { cwd, config, consent: values });
-  err(`${visibleLine(settings.id)}: ${visibleLine(note)}\n`);
-  const { servePluginOnStdio } = await import("../../app/bus/plugin-on-stdio.ts");
-  await servePluginOnStdio(app, settings);
   return 0;
 }
 

@@ -102,17 +102,6 @@ export const plugin: Command = {
       examples: { "trunkline plugin dev ./greet.mjs": "Watch its folder." },
       load: async () => ({ run: (await import("./dev.ts")).run }),
     },
-    mcp: {
-      printsNoData: true,
-      summary: "Serve a plugin as an MCP server on the standard streams",
-      description:
-        "For clients that start MCP servers: the plugin's tools and prompts, without any others. The " +
-        "policy of your configuration applies, and calls are recorded.",
-      args: [arg("PLUGIN", "File, folder or installed npm package"), argument],
-      options: { id, "allow-everything": allowEverything },
-      examples: { "trunkline plugin mcp ./greet.mjs": "What a client starts." },
-      load: async () => ({ run: (await import("./dev.ts")).serve }),
-    },
     wrap: {
       isForPrograms: true,
       printsNoData: true,

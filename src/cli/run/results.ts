@@ -1,13 +1,12 @@
-import { TrunklineError } from "../../base/errors.ts";
+import { askGateway } from "../../base/ask-gateway.ts";
 import { OWNER } from "../../base/principal.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import type { RunDetail, RunPatch } from "../../server/dashboard/api.ts";
 import { Runs } from "../../server/dashboard/view/runs.ts";
-import { ownerTokenFor } from "../../server/http/local-gateway.ts";
 import { SessionReader } from "../../store/session/session-reader.ts";
 import { rowsOf } from "../chat/session-choice.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
-import { gatewayOf } from "../shell/gateway-url.ts";
+import { gatewayOf, httpGateway } from "../shell/gateway-url.ts";
 import { firstLine, linesText, paintLines, print, type StyleName, table } from "../shell/layout.ts";
 import { openQuietApp } from "../shell/open-app.ts";
 
@@ -78,7 +77,7 @@ function detailOf(invocation: ResultInvocation): Promise<RunDetail> {
 
 /** What a gateway at --url knows of a run; else what is stored here. */
 async function read<T>(invocation: ResultInvocation, what: "detail" | "patch"): Promise<T> {
-  const { positionals, env } = invocation;
+  const { positionals } = invocation;
   const [id = ""] = positionals;
   const acp = gatewayOf(invocation);
   const { config } = await openQuietApp(invocation);
@@ -86,32 +85,7 @@ async function read<T>(invocation: ResultInvocation, what: "detail" | "patch"): 
     using reader = await SessionReader.open(config.data);
     return (await new Runs(config.data, rowsOf(reader))[what]({ principal: OWNER, id })) as T;
   }
-  const own = await ownerTokenFor(config.data, acp);
-  const token = env.TRUNKLINE_TOKEN ?? own?.token;
-  const url = new URL((own?.url ?? acp).replace(/^ws/, "http"));
-  url.search = "";
-  const path = what === "patch" ? `${encodeURIComponent(id)}/patch` : encodeURIComponent(id);
-  url.pathname = url.pathname.replace(/\/acp$/, "") + `/api/runs/${path}`;
-  return (await fetchJson(url, token)) as T;
-}
-
-async function fetchJson(url: URL, token: string | undefined): Promise<unknown> {
-  const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
-  const what = `Cannot read the run from ${url.origin}`;
-  let response: Response;
-  try {
-    // A redirect would send the token to another server.
-    response = await fetch(url, { headers, redirect: "error" });
-  } catch (error) {
-    const { message, cause } = error as Error;
-    const why = cause instanceof Error ? cause.message : message;
-    const next = "Is `trunkline serve` running there?";
-    throw new TrunklineError("unavailable", `${what}: ${why}. ${next}`, { cause: error });
-  }
-  if (response.ok) return await response.json();
-  const { error = `it answered with status ${response.status}` } = (await response
-    .json()
-    .catch(() => ({}))) as { error?: string };
-  const next = response.status === 401 ? " Set TRUNKLINE_TOKEN to a token of that server." : "";
-  throw new TrunklineError("unavailable", `${what}: ${error}${next}`);
+  const gateway = await httpGateway(invocation, config.data, acp);
+  const path = `api/runs/${encodeURIComponent(id)}${what === "patch" ? "/patch" : ""}`;
+  return (await (await askGateway(gateway, path, "read the run from")).json()) as T;
 }

@@ -21,14 +21,15 @@ export async function attach(invocation: Invocation<AttachValues>): Promise<numb
   const { values, positionals, env, cwd, out, err, color } = invocation;
   const url = gatewayOf(invocation);
   const app = await openQuietApp(invocation);
-  const found = await findSession(app, positionals[0] ?? "", values.url !== undefined, cwd);
+  const wanted = await findSession(app, positionals[0] ?? "", values.url !== undefined, cwd);
+  const { movedTo, ...found } = wanted;
   // Not set in lines: nothing says that a turn of another client has ended, and so its last words.
   const text = new ConversationText({ color });
   const input = createInterface({ input: process.stdin });
   const lines = input[Symbol.asyncIterator]();
   const questions = new Questions(out);
   await using opened = new AsyncDisposableStack();
-  const channel = await openChannel(app, opened, url, env);
+  const channel = await openChannel(app, opened, url ?? movedTo, env);
   await using session = await attachTo(
     channel,
     { ...found, observe: values.observe },
@@ -99,18 +100,20 @@ export async function openChannel(
 
 /**
  * The session with this id. An id that is unknown here is passed on if a gateway at a URL or an agent may
- * know it.
+ * know it. One that has moved away is where it was moved to.
  */
 export async function findSession(
   app: AppContext,
   id: string,
   isElsewhere: boolean,
   cwd: string,
-): Promise<{ sessionId: string; cwd: string; agent?: string }> {
+): Promise<{ sessionId: string; cwd: string; agent?: string; movedTo?: string }> {
   await using commands = await SessionCommands.open(app.config.data);
   try {
     const { id: sessionId, cwd: folder, agent } = await commands.find(id);
-    return { sessionId, cwd: folder, agent };
+    const movedTo = (await commands.moves.away()).get(sessionId);
+    const isReached = movedTo !== undefined && /^wss?:/.test(movedTo);
+    return { sessionId, cwd: folder, agent, ...(isReached ? { movedTo } : {}) };
   } catch (error) {
     const isKnown = isElsewhere || readForeignId(id) !== undefined;
     if (isKnown && error instanceof TrunklineError) return { sessionId: id, cwd };

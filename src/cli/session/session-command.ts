@@ -83,24 +83,28 @@ export const session: Command = {
       summary: "Print a whole session as JSON or Markdown",
       args: [SESSION],
       options: {
-        patch: flag("Print what a remote run has changed, for `git apply`, instead of the session"),
+        bundle: text(
+          "FILE",
+          "Write everything into a file, for `session import`: conversation, work, undo journal",
+        ),
+        share: flag("With --bundle: without the work and without secrets, for a bug report"),
         format: text("FORMAT", "Output format", { choices: ["json", "markdown"], default: "json" }),
         json: flag("Print JSON, which is the default"),
       },
       examples: {
-        "trunkline session export SESSION --patch | git apply":
-          "Take over the changes of a run that could not be pushed.",
+        "trunkline session export SESSION --bundle FILE": "Back it up with its work.",
         "trunkline session export SESSION --format markdown > talk.md": "Save it as Markdown.",
       },
     },
     importSession: {
       name: "import",
-      summary: "Take over a session that an agent began itself",
+      summary: "Take over a session from a file, or one that an agent began itself",
       description:
-        "The agent loads the session, and what it replays is stored as ours. From then on it is a " +
+        "A file is what `session export --bundle` writes, and becomes a new session with a work tree " +
+        "of its own. With --agent, the agent loads the session, and what it replays is stored as ours. From then on it is a " +
         "session like any other. While another program has the session open, both would write to " +
         "it; if such a program is found, nothing is done unless --force is given.",
-      args: [arg("SESSION", "The agent's id of the session")],
+      args: [arg("SESSION", "The file, or the agent's id of the session")],
       options: {
         agent: text("NAME", "The agent that began the session", { names: "agent" }),
         folder: text("DIR", "Folder of the session, instead of the one that the agent's list has"),
@@ -109,7 +113,31 @@ export const session: Command = {
       examples: {
         "trunkline session import SESSION --agent claude":
           "Continue a conversation that began in a terminal.",
+        "trunkline session import FILE": "Continue a session from a file.",
       },
+    },
+    move: {
+      summary: "Move a session with its work to another machine, or back",
+      description:
+        "Everything goes along: the conversation, commits that were not pushed, staged, changed and " +
+        "untracked files, and ignored ones that `sessions.worktree.carry` names. What stays is listed " +
+        "first. The session is on one side at every moment; if the connection is lost, repeat the " +
+        "command. What changed here meanwhile is merged when it comes back. For a server with another " +
+        "data folder, set TRUNKLINE_TOKEN to a token of it with the scope `sessions`.",
+      args: [SESSION],
+      options: {
+        to: text("URL", "ACP address of the gateway to move it to, such as wss://example.com/acp"),
+        here: flag("Bring it here, from where it was moved to or from --url"),
+        url: text("URL", "With --here: the gateway that has it"),
+        "with-secrets": flag("Also carry files whose names say that they hold secrets"),
+        interrupt: flag("Interrupt a running turn at once; it may end its tool call otherwise"),
+        "new-key": flag("Accept that the gateway has another host key than before"),
+      },
+      examples: {
+        "trunkline session move SESSION --to wss://example.com/acp": "Continue on a server.",
+        "trunkline session move SESSION --here": "Bring it back.",
+      },
+      load: async () => ({ run: (await import("./move.ts")).move }),
     },
     land: {
       summary: "Bring the work of a session with a work tree to a branch",

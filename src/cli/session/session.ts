@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
@@ -39,6 +40,7 @@ export async function list(invocation: Invocation<ListValues>): Promise<number> 
   const folder = values.folder === undefined ? undefined : resolve(cwd, values.folder);
   const sessions = await commands.list(folder);
   const states = await commands.worktrees(sessions, env);
+  const away = await commands.moves.away();
   const agents = values["all-agents"] === true ? undefined : (values.agent ?? []);
   const foreign =
     agents?.length === 0 ? undefined : await foreignSessions(app, agents, folder, err);
@@ -46,9 +48,14 @@ export async function list(invocation: Invocation<ListValues>): Promise<number> 
   const [forText, forJson] = values.json === true ? [[], sessions] : [sessions, []];
   const listed: ListedSession[] = [];
   for (const one of forText) {
-    listed.push({ ...one, worktree: states.get(one.id), state: await stateOf(one) });
+    const state = away.has(one.id) ? "moved" : await stateOf(one);
+    listed.push({ ...one, worktree: states.get(one.id), state });
   }
-  const shown = forJson.map((one) => ({ ...one, worktree: states.get(one.id) }));
+  const shown = forJson.map((one) => ({
+    ...one,
+    worktree: states.get(one.id),
+    movedTo: away.get(one.id),
+  }));
   const notes =
     sessions.length > 0
       ? []
@@ -75,7 +82,8 @@ export async function show(invocation: Invocation): Promise<number> {
     if (event.kind === "prompt") last = "running or interrupted";
     if (event.kind === "end") last = event.stopReason;
   }
-  const shown = { ...session, events, turns, lastTurn: last, used, budget };
+  const movedTo = (await commands.moves.away()).get(session.id);
+  const shown = { ...session, events, turns, lastTurn: last, used, budget, movedTo };
   const rows = [
     ["id", session.id],
     ["title", session.title ?? ""],
@@ -84,6 +92,7 @@ export async function show(invocation: Invocation): Promise<number> {
     ["started", new Date(session.created).toISOString()],
     ["last used", new Date(session.updated).toISOString()],
     ["open", session.isHeld ? "yes" : "no"],
+    ["moved to", movedTo ?? ""],
     ["forked from", session.parent ?? ""],
     ["turns", String(turns)],
     ["last turn", last ?? ""],
@@ -119,15 +128,12 @@ export async function replay(invocation: Invocation<OptionValues<"after">>): Pro
 
 /** `trunkline session export ID` */
 export async function exportSession(
-  invocation: Invocation<OptionValues<"format", "patch">>,
+  invocation: Invocation<OptionValues<"format" | "bundle", "share">>,
 ): Promise<number> {
-  const { values, positionals, out, data } = invocation;
+  const { values, positionals, out } = invocation;
+  if (values.bundle !== undefined) return (await import("./move.ts")).exportBundle(invocation);
   await using commands = await open(invocation);
   const session = await commands.find(positionals[0] ?? "");
-  if (values.patch === true) {
-    data(await commands.patch(session));
-    return 0;
-  }
   const events: SessionEntry[] = await Array.fromAsync(exportedEvents(commands.events(session.id)));
   if (values.format !== "markdown") {
     out(`${JSON.stringify({ session: maskAll(session), events }, null, 2)}\n`);
@@ -221,6 +227,9 @@ type ImportValues = OptionValues<"agent" | "folder", "force">;
 export async function importSession(invocation: Invocation<ImportValues>): Promise<number> {
   const { values, positionals, cwd } = invocation;
   const given = positionals[0] ?? "";
+  if (values.agent === undefined && existsSync(resolve(cwd, given))) {
+    return (await import("./move.ts")).importBundle(invocation);
+  }
   const { agent = values.agent, id: theirs } = readForeignId(given) ?? { id: given };
   if (agent === undefined) {
     const next = "Name it with --agent";
@@ -351,7 +360,7 @@ function branchText({ branch, commits, uncommitted, isMissing }: WorktreeState):
 
 /** A session, with whether it is open, or the state of a run that is not. */
 interface ListedSession extends SessionRecord {
-  readonly state: "open" | "closed" | "hibernated" | "";
+  readonly state: "open" | "closed" | "hibernated" | "moved" | "";
   readonly worktree?: WorktreeState | undefined;
 }
 

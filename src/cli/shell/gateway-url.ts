@@ -1,4 +1,6 @@
+import type { Gateway } from "../../base/ask-gateway.ts";
 import { TrunklineError } from "../../base/errors.ts";
+import { ownerTokenFor } from "../../server/http/local-gateway.ts";
 import { isLoopbackAuthority } from "../../server/access/refuse-foreign.ts";
 import type { Invocation, OptionValues } from "./command.ts";
 
@@ -36,4 +38,16 @@ export function readGatewayUrl(text: string): GatewayUrl {
   if (url.protocol === "wss:" || isLoopbackAuthority(url.host)) return { url: asked };
   const warning = `'${asked}' is not encrypted: the token and all that is said can be read on the way. Use wss://.`;
   return { url: asked, warning };
+}
+
+/** Where the gateway at an address of ACP answers HTTP, without a path, and the token for it. */
+export async function httpGateway(
+  { env }: Pick<Invocation, "env">,
+  data: string,
+  acp: string,
+): Promise<Gateway> {
+  const own = await ownerTokenFor(data, acp);
+  const url = new URL((own?.url ?? acp).replace(/^ws/, "http"));
+  const base = `${url.origin}${url.pathname.replace(/\/acp$/, "")}`;
+  return { base, token: env.TRUNKLINE_TOKEN ?? own?.token, acp };
 }

@@ -18,20 +18,16 @@ export const tool: Command = {
         "A tool of another server is held if its description changed since you approved it, or if " +
         "its name looks like that of another tool. Assistants do not get a held tool until you " +
         "check it with `trunkline tool diff` and approve it. Tools that your policy denies are " +
-        "marked.\n\n" +
-        "--cost shows what the definitions cost a model that gets all of them: the bytes of each as " +
-        "JSON, and a quarter of that as an estimate of its tokens.",
+        "marked.",
       options: {
         profile: text("NAME", "List what a client with this profile of the configuration gets", {
           names: "profile",
         }),
-        cost: flag("Show bytes and estimated tokens of each tool, server and profile"),
       },
       examples: {
         "trunkline tool list": "Prints name, server and description of each.",
         "trunkline tool list --json": "Prints the complete definitions.",
         "trunkline tool list --profile reading": "Prints what a client with that profile gets.",
-        "trunkline tool list --cost": "Prints what the lists cost a model.",
       },
     },
     call: {

@@ -29,7 +29,7 @@ describe("trunkline tool list", () => {
   });
 });
 
-describe("trunkline tool list --profile and --cost", () => {
+describe("trunkline tool list --profile", () => {
   const profiles = {
     reading: {
       servers: { allow: ["notes"] },
@@ -45,36 +45,6 @@ describe("trunkline tool list --profile and --cost", () => {
     const wrong = await line.run("tool", "list", "--profile", "writing");
     assert.equal(wrong.code, 2);
     assert.match(wrong.err, /There is no profile 'writing'\. Profiles .*: reading, searching\./);
-  });
-
-  it("shows the cost of each tool, server and profile, and how it is estimated", async () => {
-    await using line = await setUp({ profiles });
-    const { out } = await line.run("tool", "list", "--cost");
-    assert.match(out, /^read_note +\d+ +\d+$/m);
-    assert.match(out, /^notes +\d+ +\d+$/m);
-    assert.match(out, /^total +[\d,]+ +[\d,]+$/m);
-    assert.match(out, /^reading +\d+ +\d+$/m);
-    assert.match(out, /bytes of JSON \/ 4/);
-    const json = await line.run("tool", "list", "--cost", "--profile", "reading", "--json");
-    const { tools, total, instructions } = JSON.parse(json.out) as {
-      tools: { name: string; server: string; bytes: number }[];
-      total: { bytes: number };
-      instructions: { bytes: number };
-    };
-    const [read] = tools;
-    assert.equal(read?.name, "read");
-    assert.equal(read.server, "notes");
-    const bytes = read.bytes + instructions.bytes;
-    assert.equal(total.bytes, bytes);
-  });
-
-  it("shows that a search costs less than the tools that it finds", async () => {
-    await using line = await setUp({ profiles });
-    const { profiles: lines, total } = JSON.parse(
-      (await line.run("tool", "list", "--cost", "--json")).out,
-    ) as { profiles: { name: string; tokens: number }[]; total: { tokens: number } };
-    const searching = lines.find(({ name }) => name === "searching");
-    assert.ok((searching?.tokens ?? Infinity) < total.tokens / 2);
   });
 });
 

@@ -4,14 +4,11 @@ import { diffLines } from "../../base/text/diff-lines.ts";
 import { suggest } from "../../base/text/suggest.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { untilSignal } from "../../base/process/long-running.ts";
-import { instructionsFor } from "../../app/tool/instructions.ts";
 import { type OpenedTools, openTools } from "../../app/tool/open-tools.ts";
 import type { Seen } from "../../store/schema.gen.ts";
 import type { Offer } from "../../tool/offer/offer.ts";
 import { INSTRUCTIONS_NAME } from "../../tool/offer/server-instructions.ts";
-import { serverOf } from "../../tool/profile/rank-tools.ts";
 import type { Profile } from "../../tool/profile/profile.ts";
-import { type Cost, costOf, costOfTool, sumOf } from "../../tool/profile/tool-cost.ts";
 import {
   resultText,
   type Tool,
@@ -44,7 +41,6 @@ export async function list(invocation: Invocation<ListValues>): Promise<number> 
   await using opened = await openTools(await openQuietApp(invocation));
   const profile = profileNamed(opened.offer, values.profile);
   await untilKnown(opened, err);
-  if (values.cost === true) return printCost(invocation, opened.offer, profile);
   const rows = rowsOf(opened, profile);
   const none = "There are no tools. Add MCP servers to `mcpServers` in the configuration.";
   const notes = rows.length === 0 ? [none] : [];
@@ -59,7 +55,7 @@ export async function list(invocation: Invocation<ListValues>): Promise<number> 
   return print(invocation, asJson(opened, profile), text, { notes });
 }
 
-type ListValues = OptionValues<"profile", "cost">;
+type ListValues = OptionValues<"profile">;
 
 function profileNamed({ profiles }: OpenedTools["offer"], name?: string): Profile | undefined {
   if (name === undefined) return undefined;
@@ -378,69 +374,6 @@ function linesOf(described: object | undefined): string[] {
     const text = typeof value === "string" ? value : JSON.stringify(value, null, 2);
     return `${key}: ${text}`.split("\n");
   });
-}
-
-/** Something that costs a model tokens. */
-type Line = Cost & { readonly name: string };
-
-/** What a client gets at its start. */
-interface Costs {
-  readonly tools: readonly (Line & { readonly server: string })[];
-  readonly servers: readonly (Line & { readonly tools: number })[];
-  readonly instructions: Cost;
-  readonly total: Cost;
-}
-
-/** Prints what the lists of tools cost a model: of all, or of a profile. */
-function printCost(invocation: Invocation, offer: Offer, profile: Profile | undefined): number {
-  const costs = costsOf(offer, profile);
-  const profiles = profile === undefined ? profileLines(offer) : [];
-  const sections: (readonly [string, readonly Line[]])[] = [
-    ["tool", costs.tools],
-    ["server", costs.servers],
-    [
-      "in all",
-      [
-        { name: "instructions", ...costs.instructions },
-        { name: "total", ...costs.total },
-      ],
-    ],
-    ["with the profile", profiles],
-  ];
-  const shown = sections.filter(([, lines]) => lines.length > 0);
-  const names = shown.flatMap(([title, lines]) => [title, ...lines.map(({ name }) => name)]);
-  const width = Math.max(...names.map((name) => visibleLine(name).length));
-  const row = (name: string, bytes: string, tokens: string): string =>
-    `${visibleLine(name).padEnd(width)}  ${bytes.padStart(9)}  ${tokens.padStart(9)}\n`;
-  const tables = shown.map(([title, lines]) => {
-    const rows = lines.map(({ name, bytes, tokens }) => row(name, counted(bytes), counted(tokens)));
-    return row(title, "bytes", "~tokens") + rows.join("");
-  });
-  const estimate =
-    "Tokens are estimated: bytes of JSON / 4. A model's own count may differ by a third.";
-  return print(invocation, { ...costs, profiles }, `${tables.join("\n")}\n${estimate}\n`);
-}
-
-function costsOf(offer: Offer, profile: Profile | undefined): Costs {
-  const listed = offer.tools.listFor({ caller: TERMINAL, profile });
-  const tools = listed
-    .map((tool) => ({ name: tool.definition.name, server: serverOf(tool), ...costOfTool(tool) }))
-    .toSorted((one, other) => other.bytes - one.bytes);
-  const servers = [...Map.groupBy(tools, ({ server }) => server)]
-    .map(([name, all]) => ({ name, tools: all.length, ...sumOf(all) }))
-    .toSorted((one, other) => other.bytes - one.bytes);
-  const instructions = costOf(instructionsFor(offer, profile));
-  return { tools, servers, instructions, total: sumOf([...tools, instructions]) };
-}
-
-function profileLines(offer: Offer): Line[] {
-  return (offer.profiles?.names ?? []).map((name) => {
-    return { name, ...costsOf(offer, offer.profiles?.get(name)).total };
-  });
-}
-
-function counted(count: number): string {
-  return count.toLocaleString("en");
 }
 
 /** Prints the result of a tool as text, or with --json as it is. An error goes to stderr. */

@@ -69,7 +69,6 @@ export const SETTINGS: readonly Setting[] = [
   {"path":["remote","turns","runningEach"],"type":"integer","variable":"TRUNKLINE_REMOTE_TURNS_RUNNING_EACH"},
   {"path":["remote","turns","waitingEach"],"type":"integer","variable":"TRUNKLINE_REMOTE_TURNS_WAITING_EACH"},
   {"path":["remote","bases"],"type":"integer","variable":"TRUNKLINE_REMOTE_BASES"},
-  {"path":["remote","spares"],"type":"integer","variable":"TRUNKLINE_REMOTE_SPARES"},
   {"path":["remote","hibernateAfter"],"type":"integer","variable":"TRUNKLINE_REMOTE_HIBERNATE_AFTER"},
   {"path":["remote","setup","layers"],"type":"integer","variable":"TRUNKLINE_REMOTE_SETUP_LAYERS"},
   {"path":["remote","setup","maxLayer"],"type":"integer","variable":"TRUNKLINE_REMOTE_SETUP_MAX_LAYER"},

@@ -1045,7 +1045,7 @@ export interface IdentitySettings {
   readonly organizations?: readonly string[];
   /** Rules for repositories that the identity is for; one of them has to match. */
   readonly match?: readonly MatchRule[];
-  /** Fields of RemoteJuggler that Trunkline does not use, as imported. */
+  /** Fields of RemoteJuggler that earlier versions kept. Not used. */
   readonly "x-juggler"?: {
     readonly [key: string]: unknown;
   };
@@ -1167,11 +1167,6 @@ export interface RemoteSettings {
   };
   /** Checked-out revisions that are kept for each repository, in addition to those in use. */
   readonly bases?: number;
-  /**
-   * Sessions that `trunkline serve` prepares in advance: a workspace with a started agent. One is
-   * prepared after the second session of a token on the same revision, and ends after ten minutes.
-   */
-  readonly spares?: number;
   /**
    * Seconds after which the files of a closed run are stored as a commit only. Files that git
    * ignores are deleted then.
@@ -5657,7 +5652,6 @@ export const checkRemoteSettings: Check<RemoteSettings> = (value) => {
       case "limits":
       case "turns":
       case "bases":
-      case "spares":
       case "hibernateAfter":
       case "setup":
       case "coAuthor":
@@ -5666,7 +5660,7 @@ export const checkRemoteSettings: Check<RemoteSettings> = (value) => {
       case "scan":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["allowHosts", "allowPrivate", "protocols", "submodules", "maxLfs", "sandbox", "egress", "limits", "turns", "bases", "spares", "hibernateAfter", "setup", "coAuthor", "pullRequest", "forges", "scan"]) };
+        return { path: [key], says: unknownKey(key, ["allowHosts", "allowPrivate", "protocols", "submodules", "maxLfs", "sandbox", "egress", "limits", "turns", "bases", "hibernateAfter", "setup", "coAuthor", "pullRequest", "forges", "scan"]) };
     }
   }
   const allowHosts: unknown = value.allowHosts;
@@ -5800,14 +5794,6 @@ export const checkRemoteSettings: Check<RemoteSettings> = (value) => {
     }
     if (bases < 1) return { path: ["bases"], says: "must be at least 1" };
     if (bases > 100) return { path: ["bases"], says: "must be at most 100" };
-  }
-  const spares: unknown = value.spares;
-  if (spares !== undefined) {
-    if (typeof spares !== "number" || !Number.isInteger(spares)) {
-      return { path: ["spares"], says: "must be an integer" };
-    }
-    if (spares < 0) return { path: ["spares"], says: "must be at least 0" };
-    if (spares > 20) return { path: ["spares"], says: "must be at most 20" };
   }
   const hibernateAfter: unknown = value.hibernateAfter;
   if (hibernateAfter !== undefined) {

@@ -76,18 +76,15 @@ describe("FleetConnection", { skip: noNats, timeout: 300_000 }, () => {
   });
   after(() => folder.remove());
 
-  it("reconnects when the server is back, and tells since when it is connected", async () => {
+  it("reconnects when the server is back, and tells whether it is connected", async () => {
     await using server = await NatsServer.start();
     await using connection = await open({ url: server.url });
-    const first = connection.connectedSince;
     let changes = 0;
     const stop = connection.onChange(() => changes++);
     await server.kill();
     await until(() => !connection.isConnected);
-    assert.equal(connection.connectedSince, undefined);
     await server.restart();
     await until(() => connection.isConnected);
-    assert.ok(Number(connection.connectedSince) > Number(first));
     assert.equal(changes, 2);
     stop();
     assert.equal(connection.maxPayload, 1024 * 1024);

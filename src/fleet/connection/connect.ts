@@ -73,6 +73,8 @@ const API_TIMEOUT = 5_000;
 const MAJORITY_POLL = 250;
 const RECONNECT_WAIT = 200;
 const RECONNECT_JITTER = 800;
+const FIRST_PAUSE = 100;
+const LONGEST_PAUSE = 5_000;
 /** A server that does not answer two of them is given up: it is paused, or the network is cut. */
 const PING_EVERY = 2_000;
 const PINGS = 2;
@@ -110,8 +112,10 @@ export class FleetConnection implements AsyncDisposable {
   /** How many servers of a cluster are to keep each message of a stream; undefined to leave that as it is. */
   readonly replicas: number | undefined;
   readonly #listeners = new Set<() => void>();
-  /** The time of `performance.now()` since which it is connected; undefined while it is not. */
-  connectedSince: number | undefined = performance.now();
+  /** Aborted when the connection is lost; the next connection has another one. */
+  #lost = new AbortController();
+  /** Resolves with the next connection, or at the end. */
+  #back = Promise.withResolvers<void>();
   /** Bytes of one message that the server accepts. */
   maxPayload: number;
 
@@ -146,7 +150,7 @@ export class FleetConnection implements AsyncDisposable {
   }
 
   get isConnected(): boolean {
-    return this.connectedSince !== undefined && !this.nats.isClosed();
+    return !this.#lost.signal.aborted && !this.nats.isClosed();
   }
 
   /** Calls back whenever the connection was lost or made again. Returns how to stop that. */
@@ -176,18 +180,28 @@ export class FleetConnection implements AsyncDisposable {
     });
   }
 
-  /** Resolves when it is connected. */
+  /** Resolves when it is connected, or closed for good. */
   async connected(signal?: AbortSignal): Promise<void> {
-    while (!this.isConnected) {
-      const changed = Promise.withResolvers<void>();
-      const stop = this.onChange(changed.resolve);
-      try {
-        await untilAborted(changed.promise, signal);
-      } finally {
-        stop();
-      }
+    while (!this.isConnected && !this.nats.isClosed()) {
+      await untilAborted(this.#back.promise, signal);
     }
   }
+
+  /**
+   * Asks NATS something. Throws "unavailable" while there is no connection, since the library would keep
+   * each attempt in memory, and an error as soon as it is lost: no answer comes then.
+   */
+  async ask<T>(question: () => Promise<T>): Promise<T> {
+    if (!this.isConnected) throw notConnected();
+    return await untilAborted(question(), this.#lost.signal);
+  }
+
+  /** Waits before an attempt is repeated, at most until the connection is there again. */
+  readonly pause = async (attempt: number): Promise<void> => {
+    if (this.nats.isClosed()) return;
+    const wait = Math.min(FIRST_PAUSE * 2 ** (attempt - 1), LONGEST_PAUSE);
+    await atMost(wait, this.#back.promise);
+  };
 
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.isConnected) {
@@ -203,16 +217,22 @@ export class FleetConnection implements AsyncDisposable {
 
   async #watch(): Promise<void> {
     for await (const { type } of this.nats.status()) {
-      if (type === "reconnect") this.#changed(performance.now());
-      else if (type === "disconnect" || type === "close") this.#changed(undefined);
+      if (type === "reconnect") this.#lost = new AbortController();
+      else if (type !== "disconnect" && type !== "close") continue;
+      else this.#lost.abort(new Error("the connection was lost"));
+      this.maxPayload = this.nats.info?.max_payload ?? this.maxPayload;
+      if (type !== "disconnect") {
+        this.#back.resolve();
+        this.#back = Promise.withResolvers();
+      }
+      for (const listener of this.#listeners) listener();
     }
   }
+}
 
-  #changed(since: number | undefined): void {
-    this.connectedSince = since;
-    this.maxPayload = this.nats.info?.max_payload ?? this.maxPayload;
-    for (const listener of this.#listeners) listener();
-  }
+function notConnected(): TrunklineError {
+  const next = "Trunkline connects again as soon as NATS can be reached";
+  return new TrunklineError("unavailable", `There is no connection to NATS. ${next}.`);
 }
 
 async function failing(failure: unknown): Promise<never> {

@@ -9,12 +9,12 @@ import { RecordingSink } from "../../../test/support/recording-sink.ts";
 import { Log } from "../../base/log.ts";
 import { OWNER, type Principal } from "../../base/principal.ts";
 import type { FleetConnection } from "./connect.ts";
-import { answerNodes, askNode, NodeServer, openSocket, reachNode } from "./node-server.ts";
+import { answerNodes, askNode, serveNode, openSocket, reachNode } from "./node-server.ts";
 
 const NODE = { id: "1-w", name: "w" };
 const SILENT = new Log("error", () => {});
 
-describe("NodeServer", { skip: noNats, timeout: 300_000 }, () => {
+describe("serveNode()", { skip: noNats, timeout: 300_000 }, () => {
   let server: NatsServer;
   let gateway: FleetConnection;
   let worker: FleetConnection;
@@ -35,8 +35,8 @@ describe("NodeServer", { skip: noNats, timeout: 300_000 }, () => {
   const serve = async (
     seen: Principal[] = [],
     refuse?: () => string | undefined,
-  ): Promise<NodeServer> => {
-    const node = new NodeServer({
+  ): Promise<Disposable> => {
+    const node = serveNode({
       connection: worker,
       node: NODE,
       limits: {},

@@ -171,33 +171,16 @@ interface NodeServerOptions extends Pick<ServeGreetedOptions<PrincipalGreeting>,
  * Serves the sessions that this node has open to the gateways of its pool. Only gateways may publish to
  * the subjects of a node (see `permissions.ts`), so the principal in the greeting is trusted.
  */
-export class NodeServer implements Disposable {
-  readonly #options: NodeServerOptions;
-  readonly #sockets = new Set<NatsSocket>();
-  readonly #subscription: Subscription;
-
-  constructor(options: NodeServerOptions) {
-    const { connection, node, service = "open" } = options;
-    this.#options = options;
-    this.#subscription = answerNodes(connection, node, service, (open) =>
-      this.#accept(open as OpenRequest),
-    );
-  }
-
-  [Symbol.dispose](): void {
-    this.#subscription.unsubscribe();
-    for (const socket of this.#sockets) socket.destroy();
-  }
-
-  #accept(open: OpenRequest): void {
-    const { connection, node, refuse } = this.#options;
+export function serveNode(options: NodeServerOptions): Disposable {
+  const { connection, node, service = "open", refuse, limits, log, serve } = options;
+  const sockets = new Set<NatsSocket>();
+  const accept = (open: OpenRequest): void => {
     const refusal = refuse?.();
     if (refusal !== undefined) throw new Error(refusal);
     const [incoming, outgoing] = subjectsOf(connection, node, open);
     const socket = new NatsSocket(connection, { incoming, outgoing });
-    this.#sockets.add(socket);
-    socket.on("close", () => this.#sockets.delete(socket));
-    const { limits, log, serve } = this.#options;
+    sockets.add(socket);
+    socket.on("close", () => sockets.delete(socket));
     const served: ServeGreetedOptions<PrincipalGreeting> = {
       limits,
       log,
@@ -205,7 +188,14 @@ export class NodeServer implements Disposable {
       serve: (channel, { principal }) => serve(channel, principal, open.from),
     };
     background(serveGreeted(socket, served), "Serving another node");
-  }
+  };
+  const asked = answerNodes(connection, node, service, (open) => accept(open as OpenRequest));
+  return {
+    [Symbol.dispose]: () => {
+      asked.unsubscribe();
+      for (const socket of sockets) socket.destroy();
+    },
+  };
 }
 
 interface ReachOptions {

@@ -17,11 +17,11 @@ import { Log } from "../../base/log.ts";
 import type { Principal } from "../../base/principal.ts";
 import type { Channel } from "../../wire/channel.ts";
 import { Checkpoints } from "../checkpoints.ts";
-import { ChangeStream } from "../replication/shared-store.ts";
+import { changeStream } from "../replication/shared-store.ts";
 import { openSessionStreams } from "../store/session-streams.ts";
 import { subjectsOf } from "../subjects.ts";
 import { FleetConnection } from "./connect.ts";
-import { NodeServer, reachNode } from "./node-server.ts";
+import { serveNode, reachNode } from "./node-server.ts";
 import { natsSettings } from "../../../test/support/guarded-nats.ts";
 import type { FleetUser } from "./credentials.ts";
 
@@ -111,8 +111,7 @@ describe("Permissions of a pool's nodes", { skip: noNats, timeout: 60_000 }, () 
     const connection = await connect("g");
     const refusals = new Refusals(connection);
     await using gateway = new GatewayNode(connection, "g", { most: 10 });
-    const streams = { connection: connection.nats, subjects: connection.subjects };
-    using near = await openSessionStreams(streams);
+    using near = await openSessionStreams(connection);
     const heard = new Set<string>();
     await using following = near.journal.follow((id) => heard.add(id));
     await following.known;
@@ -125,12 +124,12 @@ describe("Permissions of a pool's nodes", { skip: noNats, timeout: 60_000 }, () 
     const shared = { name: subjects.shared, subjects: [subjects.change("*", ">")] };
     const audits = { name: subjects.audits, subjects: [subjects.audit("*")] };
     for (const settings of [shared, audits]) {
-      await new ChangeStream(connection.nats, settings).open();
-      await new ChangeStream(nats, settings).open();
+      await changeStream(connection, settings).open();
+      await changeStream(farConnection, settings).open();
     }
-    await new ChangeStream(connection.nats, shared).publish(subjects.change("rule", "t"), "x");
-    await new ChangeStream(nats, audits).publish(subjects.audit("w1"), "x");
-    for await (const { data } of new ChangeStream(nats, shared).follow(0, never)) {
+    await changeStream(connection, shared).publish(subjects.change("rule", "t"), "x");
+    await changeStream(farConnection, audits).publish(subjects.audit("w1"), "x");
+    for await (const { data } of changeStream(farConnection, shared).follow(0, never)) {
       assert.equal(String(data), "x");
       break;
     }
@@ -147,7 +146,7 @@ describe("Permissions of a pool's nodes", { skip: noNats, timeout: 60_000 }, () 
     // A connection.
     const ann: Principal = { id: "ann", scopes: ["sessions"] };
     const seen: Principal[] = [];
-    using _server = new NodeServer({
+    using _server = serveNode({
       connection: farConnection,
       node: worker.self,
       limits: {},
@@ -172,7 +171,7 @@ describe("Permissions of a pool's nodes", { skip: noNats, timeout: 60_000 }, () 
       await tools[Symbol.asyncDispose]();
     };
     const node = gateway.self;
-    using _tools = new NodeServer({ connection, node, service: "tools", limits: {}, log, serve });
+    using _tools = serveNode({ connection, node, service: "tools", limits: {}, log, serve });
     await connection.nats.flush();
     await using tools = await reachNode(farConnection, node, ann, { service: "tools" });
     const toolSink = new RecordingSink();
@@ -180,7 +179,7 @@ describe("Permissions of a pool's nodes", { skip: noNats, timeout: 60_000 }, () 
     await toolSink.until(({ messages }) => messages.length > 0);
 
     // Events, records and checkpoints.
-    using far = await openSessionStreams({ connection: nats, subjects });
+    using far = await openSessionStreams(farConnection);
     assert.ok(far.mostBytes > 0);
     await jetstream(nats).publish(subjects.event("s"), "one");
     const manager = await jetstreamManager(nats);
@@ -323,7 +322,7 @@ describe("Permissions of a pool's nodes", { skip: noNats, timeout: 60_000 }, () 
     await using rogue = await connect("w2");
     const { nats, subjects } = rogue;
     await using gateway = await connect("g");
-    using _streams = await openSessionStreams({ connection: gateway.nats, subjects });
+    using _streams = await openSessionStreams(gateway);
     const take = subjects.request(`w1.${worker.self.id}`, "take");
     await jetstream(nats).publish(subjects.event("forged"), "{}");
     const received = connection.nats.stats().inMsgs;

@@ -23,7 +23,7 @@ describe(
       const connection = await nats.connect("g");
       const { subjects } = connection;
       await using gateway = new GatewayNode(connection, "g", {});
-      using streams = await openSessionStreams({ connection: connection.nats, subjects });
+      using streams = await openSessionStreams(connection);
       await using worker = new WorkerNode(await nats.connect("w"), "w", { slots: 1 });
       await until(() => gateway.members.get(worker.self.id) !== undefined);
       assert.equal((await gateway.placer.place({}, never)).id, worker.self.id);

@@ -14,8 +14,6 @@ import { objectIn } from "../../base/check.ts";
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { untilAborted } from "../../base/abort.ts";
-import { VERSION } from "../../base/version.ts";
-import type { FleetConnection } from "../connection/connect.ts";
 import { addressOf, isAddress, isId, type NodeAddress } from "../connection/node-server.ts";
 import { ensureStream, firstFrom, isCode } from "../stream-reader.ts";
 import type { Members, QueuedRequests } from "./members.ts";
@@ -87,17 +85,12 @@ const STREAM_IS_FULL = 10077;
 const NO_STREAM = 10059;
 
 interface JobQueueOptions {
-  readonly connection: FleetConnection;
-  readonly self: NodeAddress;
-  readonly members: Pick<Members, "get" | "alive" | "isReady">;
-  /** Of this gateway. */
-  readonly version?: string | undefined;
+  /** Told when other requests wait than before. */
+  readonly members: Members;
   /** Requests that may wait in the pool. */
   readonly most: number;
   /** Milliseconds between checks that a request still waits in the stream. */
   readonly checkEvery?: number | undefined;
-  /** Called when other requests wait than before. */
-  readonly changed: () => void;
 }
 
 interface WaitingJob {
@@ -116,7 +109,8 @@ export class JobQueue implements Disposable {
   readonly #tidying: NodeJS.Timeout;
 
   constructor(options: JobQueueOptions) {
-    const { connection, self, checkEvery = CHECK_EVERY } = options;
+    const { checkEvery = CHECK_EVERY } = options;
+    const { connection, self } = options.members;
     this.#options = options;
     this.#tidying = setInterval(() => {
       background(this.#tidy(), "Removing abandoned requests for slots");
@@ -146,15 +140,16 @@ export class JobQueue implements Disposable {
   ): Promise<NodeAddress> {
     const id = randomUUID();
     const offered = Promise.withResolvers<NodeAddress>();
-    const { self: gateway, version = VERSION } = this.#options;
-    const job: Job = { id, labels, gateway, version };
+    const { members } = this.#options;
+    const { self: gateway, state } = members;
+    const job: Job = { id, labels, gateway, version: state.version };
     this.#jobs.set(id, { labels, offered });
     const over = new AbortController();
     let sequence: number | undefined;
     try {
       for (let attempt = 0; ; attempt++) {
         sequence = await this.#enqueue(job, attempt, signal);
-        this.#options.changed();
+        members.tell();
         if (attempt === 0)
           background(this.#tellPlace(id, labels, queued), "Reporting the place in the queue");
         const gone = this.#untilGone(sequence, over.signal);
@@ -168,7 +163,7 @@ export class JobQueue implements Disposable {
     } finally {
       over.abort();
       this.#jobs.delete(id);
-      this.#options.changed();
+      members.tell();
     }
   }
 
@@ -184,7 +179,7 @@ export class JobQueue implements Disposable {
 
   /** Until the stream has it. An attempt whose answer was lost is recognised by its id. */
   async #enqueue(job: Job, attempt: number, signal: AbortSignal): Promise<number> {
-    const { connection } = this.#options;
+    const { connection } = this.#options.members;
     const { subjects, nats } = connection;
     const name = queueName(job.labels);
     const options = { msgID: `${job.id}:${attempt}`, timeout: TIMEOUT };
@@ -210,7 +205,8 @@ export class JobQueue implements Disposable {
     labels: Readonly<Record<string, string>>,
     queued: (place: number) => void,
   ): Promise<void> {
-    const { subjects } = this.#options.connection;
+    const { connection } = this.#options.members;
+    const { subjects } = connection;
     const subject = subjects.job(queueName(labels));
     try {
       const manager = await this.#manager();
@@ -218,7 +214,7 @@ export class JobQueue implements Disposable {
       if (this.#jobs.has(id)) queued(state.subjects?.[subject] ?? 1);
     } catch (error) {
       // The loss of the connection is reported elsewhere.
-      if (this.#options.connection.isConnected) throw error;
+      if (connection.isConnected) throw error;
     }
   }
 
@@ -227,8 +223,8 @@ export class JobQueue implements Disposable {
    * gateway for dead.
    */
   async #untilGone(sequence: number, signal: AbortSignal): Promise<undefined> {
-    const { connection, checkEvery = CHECK_EVERY } = this.#options;
-    const { subjects } = connection;
+    const { members, checkEvery = CHECK_EVERY } = this.#options;
+    const { subjects } = members.connection;
     const manager = await this.#manager();
     let isThere = true;
     while (isThere) {
@@ -242,8 +238,8 @@ export class JobQueue implements Disposable {
 
   /** Makes the stream, and the consumer that all workers with these labels share. */
   async #prepare(name: string): Promise<void> {
-    const { connection, most } = this.#options;
-    const { subjects, replicas } = connection;
+    const { members, most } = this.#options;
+    const { subjects, replicas } = members.connection;
     const manager = await this.#manager();
     const config = {
       name: subjects.jobs,
@@ -268,7 +264,7 @@ export class JobQueue implements Disposable {
 
   /** It is no longer wanted. If that fails, the worker that gets it is told so. */
   async #remove(sequence: number): Promise<void> {
-    const { subjects } = this.#options.connection;
+    const { subjects } = this.#options.members.connection;
     try {
       const manager = await this.#manager();
       await manager.streams.deleteMessage(subjects.jobs, sequence, false);
@@ -282,7 +278,8 @@ export class JobQueue implements Disposable {
    * removed them. Workers look for requests only while a gateway waits, so they would stay and count.
    */
   async #tidy(): Promise<void> {
-    const { connection, self, members } = this.#options;
+    const { members } = this.#options;
+    const { connection, self } = members;
     const { subjects } = connection;
     if (!connection.isConnected || !members.isReady) return;
     try {
@@ -307,7 +304,7 @@ export class JobQueue implements Disposable {
   }
 
   #manager(): Promise<JetStreamManager> {
-    const { nats } = this.#options.connection;
+    const { nats } = this.#options.members.connection;
     return jetstreamManager(nats, { checkAPI: false, timeout: TIMEOUT });
   }
 
@@ -326,10 +323,10 @@ export class JobQueue implements Disposable {
 
   /** True for a worker that was not heard yet. */
   #mayServe({ id }: NodeAddress, { labels }: WaitingJob): boolean {
-    const { members, version = VERSION } = this.#options;
+    const { members } = this.#options;
     const worker = members.get(id);
     if (worker === undefined) return true;
-    return hasLabels(worker, labels) && isCompatible(worker.version, version);
+    return hasLabels(worker, labels) && isCompatible(worker.version, members.state.version);
   }
 
   #full(cause: unknown): TrunklineError {

@@ -1,11 +1,8 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { type Consumer, type JsMsg, jetstream } from "@nats-io/jetstream";
-import type { Subscription } from "@nats-io/transport-node";
 import { background } from "../../base/background.ts";
 import type { Log } from "../../base/log.ts";
-import { VERSION } from "../../base/version.ts";
-import type { FleetConnection } from "../connection/connect.ts";
-import { type NodeAddress, addressOf, answerNodes } from "../connection/node-server.ts";
+import { addressOf, answerNodes } from "../connection/node-server.ts";
 import { type Offer, type OfferAnswer, type Take, queueName, readJob } from "./job-queue.ts";
 import type { Members } from "./members.ts";
 import { hasLabels, isCompatible } from "./placer.ts";
@@ -17,107 +14,71 @@ const OFFER_TIMEOUT = 2_000;
 const RETRY_AFTER = 500;
 
 export interface JobServerOptions {
-  readonly connection: FleetConnection;
+  /** While this node tells them that it is draining, no slot is given. */
   readonly members: Members;
-  readonly self: NodeAddress;
-  readonly labels: Readonly<Record<string, string>>;
-  /** Of this worker. */
-  readonly version?: string | undefined;
   readonly slots: WorkerSlots;
-  /** While it is true, no slot is given. */
-  readonly isDraining: () => boolean;
   readonly log: Log;
 }
+
+export type JobServer = ReturnType<typeof serveJobs>;
 
 /**
  * Gives the slots of a worker: to gateways that ask for one, and, while requests wait, to those first.
  * `wake` has to be called when a slot is free again.
  */
-export class JobServer implements AsyncDisposable {
-  readonly #options: JobServerOptions;
-  readonly #takes: Subscription;
-  readonly #stopWatching: () => void;
-  readonly #stop = new AbortController();
+export function serveJobs({ members, slots, log }: JobServerOptions) {
+  const { connection, self } = members;
+  const stop = new AbortController();
   /** The queues from which it pulls, by name. */
-  readonly #pulling = new Map<string, Promise<void>>();
-
-  constructor(options: JobServerOptions) {
-    const { connection, members, self } = options;
-    this.#options = options;
-    this.#takes = answerNodes(connection, self, "take", (asked) => this.#take(asked as Take));
-    const stops = [members, connection].map((each) => each.onChange(() => this.wake()));
-    this.#stopWatching = () => stops.forEach((stop) => stop());
-    this.wake();
-  }
-
-  /** Looks whether requests wait that this worker has a slot for. */
-  wake(): void {
-    for (const labels of this.#queues()) {
-      const name = queueName(labels);
-      if (!this.#mayPull(name) || this.#pulling.has(name)) continue;
-      const pulling = this.#pull(name).finally(() => {
-        this.#pulling.delete(name);
-        if (this.#mayPull(name)) this.wake();
-      });
-      this.#pulling.set(name, pulling);
-      background(pulling, "Taking requests for slots");
-    }
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#stop.abort();
-    this.#takes.unsubscribe();
-    this.#stopWatching();
-    await Promise.allSettled(this.#pulling.values());
-  }
-
-  /** A gateway asks for a slot. */
-  #take({ lost, session }: Take): void {
-    const { slots, isDraining, members } = this.#options;
-    if (lost !== undefined) members.doubt(lost);
-    if (isDraining()) throw new Error("it is draining");
-    const isKept = session !== undefined && slots.has(session);
-    if (!isKept && this.#queues().length > 0) throw new Error("other requests wait for its slots");
-    if (slots.promise(session) === undefined)
-      throw new Error(`all its ${slots.slots} slots are taken`);
-  }
+  const pulling = new Map<string, Promise<void>>();
 
   /** Labels of the requests that wait and that this worker may serve. */
-  #queues(): Readonly<Record<string, string>>[] {
-    const { members } = this.#options;
-    const gateways = members.alive.filter(({ version }) => this.#isCompatible(version));
+  const queues = (): Readonly<Record<string, string>>[] => {
+    const { alive, state } = members;
+    const gateways = alive.filter(({ version }) => isCompatible(version, state.version));
     const waiting = gateways.flatMap((member) => member.waiting);
-    return waiting.map(({ labels }) => labels).filter((labels) => hasLabels(this.#options, labels));
-  }
+    return waiting.map(({ labels }) => labels).filter((labels) => hasLabels(state, labels));
+  };
 
-  #mayPull(name: string): boolean {
-    const { connection, slots, isDraining } = this.#options;
-    if (this.#stop.signal.aborted || !connection.isConnected) return false;
-    if (slots.free === 0 || isDraining()) return false;
-    return this.#queues().some((labels) => queueName(labels) === name);
-  }
+  const mayPull = (name: string): boolean => {
+    if (stop.signal.aborted || !connection.isConnected) return false;
+    if (slots.free === 0 || members.state.isDraining) return false;
+    return queues().some((labels) => queueName(labels) === name);
+  };
 
-  async #pull(name: string): Promise<void> {
-    const { connection, log } = this.#options;
+  /** Looks whether requests wait that this worker has a slot for. */
+  const wake = (): void => {
+    for (const labels of queues()) {
+      const name = queueName(labels);
+      if (!mayPull(name) || pulling.has(name)) continue;
+      const ended = pull(name).finally(() => {
+        pulling.delete(name);
+        if (mayPull(name)) wake();
+      });
+      pulling.set(name, ended);
+      background(ended, "Taking requests for slots");
+    }
+  };
+
+  const pull = async (name: string): Promise<void> => {
     const client = jetstream(connection.nats, { timeout: API_TIMEOUT });
     let consumer: Consumer | undefined;
-    while (this.#mayPull(name)) {
+    while (mayPull(name)) {
       try {
         consumer ??= await client.consumers.get(connection.subjects.jobs, name);
         const message = await consumer.next({ expires: PULL_FOR });
-        if (message !== null) await this.#serve(message);
+        if (message !== null) await serve(message);
       } catch (error) {
-        if (this.#stop.signal.aborted) return;
+        if (stop.signal.aborted) return;
         log.debug("fleet.pull-failed", { error });
         consumer = undefined;
-        await delay(RETRY_AFTER, undefined, { signal: this.#stop.signal }).catch(() => {});
+        await delay(RETRY_AFTER, undefined, { signal: stop.signal }).catch(() => {});
       }
     }
-  }
+  };
 
   /** Offers a slot to the gateway that waits. The request is acknowledged once that has taken it. */
-  async #serve(message: JsMsg): Promise<void> {
-    const { connection, self, slots } = this.#options;
+  const serve = async (message: JsMsg): Promise<void> => {
     const job = readJob(message.string());
     if (job === undefined) {
       // It is invalid, so it must not be delivered again.
@@ -125,17 +86,18 @@ export class JobServer implements AsyncDisposable {
       return;
     }
     // Compatible gateways use the same queue, so the request goes back into it.
-    if (job.version !== undefined && !this.#isCompatible(job.version)) {
+    if (job.version !== undefined && !isCompatible(job.version, members.state.version)) {
       message.nak(RETRY_AFTER);
       return;
     }
-    const giveBack = this.#stop.signal.aborted ? undefined : slots.promise();
+    const giveBack = stop.signal.aborted ? undefined : slots.promise();
     if (giveBack === undefined) {
       message.nak();
       return;
     }
+    const { gateway } = job;
     const offer: Offer = { worker: self };
-    const subject = connection.subjects.offer(addressOf(job.gateway), job.id);
+    const subject = connection.subjects.offer(addressOf(gateway), job.id);
     try {
       const timeout = OFFER_TIMEOUT;
       const answer = await connection.nats.request(subject, JSON.stringify(offer), { timeout });
@@ -143,19 +105,34 @@ export class JobServer implements AsyncDisposable {
       message.ack();
     } catch {
       giveBack();
-      if (this.#isGone(job.gateway)) message.ack();
+      const isGone = members.isReady && members.get(gateway.id) === undefined;
+      if (isGone) message.ack();
       else message.nak(RETRY_AFTER);
     }
-  }
+  };
 
-  #isCompatible(version: string): boolean {
-    return isCompatible(version, this.#options.version ?? VERSION);
-  }
+  /** A gateway asks for a slot. */
+  const take = ({ lost, session }: Take): void => {
+    if (lost !== undefined) members.doubt(lost);
+    if (members.state.isDraining) throw new Error("it is draining");
+    const isKept = session !== undefined && slots.has(session);
+    if (!isKept && queues().length > 0) throw new Error("other requests wait for its slots");
+    if (slots.promise(session) === undefined)
+      throw new Error(`all its ${slots.slots} slots are taken`);
+  };
 
-  #isGone({ id }: NodeAddress): boolean {
-    const { members } = this.#options;
-    return members.isReady && members.get(id) === undefined;
-  }
+  const takes = answerNodes(connection, self, "take", (asked) => take(asked as Take));
+  const stops = [members, connection].map((each) => each.onChange(wake));
+  wake();
+  return {
+    wake,
+    async [Symbol.asyncDispose](): Promise<void> {
+      stop.abort();
+      takes.unsubscribe();
+      for (const end of stops) end();
+      await Promise.allSettled(pulling.values());
+    },
+  };
 }
 
 /** Milliseconds for which a slot is kept for a gateway that was promised it. */

@@ -168,6 +168,9 @@ interface MembersOptions {
  * was restarted, the other nodes may come back later than this one.
  */
 export class Members implements Disposable {
+  readonly connection: FleetConnection;
+  /** This node. */
+  readonly self: NodeAddress;
   readonly #options: MembersOptions;
   readonly #heard = new Map<string, { member: Member; at: number; gone: AbortController }>();
   /** Members that another node counts as dead and this one, which has just started, has not heard. */
@@ -190,6 +193,8 @@ export class Members implements Disposable {
 
   constructor(options: MembersOptions) {
     const { connection, self } = options;
+    this.connection = connection;
+    this.self = self;
     this.#options = options;
     const beats = `${connection.subjects.beat}.*`;
     this.#subscription = connection.listen(beats, (message) => this.#receive(message));
@@ -205,6 +210,11 @@ export class Members implements Disposable {
   join(): void {
     this.#timer = setInterval(() => this.#tick(), this.#options.beatEvery ?? BEAT_EVERY);
     this.#beat();
+  }
+
+  /** What this node tells about itself. */
+  get state(): NodeState {
+    return this.#options.state();
   }
 
   /** The members that are alive, including this node, by name. */
@@ -319,15 +329,15 @@ export class Members implements Disposable {
 
   /** Only beats with a number count as time when they come back. */
   #publish(number: number, isLeaving = false): void {
-    const { connection, self, state } = this.#options;
+    const { connection, self, state } = this;
     if (this.#timer === undefined || !connection.isConnected) return;
-    const beat: Beat = { id: self.id, number, isLeaving, state: state() };
+    const beat: Beat = { id: self.id, number, isLeaving, state };
     connection.nats.publish(`${connection.subjects.beat}.${self.name}`, encodeBeat(beat));
   }
 
   #receive(message: Msg): void {
     const { subject, reply, headers } = message;
-    const prefix = `${this.#options.connection.subjects.beat}.`;
+    const prefix = `${this.connection.subjects.beat}.`;
     // What JetStream delivers has another subject, and one for an answer: whoever stored it forged it.
     const isDelivered = Boolean(reply) || headers !== undefined;
     if (isDelivered || !subject.startsWith(prefix)) return;
@@ -336,7 +346,7 @@ export class Members implements Disposable {
     // Trust the subject, which the server checks, not the message.
     const name = subject.slice(prefix.length);
     this.#hear(beat, name);
-    if (beat.id === this.#options.self.id && beat.number === this.#number) this.#returned();
+    if (beat.id === this.self.id && beat.number === this.#number) this.#returned();
   }
 
   #hear({ id, number, isLeaving, state }: Beat, name: string): void {
@@ -351,14 +361,14 @@ export class Members implements Disposable {
     }
     const { gone = new AbortController() } = known ?? {};
     this.#heard.set(member.id, { member, at: this.#now, gone });
-    if (name === this.#options.self.name && number > 0 && this.isReady) this.#meet(member, number);
+    if (name === this.self.name && number > 0 && this.isReady) this.#meet(member, number);
     if (known === undefined) this.#notify({ kind: "joined", member });
     else if (!isSame(known.member, member)) this.#notify({ kind: "changed", member });
   }
 
   /** A node with this one's name: whoever has sent more beats was there first. */
   #meet(member: Member, number: number): void {
-    const { id } = this.#options.self;
+    const { id } = this.self;
     if (member.id === id) return;
     const wasFirst = number === this.#number ? member.id < id : number > this.#number;
     this.#twin.resolve({ member, wasFirst });
@@ -382,7 +392,7 @@ export class Members implements Disposable {
 
   /** Loses a silent member whose connection to NATS is closed. */
   async #ask(member: Member): Promise<void> {
-    if (!(await isThere(this.#options.connection, member))) this.doubt(member.id);
+    if (!(await isThere(this.connection, member))) this.doubt(member.id);
   }
 
   #lose(id: string): void {

@@ -56,7 +56,6 @@ describe("placeSession", () => {
     ];
     assert.deepEqual(place(members, { repository }), ["warm", "empty", "half", "full"]);
     assert.deepEqual(place(members), ["empty", "half", "warm", "full"]);
-    assert.deepEqual(place(members, { exclude: ["1-empty"] }), ["half", "warm", "full"]);
   });
 
   it("prefers those that were heard lately to those that may be paused", () => {
@@ -101,7 +100,6 @@ describe("placeSession", () => {
     const draining = member("d", { isDraining: true });
     const labels = { gpu: "1" };
     assert.equal(place([member("g", { role: "gateway" })]), "pool 'x' has no worker");
-    assert.equal(place([member("a")], { exclude: ["1-a"] }), "pool 'x' has no other worker");
     assert.equal(place([draining]), "the only worker of pool 'x' is draining");
     assert.equal(place([draining, draining]), "all 2 workers of pool 'x' are draining");
     assert.equal(place([member("a")], { labels }), "no worker of pool 'x' has label gpu=1");
@@ -447,11 +445,8 @@ describe("Placer", { skip: noNats, timeout: 600_000 }, () => {
     await using worker = await WorkerNode.start(server.url, "w", { slots: 1 });
     assert.equal((await placed).id, worker.self.id);
     await using empty = await GatewayNode.start(server.url, "g", {});
-    await assert.rejects(
-      empty.placer.place({ exclude: [worker.self.id, _silent.self.id] }, never),
-      {
-        message: "Cannot open the session: pool 'p' has no other worker.",
-      },
-    );
+    await assert.rejects(empty.placer.place({ labels: { gpu: "1" } }, never), {
+      message: "Cannot open the session: no worker of pool 'p' has label gpu=1.",
+    });
   });
 });

@@ -1,9 +1,7 @@
-import { background } from "../../base/background.ts";
+import { atMost } from "../../base/abort.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
-import { VERSION } from "../../base/version.ts";
 import { counted } from "../../base/text/counted.ts";
-import type { FleetConnection } from "../connection/connect.ts";
 import { askNode, type NodeAddress } from "../connection/node-server.ts";
 import type { JobQueue, Take } from "./job-queue.ts";
 import type { Member, Members } from "./members.ts";
@@ -17,8 +15,6 @@ export interface PlacementRequest {
   readonly repository?: string | undefined;
   /** The process that had the session open and counts as dead; workers are told. */
   readonly lost?: string | undefined;
-  /** Ids of workers that were tried in vain. */
-  readonly exclude?: readonly string[] | undefined;
 }
 
 interface PlacementView {
@@ -38,11 +34,11 @@ type Placement =
 /** Chooses among the workers. Of equal ones any may come first, so that gateways spread their sessions. */
 export function placeSession(
   { pool, version, members, isSilent = () => false }: PlacementView,
-  { labels = {}, repository, exclude = [] }: PlacementRequest,
+  { labels = {}, repository }: PlacementRequest,
   random: () => number = Math.random,
 ): Placement {
-  const workers = members.filter(({ role, id }) => role === "worker" && !exclude.includes(id));
-  if (workers.length === 0) return refuse(`pool '${pool}' has no ${anyWorker(exclude)}`);
+  const workers = members.filter(({ role }) => role === "worker");
+  if (workers.length === 0) return refuse(`pool '${pool}' has no worker`);
   const running = workers.filter(({ isDraining }) => !isDraining);
   if (running.length === 0) return refuse(`${all(workers)} of pool '${pool}' ${drain(workers)}`);
   const labelled = running.filter((worker) => hasLabels(worker, labels));
@@ -103,10 +99,6 @@ function refuse(refusal: string): Placement {
   return { workers: [], refusal };
 }
 
-function anyWorker(exclude: readonly string[]): string {
-  return exclude.length === 0 ? "worker" : "other worker";
-}
-
 function all(workers: readonly unknown[]): string {
   return workers.length === 1 ? "the only worker" : `all ${workers.length} workers`;
 }
@@ -133,11 +125,8 @@ const LONGEST_WAIT = 10 * 60_000;
 export const TAKE_OVER_WITHIN = 30_000;
 
 interface PlacerOptions {
-  readonly connection: FleetConnection;
   readonly members: Members;
   readonly queue: JobQueue;
-  /** Of this gateway. */
-  readonly version?: string | undefined;
   /** Milliseconds that a request for a new session waits for a slot. */
   readonly longestWait?: number | undefined;
   /** Milliseconds that one for a session that was open waits for a slot. */
@@ -182,43 +171,26 @@ export class Placer {
     workers: readonly Member[],
     { lost, session }: PlacementRequest,
   ): Promise<Member | undefined> {
-    const { connection } = this.#options;
+    const { connection } = this.#options.members;
     const take: Take = { lost, session };
-    const { promise, resolve } = Promise.withResolvers<Member | undefined>();
-    const slow = new Set<NodeJS.Timeout>();
-    let [next, refusals] = [0, 0];
-    const ask = async (): Promise<void> => {
-      const worker = workers[next++];
-      if (worker === undefined) return;
-      const timer = setTimeout(() => {
-        slow.delete(timer);
-        background(ask(), "Asking another worker");
-      }, SLOW);
-      slow.add(timer);
-      try {
-        await askNode(connection, worker, "take", take);
-        resolve(worker);
-      } catch {
-        clearTimeout(timer);
-        refusals++;
-        if (refusals === workers.length) resolve(undefined);
-        else if (slow.delete(timer)) background(ask(), "Asking another worker");
-      }
-    };
-    if (workers.length === 0) return undefined;
-    background(ask(), "Asking a worker");
-    try {
-      return await promise;
-    } finally {
-      for (const timer of slow) clearTimeout(timer);
-      slow.clear();
+    const asked: Promise<Member>[] = [];
+    const taken = (): Promise<Member | undefined> => Promise.any(asked).catch(() => undefined);
+    for (const worker of workers) {
+      const asking = askNode(connection, worker, "take", take).then(() => worker);
+      asked.push(asking);
+      const refused = asking.catch(() => undefined);
+      const first = await atMost(SLOW, Promise.race([taken(), refused]));
+      if (first !== undefined) return first;
     }
+    return await taken();
   }
 
   /** Those that fit, the best first. */
   async #workers(request: PlacementRequest, signal: AbortSignal): Promise<readonly Member[]> {
-    const { connection, members, version = VERSION } = this.#options;
+    const { members } = this.#options;
+    const { connection, state } = members;
     const { pool } = connection.subjects;
+    const { version } = state;
     for (;;) {
       signal.throwIfAborted();
       const isSilent = (id: string): boolean => members.isSilent(id);

@@ -1,9 +1,10 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { onAbort } from "../../base/abort.ts";
 import type { FleetConnection } from "../connection/connect.ts";
 import type { NodeAddress } from "../connection/node-server.ts";
 import { SharedAudit } from "../replication/shared-audit.ts";
-import { SharedState } from "../replication/shared-state.ts";
-import { openSharedStores, openTokens } from "../replication/shared-stores.ts";
+import type { SharedState } from "../replication/shared-state.ts";
+import { shareStores } from "../replication/shared-stores.ts";
 import type { AppContext } from "../../config/app-context.ts";
 import { existsSync, statSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
@@ -84,19 +85,12 @@ export class Shared implements AsyncDisposable {
     const { connection, self } = fleet;
     await using opened = new AsyncDisposableStack();
     const identities = await openIdentityKind(app, env);
-    const stores = opened.use(await openSharedStores(data, role));
     const sharing = { connection, data, report };
-    const kinds = [...stores.kinds, identities];
-    const state = opened.use(await SharedState.open({ ...sharing, kinds }));
-    const tokens = await openTokens(stores, sharing);
-    if (tokens !== undefined) opened.use(tokens);
+    const { state, tokens } = opened.use(await shareStores(sharing, role, [identities]));
     const audit = opened.use(await SharedAudit.open({ ...sharing, name: self.name }));
     this.#opened = { state, audit, tokens };
     try {
-      await new Promise((resolve) => {
-        if (signal.aborted) resolve(undefined);
-        signal.addEventListener("abort", resolve, { once: true });
-      });
+      await new Promise((resolve) => onAbort(signal, resolve));
     } finally {
       this.#opened = undefined;
     }

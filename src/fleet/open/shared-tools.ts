@@ -13,7 +13,7 @@ import type { UpstreamStatus } from "../../upstream/upstream.ts";
 import { type UpstreamOffer, Upstreams } from "../../upstream/upstreams.ts";
 import type { Channel } from "../../wire/channel.ts";
 import type { FleetConnection } from "../connection/connect.ts";
-import { type NodeAddress, NodeServer, reachNode } from "../connection/node-server.ts";
+import { type NodeAddress, serveNode, reachNode } from "../connection/node-server.ts";
 import type { Member, Members } from "../members/members.ts";
 
 export interface SharedToolsOptions {
@@ -37,7 +37,7 @@ export class SharedTools implements AsyncDisposable {
   readonly #foreign = new Set<Tool>();
   readonly #own: ReturnType<typeof shareOffer>;
   readonly #upstreams: Upstreams;
-  readonly #server: NodeServer;
+  readonly #server: Disposable;
   readonly #known: Promise<void>;
   readonly #stopFollowing: () => void;
   #nodes = "";
@@ -60,7 +60,7 @@ export class SharedTools implements AsyncDisposable {
         return { channel: await this.#reach(name), end: async () => {} };
       },
     });
-    this.#server = new NodeServer({
+    this.#server = serveNode({
       connection,
       node: self,
       service: "tools",

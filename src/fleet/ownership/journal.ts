@@ -1,4 +1,3 @@
-import { addAbortListener } from "node:events";
 import {
   DeliverPolicy,
   type JetStreamClient,
@@ -7,11 +6,11 @@ import {
   type MsgRequest,
   type StoredMsg,
 } from "@nats-io/jetstream";
-import { headers, type MsgHdrs, type NatsConnection } from "@nats-io/nats-core";
+import { headers, type MsgHdrs } from "@nats-io/nats-core";
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
-import { firstFrom, openReader } from "../stream-reader.ts";
-import type { Subjects } from "../subjects.ts";
+import type { FleetConnection } from "../connection/connect.ts";
+import { firstFrom, openReader, StreamFollower } from "../stream-reader.ts";
 import {
   ATTEMPTS,
   isFinal,
@@ -20,7 +19,6 @@ import {
   toProtocolError,
   unanswered,
 } from "./session-entry.ts";
-import type { NatsLink } from "./nats-link.ts";
 
 /** A message with events of one session. */
 export interface EventMessage {
@@ -79,22 +77,13 @@ const HEADS_AHEAD = 1_000;
 const HEADS_WAIT = 10_000;
 
 interface StreamJournalOptions {
-  readonly link: NatsLink;
-  readonly connection: NatsConnection;
+  readonly connection: FleetConnection;
   readonly client: JetStreamClient;
   readonly manager: JetStreamManager;
-  readonly subjects: Subjects;
 }
 
 /** Called with the number of the last event of a session. */
 type Follower = (id: string, last: number) => void;
-
-interface StreamFollower {
-  readonly heard: Follower;
-  readonly stream: string;
-  /** Called when the last message of each session in the stream was heard. */
-  readonly known: () => void;
-}
 
 export interface Following extends AsyncDisposable {
   /** Resolves when the last message of each session was heard. */
@@ -110,7 +99,7 @@ export class StreamJournal implements Journal {
   }
 
   async publish(id: string, message: EventMessage, after: number): Promise<number> {
-    const { client, link } = this.#options;
+    const { client, connection } = this.#options;
     const { stream, subject } = this.#placeOf(id);
     const options = {
       msgID: message.id,
@@ -118,7 +107,7 @@ export class StreamJournal implements Journal {
       expect: { lastSubjectSequence: after, streamName: stream },
     };
     try {
-      const { seq } = await link.ask(() => client.publish(subject, message.body, options));
+      const { seq } = await connection.ask(() => client.publish(subject, message.body, options));
       return seq;
     } catch (error) {
       throw toProtocolError(error);
@@ -138,51 +127,35 @@ export class StreamJournal implements Journal {
 
   /** Reports the last message of each session, and then each new message. */
   follow(heard: Follower): Following {
-    const over = new AbortController();
-    const { eventStreams } = this.#options.subjects;
-    const known = eventStreams.map(() => Promise.withResolvers<void>());
-    const following = eventStreams.map((stream, at) =>
-      this.#follow({ heard, stream, known: () => known[at]?.resolve() }, over.signal),
-    );
-    for (const each of following) background(each, "Following the events of sessions");
+    const { connection } = this.#options;
+    const { subjects, nats } = connection;
+    const reading = { deliver_policy: DeliverPolicy.LastPerSubject, headers_only: true };
+    const fetching = { max_messages: HEADS_AHEAD, expires: HEADS_WAIT };
+    const known = subjects.eventStreams.map(() => Promise.withResolvers<void>());
+    const followers = subjects.eventStreams.map((stream, at) => {
+      const noteIfLast = (pending: number): void => {
+        if (pending === 0) known[at]?.resolve();
+      };
+      const open = async (): ReturnType<typeof openReader> => {
+        const reader = await openReader(nats, stream, reading, fetching);
+        noteIfLast(reader.pending);
+        return reader;
+      };
+      return new StreamFollower({
+        connection,
+        open,
+        heard: (message) => {
+          heard(subjects.sessionOf(message.subject), messageOf(message, message.headers).last);
+          noteIfLast(message.info.pending);
+        },
+      });
+    });
     return {
       known: Promise.all(known.map(({ promise }) => promise)),
       [Symbol.asyncDispose]: async () => {
-        over.abort();
-        for (const { resolve } of known) resolve();
-        await Promise.all(following);
+        await Promise.all(followers.map((each) => each[Symbol.asyncDispose]()));
       },
     };
-  }
-
-  async #follow(follower: StreamFollower, over: AbortSignal): Promise<void> {
-    for (let attempt = 1; !over.aborted; attempt++) {
-      try {
-        await this.#followOn(follower, over);
-        attempt = 0;
-      } catch {
-        // Retry after any error.
-      }
-      if (!over.aborted) await this.#options.link.pause(Math.max(attempt, 1));
-      if (this.#options.link.isClosed) return;
-    }
-  }
-
-  async #followOn({ heard, stream, known }: StreamFollower, over: AbortSignal): Promise<void> {
-    const { connection, subjects, link } = this.#options;
-    const reading = { deliver_policy: DeliverPolicy.LastPerSubject, headers_only: true };
-    const options = { max_messages: HEADS_AHEAD, expires: HEADS_WAIT };
-    await using reader = await link.ask(() => openReader(connection, stream, reading, options));
-    if (reader.pending === 0) known();
-    using _stop = addAbortListener(over, () => reader.stop());
-    // Until there is a new connection: its server may not know this reader any more.
-    await link.ask(async () => {
-      for await (const message of reader) {
-        const { last } = messageOf(message, message.headers);
-        heard(subjects.sessionOf(message.subject), last);
-        if (message.info.pending === 0) known();
-      }
-    });
   }
 
   async *read(id: string, from: number, to: number): AsyncGenerator<StoredMessage> {
@@ -198,14 +171,14 @@ export class StreamJournal implements Journal {
       } catch (error) {
         if (isFinal(error)) throw error;
         if (attempt === ATTEMPTS) throw unanswered(error);
-        await this.#options.link.pause(attempt);
+        await this.#options.connection.pause(attempt);
       }
     }
   }
 
   /** Fails if no message comes: a server that was restarted does not know its readers any more. */
   async *#readOn(id: string, from: number, to: number): AsyncGenerator<StoredMessage> {
-    const { connection, link } = this.#options;
+    const { connection } = this.#options;
     const { stream, subject } = this.#placeOf(id);
     const reading = {
       filter_subject: subject,
@@ -213,7 +186,9 @@ export class StreamJournal implements Journal {
       opt_start_seq: from,
     };
     const options = { ...AHEAD, expires: HEADS_WAIT };
-    const reader = await link.ask(() => openReader(connection, stream, reading, options));
+    const reader = await connection.ask(() =>
+      openReader(connection.nats, stream, reading, options),
+    );
     const late = setTimeout(() => reader.stop(), LONGEST_WAIT).unref();
     try {
       for await (const message of reader) {
@@ -233,21 +208,21 @@ export class StreamJournal implements Journal {
   }
 
   async purge(id: string, before: number): Promise<void> {
-    const { manager, link } = this.#options;
+    const { manager, connection } = this.#options;
     const { stream, subject } = this.#placeOf(id);
     const purged = { filter: subject, seq: before };
-    await link.ask(() => manager.streams.purge(stream, purged));
+    await connection.ask(() => manager.streams.purge(stream, purged));
   }
 
   async #get(stream: string, query: MsgRequest): Promise<StoredMessage | undefined> {
-    const { manager, link } = this.#options;
-    const found = await link.ask(() => manager.streams.getMessage(stream, query));
+    const { manager, connection } = this.#options;
+    const found = await connection.ask(() => manager.streams.getMessage(stream, query));
     return found === null ? undefined : messageOf(found, found.header);
   }
 
   /** Where the messages of a session are. */
   #placeOf(id: string): { readonly stream: string; readonly subject: string } {
-    const { subjects } = this.#options;
+    const { subjects } = this.#options.connection;
     if (isSessionId(id)) return { stream: subjects.eventStreamOf(id), subject: subjects.event(id) };
     throw sessionNotFound(id);
   }

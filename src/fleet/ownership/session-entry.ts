@@ -3,7 +3,7 @@ import type { KV } from "@nats-io/kv";
 import { objectIn } from "../../base/check.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import type { NewSession, SessionRecord } from "../../session/store.ts";
-import type { NatsLink } from "./nats-link.ts";
+import type { FleetConnection } from "../connection/connect.ts";
 
 /** What the bucket of sessions has of one session: its record, and who may write its events. */
 export interface SessionEntry {
@@ -126,11 +126,15 @@ export function told(error: unknown): unknown {
 }
 
 /** The entries of sessions in a key-value bucket of NATS. */
-export function kvRecords(kv: KV, link: NatsLink, mostBytes: number): Records {
+export function kvRecords(
+  kv: KV,
+  connection: Pick<FleetConnection, "ask">,
+  mostBytes: number,
+): Records {
   return {
     async get(id: string): Promise<StoredEntry | undefined> {
       if (!isSessionId(id)) return undefined;
-      const found = await link.ask(() => kv.get(id));
+      const found = await connection.ask(() => kv.get(id));
       if (found === null || found.operation !== "PUT") return undefined;
       const entry = readEntry(id, found.string());
       if (entry !== undefined) return { entry, revision: found.revision };
@@ -148,7 +152,7 @@ export function kvRecords(kv: KV, link: NatsLink, mostBytes: number): Records {
         throw new Refused(`The record of session '${id}' is too large: ${size}. ${next}.`);
       }
       try {
-        return await link.ask(() => kv.put(id, value, { previousSeq: revision }));
+        return await connection.ask(() => kv.put(id, value, { previousSeq: revision }));
       } catch (error) {
         throw toProtocolError(error);
       }

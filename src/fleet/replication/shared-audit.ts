@@ -18,62 +18,58 @@ interface AuditLines {
   readonly lines: Buffer;
 }
 
-/** Reads what was added to the audit of this node, by any process. */
-class AuditFiles {
-  readonly #data: string;
+/**
+ * Reads what was added to the audit of this node, by any process. `most` bytes are read at a time; the
+ * longest line has less.
+ */
+function filesOf(data: string, most: number) {
   /** Files that were set aside and read to their end, by name. */
-  readonly #done = new Set<string>();
-
+  const done = new Set<string>();
   /** The files by their inodes. */
-  readonly #ids = new Map<number, string>();
-  readonly #most: number;
+  const ids = new Map<number, string>();
 
-  /** `most` bytes are read at a time; the longest line has less. */
-  constructor(data: string, most: number) {
-    this.#data = data;
-    this.#most = most;
-  }
+  const linesAt = async (file: FileHandle, place: number): Promise<Buffer> => {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(most), 0, most, place);
+    return wholeLines(buffer.subarray(0, bytesRead));
+  };
 
-  /** Reads all files again. */
-  rewind(): void {
-    this.#done.clear();
-  }
-
-  /** The next whole lines after what was read of each file; undefined where there are none. */
-  async next(read: ReadonlyMap<string, number>): Promise<AuditLines | undefined> {
-    const [current, ...older] = await auditFiles(this.#data);
-    for (const name of older.toReversed()) {
-      if (this.#done.has(name)) continue;
-      const found = await this.#read(name, read);
-      if (found !== undefined) return found;
-      this.#done.add(name);
-    }
-    return current === undefined ? undefined : this.#read(current, read);
-  }
-
-  async #read(name: string, read: ReadonlyMap<string, number>): Promise<AuditLines | undefined> {
-    await using file = await open(join(this.#data, name)).catch(() => undefined);
+  const readFile = async (
+    name: string,
+    read: ReadonlyMap<string, number>,
+  ): Promise<AuditLines | undefined> => {
+    await using file = await open(join(data, name)).catch(() => undefined);
     if (file === undefined) return undefined;
     const { ino, size } = await file.stat();
-    const known = this.#ids.get(ino) ?? "";
+    const known = ids.get(ino) ?? "";
     const end = read.get(known) ?? 0;
     if (end === size) return undefined;
     if (end > 0 && end < size) {
-      const lines = await this.#linesAt(file, end);
+      const lines = await linesAt(file, end);
       return lines.length === 0 ? undefined : { file: known, from: end, lines };
     }
-    const first = await this.#linesAt(file, 0);
+    const first = await linesAt(file, 0);
     if (first.length === 0) return undefined;
     const id = idOf(first.subarray(0, first.indexOf(NEWLINE)));
-    this.#ids.set(ino, id);
-    if (read.has(id)) return await this.#read(name, read);
+    ids.set(ino, id);
+    if (read.has(id)) return await readFile(name, read);
     return { file: id, from: 0, lines: first };
-  }
+  };
 
-  async #linesAt(file: FileHandle, place: number): Promise<Buffer> {
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(this.#most), 0, this.#most, place);
-    return wholeLines(buffer.subarray(0, bytesRead));
-  }
+  return {
+    /** Reads all files again. */
+    rewind: () => done.clear(),
+    /** The next whole lines after what was read of each file; undefined where there are none. */
+    next: async (read: ReadonlyMap<string, number>): Promise<AuditLines | undefined> => {
+      const [current, ...older] = await auditFiles(data);
+      for (const name of older.toReversed()) {
+        if (done.has(name)) continue;
+        const found = await readFile(name, read);
+        if (found !== undefined) return found;
+        done.add(name);
+      }
+      return current === undefined ? undefined : readFile(current, read);
+    },
+  };
 }
 
 function wholeLines(bytes: Buffer): Buffer {
@@ -106,7 +102,7 @@ interface SharedAuditOptions extends SharedStoreOptions {
  */
 export class SharedAudit extends SharedStore {
   readonly #options: SharedAuditOptions;
-  readonly #files: AuditFiles;
+  readonly #files: ReturnType<typeof filesOf>;
   /** Bytes of each file that were sent. */
   #sent = new Map<string, number>();
 
@@ -119,7 +115,7 @@ export class SharedAudit extends SharedStore {
       maxBytes: MAX_BYTES,
     });
     this.#options = options;
-    this.#files = new AuditFiles(data, Math.min(CHUNK, connection.maxPayload - HEADERS));
+    this.#files = filesOf(data, Math.min(CHUNK, connection.maxPayload - HEADERS));
   }
 
   static async open(options: SharedAuditOptions): Promise<SharedAudit> {

@@ -10,7 +10,6 @@ import {
   StorageType,
   type StreamConfig,
 } from "@nats-io/jetstream";
-import type { NatsConnection } from "@nats-io/transport-node";
 import type { FleetConnection } from "../connection/connect.ts";
 import { ensureStream, isCode, openReader } from "../stream-reader.ts";
 import type { SharedBase } from "./shared-base.ts";
@@ -29,8 +28,6 @@ export interface ChangeStreamSettings extends Pick<StreamConfig, "name" | "subje
   readonly perSubject?: number;
   /** Bytes in all, after which the oldest messages are dropped. */
   readonly maxBytes?: number;
-  /** How many servers of a cluster keep each message; where it is left out, the stream stays as it is. */
-  readonly replicas?: number | undefined;
 }
 
 export interface Published {
@@ -39,76 +36,72 @@ export interface Published {
   readonly seq: number;
 }
 
+export type ChangeStream = ReturnType<typeof changeStream>;
+
 /** A stream that every node writes and reads. */
-export class ChangeStream {
-  readonly name: string;
-  readonly #connection: NatsConnection;
-  readonly #settings: ChangeStreamSettings;
-  #prefix = "";
+export function changeStream(connection: FleetConnection, settings: ChangeStreamSettings) {
+  const { name, subjects, perSubject = -1, maxBytes = -1 } = settings;
+  const { nats, replicas } = connection;
+  let prefix = "";
+  return {
+    name,
+    /** What its subjects begin with, up to the first wildcard. Known once it is open. */
+    get prefix(): string {
+      return prefix;
+    },
 
-  constructor(connection: NatsConnection, settings: ChangeStreamSettings) {
-    this.name = settings.name;
-    this.#connection = connection;
-    this.#settings = settings;
-  }
+    /** The number of its last message. Creates the stream if there is none. */
+    async open(): Promise<{ readonly created: string; readonly last: number }> {
+      const manager = await jetstreamManager(nats, OPTIONS);
+      const stream = {
+        name,
+        subjects,
+        retention: RetentionPolicy.Limits,
+        storage: StorageType.File,
+        discard: DiscardPolicy.Old,
+        max_msgs_per_subject: perSubject,
+        max_bytes: maxBytes,
+      };
+      const { created, state, config } = await ensureStream(manager, stream, replicas);
+      prefix = config.subjects[0]?.replace(/[*>].*/, "") ?? "";
+      return { created, last: state.messages === 0 ? 0 : state.last_seq };
+    },
 
-  /** What its subjects begin with, up to the first wildcard. Known once it is open. */
-  get prefix(): string {
-    return this.#prefix;
-  }
+    /**
+     * Publishes a message, and returns its number. With `after` it must come right after that message of
+     * its subject: undefined if another one came first.
+     */
+    async publish(
+      subject: string,
+      data: string | Uint8Array,
+      after?: number,
+    ): Promise<number | undefined> {
+      try {
+        const { seq } = await jetstream(nats, OPTIONS).publish(subject, data, {
+          ...(after === undefined ? {} : { expect: { lastSubjectSequence: after } }),
+        });
+        return seq;
+      } catch (error) {
+        if (isCode(error, WRONG_LAST_SEQUENCE)) return undefined;
+        throw error;
+      }
+    },
 
-  /** The number of its last message. Creates the stream if there is none. */
-  async open(): Promise<{ readonly created: string; readonly last: number }> {
-    const manager = await jetstreamManager(this.#connection, OPTIONS);
-    const { name, subjects, perSubject = -1, maxBytes = -1, replicas } = this.#settings;
-    const stream = {
-      name,
-      subjects,
-      retention: RetentionPolicy.Limits,
-      storage: StorageType.File,
-      discard: DiscardPolicy.Old,
-      max_msgs_per_subject: perSubject,
-      max_bytes: maxBytes,
-    };
-    const { created, state, config } = await ensureStream(manager, stream, replicas);
-    this.#prefix = config.subjects[0]?.replace(/[*>].*/, "") ?? "";
-    return { created, last: state.messages === 0 ? 0 : state.last_seq };
-  }
-
-  /**
-   * Publishes a message, and returns its number. With `after` it must come right after that message of
-   * its subject: undefined if another one came first.
-   */
-  async publish(
-    subject: string,
-    data: string | Uint8Array,
-    after?: number,
-  ): Promise<number | undefined> {
-    try {
-      const { seq } = await jetstream(this.#connection, OPTIONS).publish(subject, data, {
-        ...(after === undefined ? {} : { expect: { lastSubjectSequence: after } }),
-      });
-      return seq;
-    } catch (error) {
-      if (isCode(error, WRONG_LAST_SEQUENCE)) return undefined;
-      throw error;
-    }
-  }
-
-  /**
-   * All messages after one, in order, until the signal, or until others may be missing. Throws if the
-   * stream is gone. A message that JetStream delivered here from another stream keeps the subject that it
-   * had there: such messages are not from nodes that may write to this stream, so their subjects are empty.
-   */
-  async *follow(after: number, signal: AbortSignal): AsyncGenerator<Published> {
-    const reading = { deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: after + 1 };
-    const options = { max_messages: 256, expires: PULL, idle_heartbeat: HEARTBEAT };
-    await using reader = await openReader(this.#connection, this.name, reading, options);
-    using _stop = addAbortListener(signal, () => reader.stop());
-    for await (const { subject, data, seq } of reader) {
-      yield { subject: subject.startsWith(this.#prefix) ? subject : "", data, seq };
-    }
-  }
+    /**
+     * All messages after one, in order, until the signal, or until others may be missing. Throws if the
+     * stream is gone. A message that JetStream delivered here from another stream keeps the subject that it
+     * had there: such messages are not from nodes that may write to this stream, so their subjects are empty.
+     */
+    async *follow(after: number, signal: AbortSignal): AsyncGenerator<Published> {
+      const reading = { deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: after + 1 };
+      const options = { max_messages: 256, expires: PULL, idle_heartbeat: HEARTBEAT };
+      await using reader = await openReader(nats, name, reading, options);
+      using _stop = addAbortListener(signal, () => reader.stop());
+      for await (const { subject, data, seq } of reader) {
+        yield { subject: subject.startsWith(prefix) ? subject : "", data, seq };
+      }
+    },
+  };
 }
 
 /** Milliseconds between two looks at what is to be sent. */
@@ -152,12 +145,11 @@ export abstract class SharedStore implements AsyncDisposable {
   protected constructor(
     { connection, report }: SharedStoreOptions,
     base: SharedBase,
-    settings: Omit<ChangeStreamSettings, "replicas">,
+    settings: ChangeStreamSettings,
   ) {
     this.base = base;
     this.#report = report;
-    const { nats, replicas } = connection;
-    this.stream = new ChangeStream(nats, { ...settings, replicas });
+    this.stream = changeStream(connection, settings);
   }
 
   /** The last message that was applied, of the stream that was created then. */

@@ -84,7 +84,7 @@ describe("catchUp", { skip: noNats, timeout: 120_000 }, () => {
     const { key } = await store.create(NEW);
     await say(store, key, 1, MANY);
     await store.release(key);
-    const kv = await new Kvm(jetstream(await fleet.connect())).open(fleet.subjects.sessions);
+    const kv = await new Kvm(jetstream((await fleet.connect()).nats)).open(fleet.subjects.sessions);
     for (const bookmark of [
       { sequence: 5, last: MANY },
       { sequence: MANY * 100, last: MANY },
@@ -114,7 +114,7 @@ describe("catchUp", { skip: noNats, timeout: 120_000 }, () => {
     await say(other.store, taken.key, MANY + 2, 2 * MANY);
     const gateway = await fleet.gateway();
     let readers = 0;
-    const watcher = await fleet.connect();
+    const { nats: watcher } = await fleet.connect();
     watcher.subscribe("$JS.API.CONSUMER.CREATE.>", { callback: () => void readers++ });
     for (const after of [0, 120, 121, MANY - 1, MANY, MANY + 1, MANY + 150]) {
       const events = (await Array.fromAsync(gateway.read("s1", after))).flat();

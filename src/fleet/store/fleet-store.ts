@@ -7,26 +7,37 @@ import {
   sessionNotFound,
 } from "../ownership/session-entry.ts";
 import type { ListOptions, SessionMirror } from "./session-mirror.ts";
-import type { SessionStreams, SessionStreamsOptions } from "./session-streams.ts";
+import type { FleetConnection } from "../connection/connect.ts";
+import type { SessionStreams } from "./session-streams.ts";
 
-export interface FleetStoreOptions extends SessionStreamsOptions {
+export interface FleetStoreOptions {
+  readonly connection: FleetConnection;
   /** Whether a process that holds sessions seems alive. */
   readonly isAlive: (holder: string) => boolean;
   readonly log: Log;
 }
 
 /** The sessions of a fleet: what gateways and workers both read of them. */
-export abstract class FleetStore {
+export abstract class FleetStore implements AsyncDisposable {
   protected readonly streams: SessionStreams;
   protected readonly isAlive: (holder: string) => boolean;
+  readonly #log: Log;
+  #mirror: SessionMirror | undefined;
 
-  protected constructor(streams: SessionStreams, isAlive: (holder: string) => boolean) {
+  protected constructor(
+    streams: SessionStreams,
+    { isAlive, log }: Omit<FleetStoreOptions, "connection">,
+  ) {
     this.streams = streams;
     this.isAlive = isAlive;
+    this.#log = log;
   }
 
-  /** A copy of all sessions, for lists. */
-  protected abstract openMirror(): Promise<SessionMirror>;
+  /** A copy of all sessions, for lists, from its first use on. */
+  get mirror(): SessionMirror {
+    const { isAlive } = this;
+    return (this.#mirror ??= this.streams.openMirror({ isAlive, log: this.#log }));
+  }
 
   /** The id of the live process that has a session open; undefined if none has. */
   async holderOf(id: string): Promise<string | undefined> {
@@ -40,11 +51,16 @@ export abstract class FleetStore {
   }
 
   async list(options: ListOptions = {}): Promise<SessionRecord[]> {
-    return await (await this.openMirror()).list(options);
+    return await this.mirror.list(options);
   }
 
   async openOf(owner: string): Promise<string[]> {
-    return await (await this.openMirror()).openOf(owner);
+    return await this.mirror.openOf(owner);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#mirror?.[Symbol.asyncDispose]();
+    this.streams[Symbol.dispose]();
   }
 
   protected async need(id: string): Promise<SessionEntry> {

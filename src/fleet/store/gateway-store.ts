@@ -2,7 +2,7 @@ import { untilAborted } from "../../base/abort.ts";
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import type { StoredEvent } from "../../session/event.ts";
-import type { Appended, HeldSession, SessionRecord, SessionStore } from "../../session/store.ts";
+import type { HeldSession, SessionRecord, SessionStore } from "../../session/store.ts";
 import { HeldElsewhere } from "../../store/session/session-log.ts";
 import { type LoggedEvent, READ } from "../../store/session/session-pages.ts";
 import {
@@ -36,33 +36,18 @@ export interface GatewayStoreOptions extends FleetStoreOptions {
 /** The sessions of a fleet, as a gateway sees them. Workers hold them all. */
 export class GatewayStore extends FleetStore implements SessionStore, AsyncDisposable {
   readonly #options: GatewayStoreOptions;
-  /** A copy of all sessions, for lists. */
-  readonly mirror: SessionMirror;
+  readonly create = workersOnly("create sessions");
+  readonly fork = workersOnly("fork sessions");
+  readonly describe = workersOnly("change sessions");
+  readonly delete = workersOnly("delete sessions");
 
-  private constructor(
-    options: GatewayStoreOptions,
-    streams: SessionStreams,
-    mirror: SessionMirror,
-  ) {
-    super(streams, options.isAlive);
+  private constructor(options: GatewayStoreOptions, streams: SessionStreams) {
+    super(streams, options);
     this.#options = options;
-    this.mirror = mirror;
   }
 
   static async open(options: GatewayStoreOptions): Promise<GatewayStore> {
-    using opening = new DisposableStack();
-    const streams = opening.use(await openSessionStreams(options));
-    const mirror = await streams.openMirror(options);
-    opening.move();
-    return new GatewayStore(options, streams, mirror);
-  }
-
-  async create(): Promise<HeldSession> {
-    throw workersOnly("create sessions");
-  }
-
-  async fork(): Promise<HeldSession> {
-    throw workersOnly("fork sessions");
+    return new GatewayStore(options, await openSessionStreams(options.connection));
   }
 
   /** Throws "conflict" with the process that holds the session, or that is to take it. */
@@ -83,21 +68,11 @@ export class GatewayStore extends FleetStore implements SessionStore, AsyncDispo
     return liveHolder(entry, this.isAlive) ?? (await this.#place(entry, signal, queued));
   }
 
-  protected override async openMirror(): Promise<SessionMirror> {
-    return this.mirror;
-  }
-
   async release(): Promise<void> {}
 
-  append(): Appended {
-    const failure = workersOnly("store events");
-    const stored = Promise.reject(failure);
-    stored.catch(() => {});
-    return { last: 0, stored, failure };
-  }
-
-  async describe(): Promise<void> {
-    throw workersOnly("change sessions");
+  /** Nobody has a session open here. */
+  append(): never {
+    throw refusal("store events");
   }
 
   read(id: string, after = 0): AsyncIterable<readonly StoredEvent[]> {
@@ -110,22 +85,17 @@ export class GatewayStore extends FleetStore implements SessionStore, AsyncDispo
     return FleetReader.open({ streams, mirror, isAlive, onMembers });
   }
 
-  async delete(): Promise<void> {
-    throw workersOnly("delete sessions");
-  }
-
   #place(entry: SessionEntry, signal?: AbortSignal, queued?: Queued): Promise<string> {
     const record = recordOf(entry, this.isAlive);
     return this.#options.place(record, entry.holder, signal, queued);
   }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.mirror[Symbol.asyncDispose]();
-    this.streams[Symbol.dispose]();
-  }
 }
 
-function workersOnly(what: string): TrunklineError {
+function workersOnly(what: string): () => Promise<never> {
+  return () => Promise.reject(refusal(what));
+}
+
+function refusal(what: string): TrunklineError {
   const next = "A worker of its pool does";
   return new TrunklineError("unavailable", `A gateway of a fleet does not ${what}. ${next}.`);
 }
@@ -138,7 +108,7 @@ const PAUSE = 250;
 const MOST_TOUCHED = 1_000;
 
 interface FleetReaderOptions {
-  readonly streams: Pick<SessionStreams, "find" | "last" | "journal" | "link">;
+  readonly streams: Pick<SessionStreams, "find" | "last" | "journal" | "connection">;
   readonly mirror: SessionMirror;
   readonly isAlive: (holder: string) => boolean;
   /** Calls back when other processes may be alive than before. Returns how to stop that. */

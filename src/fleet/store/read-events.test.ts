@@ -28,7 +28,12 @@ function streamsFrom(begin: number) {
     },
   };
   const find = async () => ({ born: 1, record: { id: "s" } });
-  const streams = { journal, find, last: async () => messages.at(-1), link: { pause: () => {} } };
+  const streams = {
+    journal,
+    find,
+    last: async () => messages.at(-1),
+    connection: { pause: () => {} },
+  };
   return { streams: streams as unknown as Parameters<typeof readEvents>[0], counts };
 }
 

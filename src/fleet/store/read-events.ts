@@ -5,7 +5,7 @@ import { eventPages, linesUpTo } from "../ownership/event-pages.ts";
 import { retryUnanswered, type SessionEntry, sessionNotFound } from "../ownership/session-entry.ts";
 import type { SessionStreams } from "./session-streams.ts";
 
-type Streams = Pick<SessionStreams, "find" | "last" | "journal" | "link">;
+type Streams = Pick<SessionStreams, "find" | "last" | "journal" | "connection">;
 
 /** Events that are read although nobody asked for them, rather than to look for a later message. */
 const NEAR = 100;
@@ -52,7 +52,7 @@ export async function* readPages(
  * long session most is known to a client that comes back. 0 is before the first message.
  */
 async function messageBefore(
-  { journal, link }: Pick<Streams, "journal" | "link">,
+  { journal, connection }: Pick<Streams, "journal" | "connection">,
   { id, born, to }: { readonly id: string; readonly born: number; readonly to: number },
   after: number,
 ): Promise<number> {
@@ -61,7 +61,7 @@ async function messageBefore(
   let [low, high] = [1, to];
   while (after - found.last > NEAR && low < high) {
     const middle = Math.floor((low + high) / 2);
-    const message = await retryUnanswered(link.pause, () => journal.next(id, middle));
+    const message = await retryUnanswered(connection.pause, () => journal.next(id, middle));
     if (message === undefined || (message.epoch >= born && message.last > after)) {
       high = middle;
       continue;

@@ -3,47 +3,48 @@ import { describe, it } from "node:test";
 
 import { jetstreamManager } from "@nats-io/jetstream";
 import { Kvm } from "@nats-io/kv";
-import { connect } from "@nats-io/transport-node";
 
+import { connectTo } from "../../../test/support/fleet-node.ts";
 import { NatsServer, noNats } from "../../../test/support/nats-server.ts";
 import { until } from "../../../test/support/until.ts";
+import { Log } from "../../base/log.ts";
+import { newRecord } from "../ownership/session-entry.ts";
 import { UNUSED_READER } from "../stream-reader.ts";
-import { watchBucket } from "./session-mirror.ts";
+import { openSessionStreams } from "./session-streams.ts";
 
-describe("watchBucket", { skip: noNats, timeout: 60_000 }, () => {
-  it("tells all entries and each change, and leaves no reader in the server", async () => {
+function entryOf(id: string): string {
+  const record = newRecord({ id, cwd: "/", agent: "a", notes: {} });
+  return JSON.stringify({ record, epoch: 1, born: 1, node: "n", write: "w" });
+}
+
+describe("SessionMirror", { skip: noNats, timeout: 60_000 }, () => {
+  it("has all entries and follows each change, and leaves no reader in the server", async () => {
     await using server = await NatsServer.start();
-    const nats = await connect({ servers: server.url });
-    try {
-      const kv = await new Kvm(nats).create("B");
-      await kv.put("a", "1");
-      await kv.put("a", "2");
-      await kv.put("b.c", "3");
-      const { consumers } = await jetstreamManager(nats);
-      const watch = await watchBucket(nats, "B");
-      const [reader] = await consumers.list("KV_B").next();
-      assert.equal(reader?.config.inactive_threshold, UNUSED_READER * 1e6);
-      const told: [string, string | undefined][] = [];
-      const ended = (async () => {
-        for await (const { key, value } of watch) {
-          told.push([key, value && Buffer.from(value).toString("utf8")]);
-        }
-      })();
-      await until(() => told.length === 2);
-      await kv.put("d", "4");
-      await kv.delete("a");
-      await until(() => told.length === 4);
-      assert.deepEqual(told, [
-        ["a", "2"],
-        ["b.c", "3"],
-        ["d", "4"],
-        ["a", undefined],
-      ]);
-      watch.stop();
-      await ended;
-      assert.deepEqual(await consumers.list("KV_B").next(), []);
-    } finally {
-      await nats.close();
-    }
+    await using connection = await connectTo(server.url, "g");
+    using streams = await openSessionStreams(connection);
+    const { sessions } = connection.subjects;
+    const kv = await new Kvm(connection.nats).open(sessions);
+    await kv.put("a", "1");
+    await kv.put("a", entryOf("a"));
+    await kv.put("b.c", entryOf("b.c"));
+    const { consumers } = await jetstreamManager(connection.nats);
+    const readers = () => consumers.list(`KV_${sessions}`).next();
+    const mirror = streams.openMirror({ isAlive: () => false, log: new Log("error", () => {}) });
+    const told: [string, boolean][] = [];
+    mirror.onChange(({ id, now }) => told.push([id, now !== undefined]));
+    await mirror.caughtUp();
+    const [reader] = await readers();
+    assert.equal(reader?.config.inactive_threshold, UNUSED_READER * 1e6);
+    await kv.put("d", entryOf("d"));
+    await kv.delete("a");
+    await until(() => told.length === 4);
+    assert.deepEqual(told, [
+      ["a", true],
+      ["b.c", true],
+      ["d", true],
+      ["a", false],
+    ]);
+    await mirror[Symbol.asyncDispose]();
+    assert.deepEqual(await readers(), []);
   });
 });

@@ -1,12 +1,10 @@
-import { DeliverPolicy } from "@nats-io/jetstream";
-import type { NatsConnection } from "@nats-io/nats-core";
+import { DeliverPolicy, type JsMsg } from "@nats-io/jetstream";
 import { atMost } from "../../base/abort.ts";
-import { background } from "../../base/background.ts";
 import type { Log } from "../../base/log.ts";
 import type { ListedSession, SessionRecord } from "../../session/store.ts";
-import type { NatsLink } from "../ownership/nats-link.ts";
+import type { FleetConnection } from "../connection/connect.ts";
 import { readEntry, recordOf, type SessionEntry } from "../ownership/session-entry.ts";
-import { openReader } from "../stream-reader.ts";
+import { openReader, StreamFollower } from "../stream-reader.ts";
 
 /** Changes that are fetched ahead. */
 const AHEAD = 1_000;
@@ -15,41 +13,6 @@ const WAIT = 10_000;
 
 /** The header that says that a key was deleted. */
 const OPERATION = "KV-Operation";
-
-interface BucketChange {
-  readonly key: string;
-  /** Undefined if the key was deleted. */
-  readonly value: Uint8Array | undefined;
-  readonly revision: number;
-}
-
-export interface BucketWatch extends AsyncIterable<BucketChange> {
-  /** Ends the iteration. */
-  stop(): void;
-}
-
-/**
- * All entries of a key-value bucket, and then each change, until it ends: see `openReader()`. What is
- * deleted is told, also where nobody was told of it before.
- */
-export async function watchBucket(nats: NatsConnection, bucket: string): Promise<BucketWatch> {
-  const reading = { deliver_policy: DeliverPolicy.LastPerSubject };
-  const options = { max_messages: AHEAD, expires: WAIT };
-  const reader = await openReader(nats, `KV_${bucket}`, reading, options);
-  const prefix = `$KV.${bucket}.`;
-  return {
-    stop: () => reader.stop(),
-    async *[Symbol.asyncIterator]() {
-      await using _ends = reader;
-      for await (const { subject, headers, data, seq: revision } of reader) {
-        // JetStream may have delivered it here from another stream, with the subject that it had there.
-        if (!subject.startsWith(prefix)) continue;
-        const isDeleted = headers?.has(OPERATION) ?? false;
-        yield { key: subject.slice(prefix.length), value: isDeleted ? undefined : data, revision };
-      }
-    },
-  };
-}
 
 /** Milliseconds that a list waits for the latest changes; then it is made of those that have come. */
 const PATIENCE = 10_000;
@@ -86,12 +49,10 @@ export interface ListOptions {
 }
 
 export interface SessionMirrorOptions {
-  /** All entries of the bucket, and then each change. */
-  readonly watch: () => Promise<BucketWatch>;
+  readonly connection: FleetConnection;
   /** The last revision of the bucket. */
   readonly lastRevision: () => Promise<number>;
   readonly isAlive: (holder: string) => boolean;
-  readonly link: Pick<NatsLink, "pause" | "onReconnect">;
   readonly log: Log;
 }
 
@@ -105,23 +66,21 @@ export class SessionMirror implements AsyncDisposable {
   readonly #listeners = new Set<(change: EntryChange) => void>();
   #revision = 0;
   readonly #waiting = new Set<{ readonly revision: number; readonly resolve: () => void }>();
-  /** Undefined between two watches: one that has ended cannot be iterated again. */
-  #watch: BucketWatch | undefined;
-  #isOver = false;
-  readonly #following: Promise<void>;
-  readonly #reconnects: Disposable;
+  /** Each of its readers begins with all entries, deleted ones included. */
+  readonly #follower: StreamFollower;
 
-  private constructor(options: SessionMirrorOptions, watch: BucketWatch) {
+  constructor(options: SessionMirrorOptions) {
     this.#options = options;
-    this.#watch = watch;
-    // A server that was restarted does not know any more who watches.
-    this.#reconnects = options.link.onReconnect(() => this.#watch?.stop());
-    this.#following = this.#follow();
-    background(this.#following, "Following the bucket of sessions");
-  }
-
-  static async open(options: SessionMirrorOptions): Promise<SessionMirror> {
-    return new SessionMirror(options, await options.watch());
+    const { connection, log } = options;
+    const reading = { deliver_policy: DeliverPolicy.LastPerSubject };
+    const fetching = { max_messages: AHEAD, expires: WAIT };
+    const stream = `KV_${connection.subjects.sessions}`;
+    this.#follower = new StreamFollower({
+      connection,
+      open: () => openReader(connection.nats, stream, reading, fetching),
+      heard: (message) => this.#take(message),
+      failed: (error) => log.warn("fleet.sessions-not-followed", { error }),
+    });
   }
 
   get size(): number {
@@ -182,11 +141,8 @@ export class SessionMirror implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#isOver = true;
-    this.#reconnects[Symbol.dispose]();
-    this.#watch?.stop();
     for (const { resolve } of this.#waiting) resolve();
-    await this.#following;
+    await this.#follower[Symbol.asyncDispose]();
   }
 
   /** Waits for the changes up to now. Without an answer of NATS, the list is what was known before. */
@@ -201,46 +157,33 @@ export class SessionMirror implements AsyncDisposable {
     const { promise, resolve } = Promise.withResolvers<true>();
     const waiting = { revision, resolve: () => resolve(true) };
     this.#waiting.add(waiting);
-    if ((await atMost(PATIENCE, promise)) === undefined) this.#watch?.stop();
+    if ((await atMost(PATIENCE, promise)) === undefined) this.#follower.restart();
     this.#waiting.delete(waiting);
   }
 
-  async #follow(): Promise<void> {
-    const { watch, link, log } = this.#options;
-    for (let attempt = 1; !this.#isOver; attempt++) {
-      try {
-        // Each watch begins with all entries.
-        this.#watch ??= await watch();
-        attempt = 0;
-        if (this.#isOver) this.#watch.stop();
-        for await (const change of this.#watch) this.#take(change);
-      } catch (error) {
-        log.warn("fleet.sessions-not-followed", { error });
-      }
-      this.#watch = undefined;
-      if (!this.#isOver) await link.pause(attempt + 1);
-    }
-  }
-
-  #take(change: BucketChange): void {
+  #take({ subject, headers, data, seq }: JsMsg): void {
+    const prefix = `$KV.${this.#options.connection.subjects.sessions}.`;
+    // JetStream may have delivered it here from another stream, with the subject that it had there.
+    if (!subject.startsWith(prefix)) return;
+    const id = subject.slice(prefix.length);
     try {
-      this.#apply(change);
+      const isDeleted = headers?.has(OPERATION) ?? false;
+      this.#apply(id, isDeleted ? undefined : this.#rowOf(id, data));
     } catch (error) {
-      this.#options.log.warn("fleet.session-not-read", { session: change.key, error });
+      this.#options.log.warn("fleet.session-not-read", { session: id, error });
     }
-    this.#revision = Math.max(this.#revision, change.revision);
+    this.#revision = Math.max(this.#revision, seq);
     for (const { revision, resolve } of this.#waiting) {
       if (revision <= this.#revision) resolve();
     }
   }
 
-  #apply(change: BucketChange): void {
-    const row = change.value && this.#rowOf(change.key, change.value);
-    const before = this.#rows.get(change.key);
-    this.#rows.delete(change.key);
-    if (row !== undefined) this.#rows.set(row.id, row);
+  #apply(id: string, now: Row | undefined): void {
+    const before = this.#rows.get(id);
+    this.#rows.delete(id);
+    if (now !== undefined) this.#rows.set(id, now);
     this.#order = undefined;
-    for (const listener of this.#listeners) listener({ id: change.key, before, now: row });
+    for (const listener of this.#listeners) listener({ id, before, now });
   }
 
   #rowOf(key: string, value: Uint8Array): Row | undefined {

@@ -7,22 +7,16 @@ import {
   StorageType,
 } from "@nats-io/jetstream";
 import { Kvm } from "@nats-io/kv";
-import type { NatsConnection } from "@nats-io/nats-core";
 import { TrunklineError } from "../../base/errors.ts";
+import type { FleetConnection } from "../connection/connect.ts";
 import { ensureStream, type Stream } from "../stream-reader.ts";
 import { StreamJournal } from "../ownership/journal.ts";
-import { NatsLink } from "../ownership/nats-link.ts";
 import { kvRecords, retryUnanswered } from "../ownership/session-entry.ts";
 import type { Subjects } from "../subjects.ts";
-import { SessionMirror, type SessionMirrorOptions, watchBucket } from "./session-mirror.ts";
+import { SessionMirror, type SessionMirrorOptions } from "./session-mirror.ts";
 
 /** Nanoseconds for which the server recognizes a message that it has stored already. */
 const DUPLICATES = 2 * 60 * 1e9;
-
-interface StreamOptions {
-  /** How many servers of a cluster keep each message; where it is left out, streams stay as they are. */
-  readonly replicas?: number | undefined;
-}
 
 /** The stream that is behind the bucket of sessions. */
 export function bucketStream(subjects: Subjects): string {
@@ -72,8 +66,7 @@ export function checkpointStream({ checkpoints }: Subjects): Stream {
 /** Creates the streams of sessions that do not exist. */
 async function ensureSessionStreams(
   manager: JetStreamManager,
-  subjects: Subjects,
-  { replicas }: StreamOptions = {},
+  { subjects, replicas }: FleetConnection,
 ): Promise<void> {
   const made = await Promise.allSettled(
     sessionStreams(subjects).map((stream) => ensureStream(manager, stream, replicas)),
@@ -88,22 +81,16 @@ const HEADERS = 2048;
 /** Milliseconds until an answer counts as lost. */
 const TIMEOUT = 3_000;
 
-export interface SessionStreamsOptions extends StreamOptions {
-  readonly connection: NatsConnection;
-  readonly subjects: Subjects;
-}
-
 export type SessionStreams = Awaited<ReturnType<typeof openSessionStreams>>;
 
 /** Opens what NATS has of the sessions of a pool. */
-export async function openSessionStreams(options: SessionStreamsOptions) {
-  const { connection, subjects } = options;
-  using opening = new DisposableStack();
-  const link = opening.use(new NatsLink(connection));
-  const client = jetstream(connection, { timeout: TIMEOUT });
-  const manager = await jetstreamManager(connection, { timeout: TIMEOUT, checkAPI: false });
+export async function openSessionStreams(connection: FleetConnection) {
+  const { nats, subjects, pause } = connection;
+  const client = jetstream(nats, { timeout: TIMEOUT });
+  const manager = await jetstreamManager(nats, { timeout: TIMEOUT, checkAPI: false });
+  const ensure = (): Promise<void> => ensureSessionStreams(manager, connection);
   try {
-    await ensureSessionStreams(manager, subjects, options);
+    await ensure();
   } catch (error) {
     if (error instanceof TrunklineError) throw error;
     const why = error instanceof Error ? error.message : String(error);
@@ -111,39 +98,32 @@ export async function openSessionStreams(options: SessionStreamsOptions) {
     throw new TrunklineError("unavailable", says, { cause: error });
   }
   // NATS may come back without its data.
-  opening.use(
-    link.onReconnect(() => {
-      const ensure = (): Promise<void> => ensureSessionStreams(manager, subjects, options);
-      retryUnanswered(link.pause, ensure).catch(() => {});
-    }),
-  );
-  const payload = connection.info?.max_payload ?? MOST_BYTES;
+  const stopWatching = connection.onChange(() => {
+    if (connection.isConnected) retryUnanswered(pause, ensure).catch(() => {});
+  });
+  const most = connection.maxPayload - HEADERS;
   // Without "direct" the leader answers, which knows every write that was acknowledged.
   const kv = await new Kvm(client).open(subjects.sessions, { allow_direct: false });
-  const records = kvRecords(kv, link, payload - HEADERS);
-  const journal = new StreamJournal({ connection, client, manager, subjects, link });
+  const records = kvRecords(kv, connection, most);
+  const journal = new StreamJournal({ connection, client, manager });
   const stream = bucketStream(subjects);
   const lastRevision = async (): Promise<number> => {
-    const { state } = await link.ask(() => manager.streams.info(stream));
+    const { state } = await connection.ask(() => manager.streams.info(stream));
     return state.last_seq;
   };
-  opening.move();
   return {
-    link,
+    connection,
     records,
     journal,
     /** Bytes of events that fit into one message. */
-    mostBytes: Math.min(MOST_BYTES, payload - HEADERS),
+    mostBytes: Math.min(MOST_BYTES, most),
     /** Opens a copy of all entries, for lists. */
-    openMirror: ({ isAlive, log }: Pick<SessionMirrorOptions, "isAlive" | "log">) =>
-      SessionMirror.open({
-        watch: () => watchBucket(connection, subjects.sessions),
-        ...{ lastRevision, isAlive, link, log },
-      }),
+    openMirror: (options: Pick<SessionMirrorOptions, "isAlive" | "log">) =>
+      new SessionMirror({ ...options, connection, lastRevision }),
     /** The entry of a session. Waits a while if NATS does not answer. */
-    find: async (id: string) => (await retryUnanswered(link.pause, () => records.get(id)))?.entry,
+    find: async (id: string) => (await retryUnanswered(pause, () => records.get(id)))?.entry,
     /** The last message of a session. Waits a while if NATS does not answer. */
-    last: (id: string) => retryUnanswered(link.pause, () => journal.last(id)),
-    [Symbol.dispose]: () => link[Symbol.dispose](),
+    last: (id: string) => retryUnanswered(pause, () => journal.last(id)),
+    [Symbol.dispose]: stopWatching,
   };
 }

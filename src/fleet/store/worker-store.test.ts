@@ -220,7 +220,7 @@ async function crashWithTail(fleet: FleetStores, server: NatsServer) {
   const worker = await fleet.worker();
   const { key } = await worker.store.create(NEW);
   for (const text of ["1", "2"]) await worker.store.append(key, "agent", text).stored;
-  const changes = worker.connection.status();
+  const changes = worker.connection.nats.status();
   await server.kill();
   // A connection that is closed at the very moment at which the server ends makes the client throw.
   for await (const { type } of changes) if (type === "disconnect") break;
@@ -245,14 +245,17 @@ class SpeakingWorker implements AsyncDisposable {
 
   constructor(url: string, pool: string, data: string) {
     const script = `
-      const { connect } = await import("@nats-io/transport-node");
+      const { FleetConnection } = await import(${at("../connection/connect.ts")});
       const { Log } = await import(${at("../../base/log.ts")});
       const { subjectsOf } = await import(${at("../subjects.ts")});
       const { WorkerStore } = await import(${at("./worker-store.ts")});
-      const connection = await connect({ servers: ${JSON.stringify(url)} });
+      const connection = await FleetConnection.open({
+        url: ${JSON.stringify(url)},
+        subjects: subjectsOf(${JSON.stringify(pool)}),
+        name: "speaking",
+      });
       const store = await WorkerStore.open({
         connection,
-        subjects: subjectsOf(${JSON.stringify(pool)}),
         data: ${JSON.stringify(data)},
         isAlive: () => true,
         lost: (id) => console.log("lost " + id),

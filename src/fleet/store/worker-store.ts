@@ -1,7 +1,6 @@
 import { TaskQueue } from "../../base/limit/task-queue.ts";
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
-import { Lazy } from "../../base/lazy.ts";
 import type { StoredEvent } from "../../session/event.ts";
 import type {
   Appended,
@@ -17,7 +16,6 @@ import { type Claim, type EntryChange, Fenced, Ownership } from "../ownership/ow
 import { newRecord, recordOf, type SessionEntry, told } from "../ownership/session-entry.ts";
 import { copyEvents, eventsUpTo, readEvents } from "./read-events.ts";
 import { HeldReplica, notOpen } from "./held-replica.ts";
-import type { SessionMirror } from "./session-mirror.ts";
 import { type SessionStreams, openSessionStreams } from "./session-streams.ts";
 import { FleetStore, type FleetStoreOptions } from "./fleet-store.ts";
 import type { Page } from "../../store/session/session-pages.ts";
@@ -43,7 +41,6 @@ export class WorkerStore extends FleetStore implements SessionStore, AsyncDispos
   readonly #options: WorkerStoreOptions;
   readonly #ownership: Ownership;
   readonly #replicas: SessionReplicas;
-  readonly #mirror: Lazy<SessionMirror>;
   readonly #held = new Map<number, HeldReplica>();
   readonly #byId = new Map<string, HeldReplica>();
   /** Taking, releasing and deleting a session come one after the other. */
@@ -62,20 +59,19 @@ export class WorkerStore extends FleetStore implements SessionStore, AsyncDispos
   ) {
     const { holder } = log;
     const isAlive = (other: string): boolean => other === holder || options.isAlive(other);
-    super(streams, isAlive);
+    super(streams, { isAlive, log: options.log });
     this.#options = options;
     this.log = log;
     this.node = node;
     this.#replicas = new SessionReplicas(log.database);
-    const { records, journal, link } = streams;
-    const { pause } = link;
-    this.#mirror = new Lazy(() => streams.openMirror({ isAlive, log: options.log }));
+    const { records, journal, connection } = streams;
+    const { pause } = connection;
     this.#ownership = new Ownership({ records, journal, holder, node, isAlive, pause });
   }
 
   static async open(options: WorkerStoreOptions): Promise<WorkerStore> {
     await using opening = new AsyncDisposableStack();
-    const streams = opening.use(await openSessionStreams(options));
+    const streams = opening.use(await openSessionStreams(options.connection));
     const node = await nodeIdOf(options.data);
     // Nobody is shown an event before NATS has it, so the local log need not wait for the disk.
     const log = opening.use(await SessionLog.open(options.data, { isHasty: true }));
@@ -189,10 +185,6 @@ export class WorkerStore extends FleetStore implements SessionStore, AsyncDispos
     return await super.find(id);
   }
 
-  protected override openMirror(): Promise<SessionMirror> {
-    return this.#mirror.get();
-  }
-
   async *read(id: string, after = 0): AsyncGenerator<readonly StoredEvent[]> {
     const held = this.#byId.get(id);
     const isHeld = held !== undefined && held.failure === undefined;
@@ -212,15 +204,14 @@ export class WorkerStore extends FleetStore implements SessionStore, AsyncDispos
     });
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
+  override async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
-    if (!this.streams.link.isClosed) {
+    if (!this.streams.connection.nats.isClosed()) {
       await Promise.allSettled(Array.from(this.#held.keys(), (key) => this.release(key)));
     }
     const closed = new TrunklineError("closed", "The store of sessions is closed.");
     for (const held of this.#held.values()) held.fail(closed);
-    await (await this.#mirror.opened())?.[Symbol.asyncDispose]();
-    this.streams[Symbol.dispose]();
+    await super[Symbol.asyncDispose]();
     await this.log[Symbol.asyncDispose]();
   }
 
@@ -254,7 +245,7 @@ export class WorkerStore extends FleetStore implements SessionStore, AsyncDispos
 
   /** Opens a session that was taken, with the events that it has in NATS. */
   async #begin(claim: Claim, isTailDropped = false): Promise<HeldSession> {
-    const { journal, mostBytes, link } = this.streams;
+    const { journal, mostBytes, connection } = this.streams;
     const { id } = claim;
     const key = await this.log.adopt(recordOf(claim.entry, () => true));
     const publisher = await catchUp(
@@ -263,7 +254,7 @@ export class WorkerStore extends FleetStore implements SessionStore, AsyncDispos
         mostBehind: MOST_BEHIND,
         publishing: {
           mostBytes,
-          pause: link.pause,
+          pause: connection.pause,
           failed: (error) => this.#failed(key, error),
           unanswered: (error, attempt) =>
             this.#options.log.warn("fleet.not-acknowledged", { session: id, attempt, error }),
@@ -302,7 +293,7 @@ export class WorkerStore extends FleetStore implements SessionStore, AsyncDispos
   /** Reuses the numbers of refused events in a new epoch, since a copy of a refused message may still arrive. */
   async #takeAgain(held: HeldReplica): Promise<void> {
     for (let attempt = 1; !this.#isClosed; attempt++) {
-      await this.streams.link.pause(attempt);
+      await this.streams.connection.pause(attempt);
       try {
         await this.#inTurn(held.id, async () => {
           if (this.#held.get(held.key) !== held || held.isLeft) return;
@@ -334,7 +325,7 @@ export class WorkerStore extends FleetStore implements SessionStore, AsyncDispos
         } catch (error) {
           this.#options.log.warn("fleet.session-not-released", { session: held.id, error });
           if (this.#isClosed) break;
-          await this.streams.link.pause(attempt);
+          await this.streams.connection.pause(attempt);
         }
       }
       await this.#end(held);

@@ -10,7 +10,7 @@ import { type IdentitySettings, resolveIdentities } from "../identity.ts";
 import { readGitContext } from "../detect/detect.ts";
 import { SampleKeychain } from "../../../test/samples/sample-keychain.ts";
 import { Tokens } from "../tokens/tokens.ts";
-import { answerCredential, parseCredential, recordCredentialUse } from "./credential-helper.ts";
+import { answerCredential, parseCredential, rejectedIdentity } from "./credential-helper.ts";
 
 const TOKEN = "ghp_0123456789abcdefghijABCDEFGHIJ456789";
 const SETTINGS: Readonly<Record<string, IdentitySettings>> = {
@@ -179,17 +179,16 @@ describe("answerCredential()", () => {
     assert.match((await commands.ask(asked())).text, /^password_expiry_utc=32472144000$/m);
   });
 
-  it("records that a server refused a token, and keeps the token", async () => {
+  it("knows whose token a server refused, and keeps the token", async () => {
     await using commands = await openCommands();
     const [work] = commands.identities;
     assert.ok(work);
     const context = await readGitContext(new Git(commands.repository, { env: commands.env }));
     const options = { context, identities: commands.identities, tokens: commands.tokens, env: {} };
     const erased = parseCredential(asked("acme/app.git", `username=ada\npassword=${TOKEN}\n`));
-    assert.equal(await recordCredentialUse("erase", erased, options), "work");
-    assert.ok((await commands.tokens.record(work)).rejectedAt);
+    assert.equal(await rejectedIdentity(erased, options), "work");
     assert.equal((await commands.tokens.find(work))?.token, TOKEN);
     const other = parseCredential(asked("acme/app.git", "password=somebody-elses\n"));
-    assert.equal(await recordCredentialUse("erase", other, options), undefined);
+    assert.equal(await rejectedIdentity(other, options), undefined);
   });
 });

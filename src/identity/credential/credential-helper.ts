@@ -77,23 +77,17 @@ export async function answerCredential(
 }
 
 /**
- * Git reports that a server accepted or rejected a credential (gitcredentials(7), `store` and
- * `erase`). Nothing is stored for git.
+ * The identity whose token a server has rejected, as git reports (gitcredentials(7), `erase`). The token is
+ * kept: the server may be wrong.
  */
-export async function recordCredentialUse(
-  operation: "store" | "erase",
-  question: CredentialQuestion,
-  options: CredentialContext,
+export async function rejectedIdentity(
+  { protocol, host, password }: CredentialQuestion,
+  { identities, tokens }: CredentialContext,
 ): Promise<string | undefined> {
-  if (operation === "store" || question.password === undefined) return undefined;
-  const { identities, tokens } = options;
-  const url = `${question.protocol}://${question.host}/`;
-  for (const identity of identities.filter((each) => isTokenHost(each, url))) {
-    const found = await tokens.find(identity);
-    if (found?.token !== question.password) continue;
-    // The token is kept: the server may be wrong.
-    await tokens.note(identity, { rejectedAt: new Date().toISOString() });
-    return identity.name;
+  if (password === undefined) return undefined;
+  for (const identity of identities) {
+    if (!isTokenHost(identity, `${protocol}://${host}/`)) continue;
+    if ((await tokens.find(identity))?.token === password) return identity.name;
   }
   return undefined;
 }

@@ -1,5 +1,3 @@
-import { isDeepStrictEqual } from "node:util";
-
 import { TrunklineError } from "../../base/errors.ts";
 import { maskText } from "../../base/text/mask.ts";
 import { visibleLine } from "../../base/text/visible.ts";
@@ -8,19 +6,15 @@ import type { IdentitySettings, Provider, Signing, TokenSource } from "../identi
 /** What RemoteJuggler's `config.json` becomes. */
 export interface JugglerImport {
   readonly identities: Readonly<Record<string, IdentitySettings>>;
-  /** Everything else in the file. */
+  /** Everything beside them. */
   readonly rest: JugglerValues;
   /** Paths of the fields that were dropped because they hold a secret. */
   readonly secrets: readonly string[];
 }
 
 const DEEPEST = 32;
-/** The key that lists fields which the original omits and our identity has. */
-const ABSENT = "$absent";
 
-/**
- * Reads RemoteJuggler's configuration. Everything is kept except secrets, whose fields are listed.
- */
+/** Reads RemoteJuggler's configuration. Of an identity, what Trunkline uses is taken. Secrets are listed. */
 export function importJuggler(text: string, file: string): JugglerImport {
   const config = parse(text, file);
   const secrets: string[] = [];
@@ -30,32 +24,20 @@ export function importJuggler(text: string, file: string): JugglerImport {
   const imported: Record<string, IdentitySettings> = {};
   for (const [name, fields] of Object.entries(identities)) {
     if (!isObject(fields)) throw malformed(file, `identity '${name}' is not an object`);
-    imported[name] = importIdentity(fields);
+    imported[name] = readFields(fields);
   }
   return { identities: imported, rest, secrets };
 }
 
-/** The configuration in RemoteJuggler's format. */
-export function exportJuggler(
+/** The configuration as RemoteJuggler shows its own. */
+export function jugglerView(
   identities: Readonly<Record<string, IdentitySettings>>,
   rest: JugglerValues = {},
 ): JugglerValues {
   const exported = Object.entries(identities).map(([name, settings]) => {
-    return [name, exportIdentity(settings)];
+    return [name, writeFields(settings)];
   });
   return { ...rest, identities: Object.fromEntries(exported) as JugglerValues };
-}
-
-function importIdentity(fields: JugglerValues): IdentitySettings {
-  const settings = readFields(fields);
-  const absent = JUGGLER_FIELDS.filter(({ path, write }) => {
-    return at(fields, path) === undefined && write(settings) !== undefined;
-  }).map(({ path }) => path.join("."));
-  const kept = {
-    ...difference(fields, writeFields(settings, {}, absent)),
-    ...(absent.length === 0 ? {} : { [ABSENT]: absent }),
-  };
-  return Object.keys(kept).length === 0 ? settings : { ...settings, "x-juggler": kept };
 }
 
 function readFields(fields: JugglerValues): IdentitySettings {
@@ -69,75 +51,13 @@ function readFields(fields: JugglerValues): IdentitySettings {
   return draft as IdentitySettings;
 }
 
-function exportIdentity(settings: IdentitySettings): JugglerValues {
-  const { "x-juggler": { [ABSENT]: absent = [], ...kept } = {}, ...own } = settings;
-  const likeBefore = writeFields(own, kept, absent as readonly string[]);
-  // Omit what the original omitted, as long as it still reads the same.
-  return isDeepStrictEqual(readFields(likeBefore), withoutOurs(own))
-    ? likeBefore
-    : writeFields(own, kept, []);
-}
-
-/** Without the fields that RemoteJuggler does not have. */
-function withoutOurs(settings: IdentitySettings): object {
-  const { match: _, displayName: __, ...theirs } = settings;
-  return theirs;
-}
-
-/** A value of the original is written again as long as the identity has not changed there. */
-function writeFields(
-  settings: IdentitySettings,
-  kept: JugglerValues,
-  absent: readonly string[],
-): JugglerValues {
+function writeFields(settings: IdentitySettings): JugglerValues {
   const written: Record<string, unknown> = {};
   for (const { path, write } of JUGGLER_FIELDS) {
-    const value = absent.includes(path.join(".")) ? undefined : write(settings);
+    const value = write(settings);
     if (value !== undefined) put(written, path, value);
   }
-  for (const { path, write } of JUGGLER_FIELDS) {
-    const original = at(kept, path);
-    if (original === undefined) continue;
-    const like = structuredClone(written);
-    put(like, path, original);
-    const meant = write(readFields(like));
-    if (isDeepStrictEqual(meant, write(settings))) put(written, path, original);
-  }
-  return merge(written, keptBeside(kept, written));
-}
-
-/** The original fields that are not written from the identity. */
-function keptBeside(kept: JugglerValues, written: JugglerValues): JugglerValues {
-  const left: Record<string, unknown> = {};
-  for (const [key, value] of Object.entries(kept)) {
-    const now = own(written, key);
-    if (now === undefined) define(left, key, value);
-    else if (isObject(now) && isObject(value)) define(left, key, keptBeside(value, now));
-  }
-  return left;
-}
-
-/** The part of the original that an export could not restore without keeping it. */
-function difference(original: JugglerValues, written: JugglerValues): JugglerValues | undefined {
-  const kept: Record<string, unknown> = {};
-  for (const [key, value] of Object.entries(original)) {
-    const now = own(written, key);
-    if (isDeepStrictEqual(now, value)) continue;
-    if (isObject(now) && isObject(value)) {
-      const part = difference(value, now);
-      if (part !== undefined) define(kept, key, part);
-    } else define(kept, key, value);
-  }
-  return Object.keys(kept).length === 0 ? undefined : kept;
-}
-
-function merge(one: JugglerValues, other: JugglerValues): JugglerValues {
-  const merged: Record<string, unknown> = { ...one };
-  for (const [key, value] of Object.entries(other)) {
-    const old = own(merged, key);
-    define(merged, key, isObject(old) && isObject(value) ? merge(old, value) : value);
-  }
-  return merged;
+  return written;
 }
 
 function withoutSecrets(value: unknown, path: string, secrets: string[]): unknown {
@@ -221,10 +141,7 @@ export type JugglerValues = Readonly<Record<string, unknown>>;
 /** An identity while its fields are read; none is required yet. */
 type Draft = { -readonly [Key in keyof IdentitySettings]?: IdentitySettings[Key] };
 
-/**
- * How one field of RemoteJuggler is read and written. A value that would be written differently
- * than it was read (a boolean in quotes, an empty list) is kept with the identity.
- */
+/** How one field of RemoteJuggler is read, and shown. */
 interface JugglerField {
   /** Path within the identity: `gpg`, `keyId`. */
   readonly path: readonly string[];
@@ -326,7 +243,7 @@ const KINDS: Readonly<Record<string, TokenSource["kind"]>> = {
   none: "none",
 };
 
-/** A value that we cannot use is kept for the export. */
+/** A value that we cannot use is left out. */
 function text(name: string, key: TextKey, fits = /./): JugglerField {
   return {
     path: [name],

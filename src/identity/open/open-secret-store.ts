@@ -14,16 +14,11 @@ export interface SecretStoreOptions {
 /** The system's keychain, or an encrypted file where there is none. */
 export async function openSecretStore(options: SecretStoreOptions): Promise<SecretStore> {
   const { env, file, keyFile } = options;
-  if (env.TRUNKLINE_TOKEN_STORE !== "file") {
-    try {
-      const { Keychain } = await import("../../store/secret/keychain.ts");
-      return await Keychain.open();
-    } catch (error) {
-      if (env.TRUNKLINE_TOKEN_STORE === "keychain") throw error;
-    }
-  }
-  const { EncryptedFile } = await import("../tokens/encrypted-file.ts");
-  return new EncryptedFile(file, { env, keyFile });
+  const [{ chooseStore }, { EncryptedFile }] = await Promise.all([
+    import("../tokens/tokens.ts"),
+    import("../tokens/encrypted-file.ts"),
+  ]);
+  return (await chooseStore(new EncryptedFile(file, { env, keyFile }), env)).store;
 }
 
 /** Opens the place of keys of models and secrets of servers, as `trunkline model key set` stores them. */

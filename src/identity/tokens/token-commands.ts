@@ -62,7 +62,7 @@ export class TokenCommands {
     if (trouble !== undefined)
       throw new TrunklineError("usage", `Cannot store the token: it ${trouble}`);
     const record: TokenRecord = {
-      ...(facts === undefined ? {} : { ...facts, checkedAt: new Date().toISOString() }),
+      ...facts,
       ...(expires === undefined ? {} : { expires }),
     };
     const where = await this.#tokens.save(identity, clean, record);
@@ -125,7 +125,7 @@ interface JudgedToken {
 export async function judgeToken(
   identity: Identity,
   tokens: Tokens,
-  { testAuth = true, timeout }: { readonly testAuth?: boolean; readonly timeout?: number } = {},
+  { testAuth = true }: { readonly testAuth?: boolean } = {},
 ): Promise<JudgedToken> {
   const { name, provider, tokenSource } = identity;
   if (tokenSource.kind === "none") return { state: "none", says: "No token, as configured." };
@@ -139,12 +139,12 @@ export async function judgeToken(
   if (!testAuth) {
     return { state: "unchecked", where, says: "The forge was not asked about the token." };
   }
-  const facts = await askForge(identity, found.token, timeout);
+  const facts = await askForge(identity, found.token);
   if (facts === undefined) {
     const says = `The token cannot be checked for provider '${provider}'.`;
     return { state: "unchecked", where, says };
   }
-  await tokens.note(identity, { ...facts, checkedAt: new Date().toISOString() });
+  await tokens.note(identity, facts);
   const trouble = troubleWith(identity, facts);
   if (trouble !== undefined) return { state: "bad", where, says: `The token ${trouble}.` };
   const scopes = facts.scopes.length === 0 ? "" : `, scopes: ${facts.scopes.join(", ")}`;

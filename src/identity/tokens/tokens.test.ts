@@ -133,7 +133,7 @@ describe("Tokens", () => {
 
   it("loses no result of concurrent checks", async () => {
     await using folder = await SampleFolder.create();
-    const facts = { expires: "2999-01-01T00:00:00Z", user: "ada", rejectedAt: "2026-01-01" };
+    const facts = { expires: "2999-01-01T00:00:00Z", user: "ada", storedAt: "2026-01-01" };
     await Promise.all(
       Object.entries(facts).map(([fact, value]) =>
         tokensIn(folder.path).note(identity(), { [fact]: value }),

@@ -35,7 +35,7 @@ export class Tokens {
   readonly #file: EncryptedFile;
   /** A plain file beside the tokens: when they expire can be read without decrypting them. */
   readonly #records: RecordFile<TokenRecord>;
-  #keychain: Promise<SecretStore | Error> | undefined;
+  #choice: ReturnType<typeof chooseStore> | undefined;
 
   constructor(options: TokensOptions) {
     const { data, configFolder, env, ask } = options;
@@ -105,14 +105,14 @@ export class Tokens {
   async save(identity: Identity, token: string, known: TokenRecord = {}): Promise<string> {
     const clean = this.check(identity, token);
     const name = nameOf(identity);
-    const { store, why } = await this.#inUse();
+    const { store, why, isForced } = await this.#inUse();
     let used = store;
     let reason = why;
     try {
       await store.set(name, clean);
     } catch (error) {
       // A keychain that can be read may still refuse to write, as in a new session.
-      if (store.kind === "file" || this.#forced !== undefined) throw error;
+      if (store.kind === "file" || isForced) throw error;
       used = this.#file;
       reason = (error as Error).message;
       await used.set(name, clean);
@@ -156,23 +156,38 @@ export class Tokens {
     return store.kind === "file" ? [store] : [store, this.#file];
   }
 
-  get #forced(): SecretStore["kind"] | undefined {
-    const { TRUNKLINE_TOKEN_STORE: named } = this.#options.env;
-    if (named === undefined || named === "" || named === "auto") return undefined;
-    if (named === "keychain" || named === "file") return named;
+  #inUse(): ReturnType<typeof chooseStore> {
+    const { env, openKeychain } = this.#options;
+    return (this.#choice ??= chooseStore(this.#file, env, openKeychain));
+  }
+}
+
+interface ChosenStore {
+  readonly store: SecretStore;
+  /** Why it is not the keychain. */
+  readonly why?: string;
+  /** `TRUNKLINE_TOKEN_STORE` names it. */
+  readonly isForced: boolean;
+}
+
+/** The system's keychain, or an encrypted file where there is none. */
+export async function chooseStore(
+  file: EncryptedFile,
+  { TRUNKLINE_TOKEN_STORE: named = "" }: NodeJS.ProcessEnv,
+  openKeychain: () => Promise<SecretStore> = () => Keychain.open(),
+): Promise<ChosenStore> {
+  if (named === "file") return { store: file, isForced: true };
+  if (!["", "auto", "keychain"].includes(named)) {
     const says = `Cannot use TRUNKLINE_TOKEN_STORE '${named}': it must be auto, keychain or file`;
     throw new TrunklineError("config", says);
   }
-
-  async #inUse(): Promise<{ readonly store: SecretStore; readonly why?: string }> {
-    const forced = this.#forced;
-    if (forced === "file") return { store: this.#file };
-    const { openKeychain = () => Keychain.open() } = this.#options;
-    this.#keychain ??= openKeychain().catch((error: unknown) => error as Error);
-    const keychain = await this.#keychain;
-    if (!(keychain instanceof Error)) return { store: keychain };
-    if (forced === "keychain") throw keychain;
-    return { store: this.#file, why: `no keychain is available (${keychain.message})` };
+  const isForced = named === "keychain";
+  try {
+    return { store: await openKeychain(), isForced };
+  } catch (error) {
+    if (isForced) throw error;
+    const why = `no keychain is available (${(error as Error).message})`;
+    return { store: file, why, isForced };
   }
 }
 
@@ -231,9 +246,6 @@ export interface TokenRecord {
   readonly scopes?: readonly string[];
   /** The user that the forge reports. */
   readonly user?: string;
-  readonly checkedAt?: string;
-  /** When a server last rejected it. */
-  readonly rejectedAt?: string;
 }
 
 function keyOf({ service, account }: SecretName): string {

@@ -11,8 +11,6 @@ import { logInBySsh } from "../validate/validate.ts";
 import type { JugglerToolName } from "./definitions.ts";
 import type { ToolCommands, ToolHandler } from "./switch-tools.ts";
 
-const LOGIN_TIMEOUT = 5_000;
-
 const FORGES: Readonly<Record<string, IdentitySettings["provider"]>> = {
   "github.com": "github",
   "ssh.github.com": "github",
@@ -61,7 +59,7 @@ async function describeHost(host: string, env: NodeJS.ProcessEnv): Promise<strin
   const keys = await Promise.all(files.map(keyWords));
   const settings = { provider: "other", sshHost: host } as const;
   const identity = resolveIdentity(host, settings, env);
-  const { isOk, says } = await logInBySsh(identity, { env, timeout: LOGIN_TIMEOUT });
+  const { isOk, says } = await logInBySsh(identity, env);
   return [
     `- ${host}`,
     `  HostName: ${hostname}`,
@@ -155,7 +153,7 @@ async function identityOf(
   };
   const identity = resolveIdentity(host, base, env);
   // The forge's greeting names the key's user.
-  const { user } = await logInBySsh(identity, { env, timeout: LOGIN_TIMEOUT });
+  const { user } = await logInBySsh(identity, env);
   return { name: host, settings: { ...base, ...(user === undefined ? {} : { user }) } };
 }
 

@@ -152,7 +152,7 @@ export const IDENTITY_TOOLS = {
 
   async juggler_config_show(args, commands) {
     const { section = "all" } = args;
-    const { identities, ...rest } = commands.identities.exportJuggler();
+    const { identities, ...rest } = commands.identities.jugglerView();
     const { settings = {}, state: _, ...others } = rest as Record<string, unknown>;
     const sections: Readonly<Record<string, () => unknown>> = {
       identities: () => identities ?? {},

@@ -62,7 +62,7 @@ describe("askForge()", () => {
     }).listen(0, "127.0.0.1");
     await once(server, "listening");
     const host = `localhost:${(server.address() as AddressInfo).port}`;
-    const asked = askForge(of({ provider: "github", host }), "token", 20_000);
+    const asked = askForge(of({ provider: "github", host }), "token");
     await assert.rejects(asked, /it answered with more than 262144 bytes/);
     server.closeAllConnections();
   });

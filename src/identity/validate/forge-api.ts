@@ -22,15 +22,11 @@ export class TokenRefused extends TrunklineError {
 }
 
 /** Asks a forge whose token it is. Undefined if its API is not known. */
-export async function askForge(
-  identity: Identity,
-  token: string,
-  timeout = TIMEOUT,
-): Promise<TokenFacts | undefined> {
+export async function askForge(identity: Identity, token: string): Promise<TokenFacts | undefined> {
   const api = apiOf(identity);
   switch (identity.provider) {
     case "github": {
-      const { body, headers } = await get(`${api}/user`, bearer(token), timeout);
+      const { body, headers } = await get(`${api}/user`, bearer(token));
       return {
         user: text(body.login),
         scopes: listed(headers.get("x-oauth-scopes")),
@@ -40,9 +36,9 @@ export async function askForge(
     case "gitlab": {
       const own = { "private-token": token };
       const [user, self] = await Promise.all([
-        get(`${api}/user`, own, timeout),
+        get(`${api}/user`, own),
         // Only personal access tokens have this endpoint.
-        get(`${api}/personal_access_tokens/self`, own, timeout).catch(() => undefined),
+        get(`${api}/personal_access_tokens/self`, own).catch(() => undefined),
       ]);
       const scopes = self?.body.scopes;
       return {
@@ -52,7 +48,7 @@ export async function askForge(
       };
     }
     case "bitbucket": {
-      const { body, headers } = await get(`${api}/user`, bearer(token), timeout);
+      const { body, headers } = await get(`${api}/user`, bearer(token));
       return {
         user: text(body.username),
         scopes: listed(headers.get("x-oauth-scopes")),
@@ -78,18 +74,14 @@ interface Answer {
   readonly headers: Headers;
 }
 
-async function get(
-  url: string,
-  headers: Readonly<Record<string, string>>,
-  timeout: number,
-): Promise<Answer> {
+async function get(url: string, headers: Readonly<Record<string, string>>): Promise<Answer> {
   const { host } = new URL(url);
   try {
     const response = await fetch(url, {
       headers: { accept: "application/json", "user-agent": "trunkline", ...headers },
       // Do not send the token to another host.
       redirect: "error",
-      signal: AbortSignal.timeout(timeout),
+      signal: AbortSignal.timeout(TIMEOUT),
     });
     const said = await textOf(response);
     if (response.status === 401 || response.status === 403) {
@@ -102,7 +94,7 @@ async function get(
     const { name, message, cause } = error as Error;
     const why =
       name === "TimeoutError"
-        ? `it did not answer within ${timeout} ms`
+        ? `it did not answer within ${TIMEOUT} ms`
         : cause instanceof Error
           ? cause.message
           : message;

@@ -19,7 +19,7 @@ async function logIn(code: number | string, said: string): Promise<SshLogin> {
   chmodSync(sample.write("bin/ssh", script), 0o755);
   const env = { ...sample.env, PATH: `${join(sample.home, "bin")}:${sample.env.PATH}` };
   const identity = resolveIdentity("work", { provider: "github", user: "ada" }, env);
-  return await logInBySsh(identity, { env, timeout: 20_000 });
+  return await logInBySsh(identity, env);
 }
 
 describe("logInBySsh()", () => {

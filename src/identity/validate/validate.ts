@@ -14,7 +14,7 @@ import { isExpired, isExpiring, type Tokens } from "../tokens/tokens.ts";
 /** The result of one check. */
 export interface Finding {
   readonly outcome: "pass" | "fail" | "warn" | "skip";
-  readonly what: "ssh-key" | "ssh" | "token" | "api" | "signing";
+  readonly what: "ssh-key" | "ssh" | "token" | "api" | "signing" | "guard";
   readonly says: string;
   /** The command that mends it, as it is typed in a shell. */
   readonly command?: string;
@@ -36,10 +36,9 @@ export interface ValidateOptions {
   /** Connects to nobody, neither by ssh nor to the forge. */
   readonly offline?: boolean;
   readonly checkGPG?: boolean;
-  /** Milliseconds for each connection. */
-  readonly timeout?: number;
 }
 
+/** Milliseconds for a login by SSH. */
 const TIMEOUT = 10_000;
 
 /** Checks whether an identity works. All checks run in parallel. */
@@ -65,6 +64,7 @@ const NAMES: Readonly<Record<Finding["what"], string>> = {
   token: "stored token",
   api: "token at the forge",
   signing: "signing",
+  guard: "guard",
 };
 
 /** The result in one sentence. Only what was tried has passed. */
@@ -126,8 +126,7 @@ async function checkSsh(identity: Identity, options: ValidateOptions): Promise<F
   if (host === undefined && sshHost === undefined) {
     return [{ what, outcome: "skip", says: "No host is configured to log in to." }];
   }
-  const { env, timeout = TIMEOUT } = options;
-  const { isOk, says } = await logInBySsh(identity, { env, timeout });
+  const { isOk, says } = await logInBySsh(identity, options.env);
   const where = sshHost ?? host;
   return [{ what, outcome: isOk ? "pass" : "fail", says: `SSH to ${where}: ${says}` }];
 }
@@ -135,10 +134,10 @@ async function checkSsh(identity: Identity, options: ValidateOptions): Promise<F
 async function checkToken(
   identity: Identity,
   testAuth: boolean,
-  { tokens, timeout = TIMEOUT }: ValidateOptions,
+  { tokens }: ValidateOptions,
 ): Promise<Finding[]> {
   try {
-    const judged = await judgeToken(identity, tokens, { testAuth, timeout });
+    const judged = await judgeToken(identity, tokens, { testAuth });
     const { state, says, where, facts } = judged;
     const outcome = TOKEN_OUTCOMES[state];
     if (where === undefined) {
@@ -182,18 +181,6 @@ async function checkSigning(identity: Identity, { env }: ValidateOptions): Promi
   return [{ what, outcome, says: `${ready.says} ${ready.guidance}` }];
 }
 
-/** Something without which an identity does not work, or not safely. */
-export interface MissingPart {
-  readonly what: "token" | "ssh-key" | "signing" | "guard";
-  /** "warn": works without it. */
-  readonly outcome: "fail" | "warn";
-  readonly says: string;
-  /** The command that mends it, as it is typed in a shell. */
-  readonly command?: string;
-  /** It is there, until then: less than two weeks. */
-  readonly expires?: string;
-}
-
 /** What an identity has on this machine. */
 export interface Readiness {
   readonly identity: string;
@@ -201,7 +188,8 @@ export interface Readiness {
   readonly token: string;
   readonly sshKey: string;
   readonly signing: SigningReadiness;
-  readonly missing: readonly MissingPart[];
+  /** Without which it does not work ("fail"), or less well ("warn"). */
+  readonly missing: readonly Finding[];
 }
 
 interface ReadinessOptions {
@@ -219,17 +207,12 @@ export async function identityReadiness(
     checkKeyFile(identity),
     signingReadiness(identity, { env, tries: false }),
   ]);
-  const found = sshKey === undefined ? [token] : [token, sshKey];
-  const missing = found.flatMap(({ what, outcome, ...rest }): MissingPart[] => {
-    if (outcome !== "fail" && outcome !== "warn") return [];
-    return [{ what: what === "ssh-key" ? what : "token", outcome, ...rest }];
-  });
   return {
     identity: identity.name,
     token: token.says,
     sshKey: sshKey?.says ?? "",
     signing,
-    missing: [...missing, ...missingKey(signing)],
+    missing: [token, sshKey, missingKey(signing)].filter(isMissing),
   };
 }
 
@@ -258,13 +241,17 @@ async function tokenFinding(identity: Identity, tokens: Tokens): Promise<Finding
   }
 }
 
-function missingKey({ isFound, format, says, guidance }: SigningReadiness): MissingPart[] {
-  if (isFound || format === undefined) return [];
-  return [{ what: "signing", outcome: "fail", says: `${says} ${guidance}` }];
+function isMissing(finding: Finding | undefined): finding is Finding {
+  return finding?.outcome === "fail" || finding?.outcome === "warn";
+}
+
+function missingKey({ isFound, format, says, guidance }: SigningReadiness): Finding | undefined {
+  if (isFound || format === undefined) return undefined;
+  return { what: "signing", outcome: "fail", says: `${says} ${guidance}` };
 }
 
 /** What is wrong with the guard of a repository. */
-export function missingGuard({ isInstalled, broken, says }: GuardStatus): MissingPart[] {
+export function missingGuard({ isInstalled, broken, says }: GuardStatus): Finding[] {
   if (isInstalled && broken === undefined) return [];
   const command = "trunkline identity guard install";
   return [{ what: "guard", outcome: broken === undefined ? "warn" : "fail", says, command }];
@@ -292,19 +279,15 @@ const GREETINGS: readonly RegExp[] = [
  * Logs in with the identity's own key only. It succeeds if the forge greets the user, or ssh ends
  * with 0; any other output does not count.
  */
-export async function logInBySsh(
-  identity: Identity,
-  options: { readonly env: NodeJS.ProcessEnv; readonly timeout: number },
-): Promise<SshLogin> {
+export async function logInBySsh(identity: Identity, env: NodeJS.ProcessEnv): Promise<SshLogin> {
   const { sshKey, sshHost, host, user } = identity;
   // The SSH configuration has the host and user of an alias.
   const target = sshHost ?? (host === undefined ? undefined : `git@${splitHost(host).name}`);
   if (target === undefined)
     return { isOk: false, user: undefined, says: "the identity has no host" };
-  const seconds = Math.max(1, Math.ceil(options.timeout / 1000));
   const args = [
-    ...sshConfigArguments(options.env),
-    ...["-T", "-o", "BatchMode=yes", "-o", `ConnectTimeout=${seconds}`],
+    ...sshConfigArguments(env),
+    ...["-T", "-o", "BatchMode=yes", "-o", `ConnectTimeout=${TIMEOUT / 1000}`],
     ...["-o", "StrictHostKeyChecking=yes", "-o", "NumberOfPasswordPrompts=0"],
     ...(sshKey === undefined ? [] : ["-i", sshKey, "-o", "IdentitiesOnly=yes"]),
     ...["--", target],
@@ -314,8 +297,8 @@ export async function logInBySsh(
     end = await runProgram({
       command: "ssh",
       args,
-      env: gitEnvironment(options.env),
-      timeout: options.timeout,
+      env: gitEnvironment(env),
+      timeout: TIMEOUT,
       maxOutput: MAX_OUTPUT,
     });
   } catch (error) {

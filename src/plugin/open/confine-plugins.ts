@@ -6,14 +6,10 @@ import { TrunklineError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
 import { isOtherMachine } from "../../base/private-address.ts";
 import type { ConfinedPlugin, ConfinePlugin, PluginConfinement } from "../plugin/plugin-process.ts";
-import { problemWith } from "../../sandbox/bubblewrap.ts";
+import { tryOut } from "../../sandbox/bubblewrap.ts";
 import { EgressProxy, type EgressOptions, joinSockets } from "../../sandbox/egress-proxy.ts";
 import { portOf } from "../../sandbox/own-network.ts";
-import {
-  openPluginSandbox,
-  type PluginSandbox,
-  serviceSockets,
-} from "../../sandbox/plugin-sandbox.ts";
+import { openPluginSandbox, serviceSockets } from "../../sandbox/plugin-sandbox.ts";
 import { remedyFor, thisMachine } from "../../sandbox/remedy.ts";
 import { sandboxPrograms } from "../../sandbox/open/local-sandbox.ts";
 
@@ -82,7 +78,11 @@ async function confinePlugin(
       hide: [...serviceSockets(process.env), options.data],
     }),
   );
-  if (!isTriedOut) await tryOut(sandbox);
+  if (!isTriedOut) {
+    // A machine may allow the first half of it, or lack the libraries of Node.
+    const node = [process.execPath, "--version"] as const;
+    await tryOut(sandbox.wrap, node, 20_000, "A plugin cannot be run in a sandbox");
+  }
   const { network } = sandbox;
   const [bus, ...others] = network.listeners;
   bus?.on("connection", plugin.bus);
@@ -142,16 +142,6 @@ function refuseUnreadable({ read, write }: ConfinedPlugin): void {
     const next = "Run Trunkline as that user, or let others read the path";
     throw new TrunklineError("unavailable", `It cannot be run in a sandbox: ${why}. ${next}.`);
   }
-}
-
-/** Runs Node in the sandbox: a machine may allow the first half of it, or lack the libraries of Node. */
-async function tryOut(sandbox: PluginSandbox): Promise<void> {
-  const env = { PATH: process.env.PATH };
-  const wrapped = sandbox.wrap({ command: process.execPath, args: ["--version"], env, cwd: "/" });
-  const problem = await problemWith({ ...wrapped, env }, 20_000);
-  if (problem === undefined) return;
-  const { code, says } = problem;
-  throw new TrunklineError(code, `A plugin cannot be run in a sandbox: ${says}.`);
 }
 
 function isUnavailable(error: unknown): error is TrunklineError {

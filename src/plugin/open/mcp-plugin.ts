@@ -1,13 +1,14 @@
 import { TrunklineError } from "../../base/errors.ts";
+import { defined } from "../../base/defined.ts";
 import type { Log } from "../../base/log.ts";
 import { VERSION } from "../../base/version.ts";
-import { BusContext } from "../bus-context.ts";
+import { busContext } from "../bus-context.ts";
 import type { CallContext, PluginContext } from "../sdk/context.ts";
 import type { Health, PromptMessage } from "../sdk/definition.ts";
 import { manifestOf, type PluginParts, type PromptPart, type ToolPart } from "../sdk/parts.ts";
 import { Offer } from "../../tool/offer/offer.ts";
 import { Announcement } from "../../tool/offer/registry.ts";
-import type { Arguments, Prompt } from "../../tool/tool.ts";
+import type { Arguments, Prompt, ToolContext } from "../../tool/tool.ts";
 import { Upstreams } from "../../upstream/upstreams.ts";
 
 /** An MCP server that is started, as a plugin. */
@@ -34,11 +35,7 @@ export async function mcpPlugin(options: McpPluginOptions): Promise<PluginParts>
   await using opening = new AsyncDisposableStack();
   const offer = new Offer();
   const upstreams = opening.use(new Upstreams({ offer, log }));
-  const env = Object.fromEntries(
-    Object.entries(options.env).flatMap(([name, value]) =>
-      value === undefined ? [] : [[name, value]],
-    ),
-  );
+  const env = defined<Record<string, string>>(options.env);
   await upstreams.configure({ [SERVER]: { command, args, env, ...(cwd && { cwd }) } });
   await upstreams.started();
   const status = () => upstreams.status().find(({ name }) => name === SERVER);
@@ -100,10 +97,10 @@ function followOffer(offer: Offer, log: Log) {
 }
 
 /** The context of a call from the bus; the server cannot ask whoever is behind it. */
-function contextOf(name: string, context: PluginContext, log: Log): BusContext {
+function contextOf(name: string, context: PluginContext, log: Log): ToolContext {
   const { caller = "bus", sessionId, project } = context as Partial<CallContext>;
   const call = { name, session: sessionId, project };
-  return new BusContext(call, { name: caller, signal: context.signal, log });
+  return busContext(call, { name: caller, signal: context.signal, log });
 }
 
 function promptGetter(prompt: Prompt, log: Log): PromptPart["get"] {

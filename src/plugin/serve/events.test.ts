@@ -26,7 +26,7 @@ class Subscriber {
 
 function events() {
   const reports: [string, Record<string, unknown>][] = [];
-  return { bus: new Events({ report: (name, fields) => reports.push([name, fields]) }), reports };
+  return { bus: new Events((name, fields) => reports.push([name, fields])), reports };
 }
 
 describe("Events", () => {

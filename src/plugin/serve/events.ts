@@ -1,6 +1,7 @@
 import type { JsonObject } from "@bufbuild/protobuf";
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
+import type { BusService } from "../../protocol/bus/serve.ts";
 
 export interface BusEvent {
   readonly topic: string;
@@ -36,20 +37,16 @@ interface Subscriber extends Subscription {
   lost: number;
 }
 
-export interface EventsOptions {
-  readonly report: (event: string, fields: Record<string, unknown>) => void;
-}
-
 /**
  * Delivers events to subscribers: those of one source in order, and no subscriber waits for another.
  * Orchestra's routing: a topic matches exactly, and filters compare members of the payload as text.
  */
 export class Events {
-  readonly #report: EventsOptions["report"];
+  readonly #report: BusService["report"];
   /** By owner and id: subscribers choose the ids. */
   readonly #subscribers = new Map<string, Subscriber>();
 
-  constructor({ report }: EventsOptions) {
+  constructor(report: BusService["report"]) {
     this.#report = report;
   }
 

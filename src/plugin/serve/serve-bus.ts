@@ -14,7 +14,7 @@ import { fromToolRequest, toBusTool, type ToolCall } from "../../protocol/bus/sh
 import type { Offer } from "../../tool/offer/offer.ts";
 import type { ToolContext, ToolResult } from "../../tool/tool.ts";
 import type { Connection } from "../../wire/quic/connection.ts";
-import { BusContext, busCaller } from "../bus-context.ts";
+import { busContext, busCaller } from "../bus-context.ts";
 import type { Events } from "./events.ts";
 import type { FirstStarts } from "../plugin/first-starts.ts";
 import type { Guest, Guests } from "../guests.ts";
@@ -148,10 +148,10 @@ export function contextOf(
   toolCall: ToolCall,
   { connection, signal }: BusCall,
   piece?: ToolContext["piece"],
-): BusContext {
+): ToolContext {
   const { name, isPlugin } = guests.of(connection);
   const given = piece === undefined ? {} : { piece };
-  return new BusContext(toolCall, { name, signal, log, isNested: isPlugin, ...given });
+  return busContext(toolCall, { name, signal, log, isNested: isPlugin, ...given });
 }
 
 function serveEvents({ events, guests, deliverTo }: Bus): BusHandlers {

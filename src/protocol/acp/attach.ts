@@ -246,10 +246,25 @@ export async function openSession(peer: Peer, wanted: Wanted): Promise<OpenedSes
 const ANSWER_TIMEOUT = 10_000;
 
 /** Answers a permission request of a session that the process at the other end has open. */
-export async function answerAt(
+export function answerAt(
   channel: Channel<string>,
   answer: AnswerParams,
   name: string,
+): Promise<void> {
+  return askOnce(channel, name, (peer, limit) => peer.request(METHODS.answer, answer, limit));
+}
+
+/** Has the process at the other end close a session. */
+export function closeAt(channel: Channel<string>, sessionId: string, name: string): Promise<void> {
+  return askOnce(channel, name, (peer, limit) =>
+    peer.request(METHODS.closeSession, { sessionId }, limit),
+  );
+}
+
+async function askOnce(
+  channel: Channel<string>,
+  name: string,
+  ask: (peer: Peer, limit: { readonly timeout: number }) => Promise<unknown>,
 ): Promise<void> {
   const peer = new Peer(channel, undefined, { dialect: acpDialect, routes: routes() });
   try {
@@ -257,7 +272,7 @@ export async function answerAt(
     // The process may be stopped.
     const limit = { timeout: ANSWER_TIMEOUT };
     await peer.request(METHODS.initialize, { protocolVersion: 1, clientInfo }, limit);
-    await peer.request(METHODS.answer, answer, limit).catch(inWords);
+    await ask(peer, limit).catch(inWords);
   } finally {
     await peer.close();
   }

@@ -75,7 +75,9 @@ export class BusClient implements AsyncDisposable {
       return await this.#once(request, options);
     } catch (error) {
       if (!(error instanceof LostError) || options.again !== true) throw error;
-      return await this.#again(error, request, options);
+      const back = this.#redial.back(COMING_BACK).catch(() => Promise.reject(error));
+      await untilAborted(back, options.signal);
+      return await this.#once(request, options);
     }
   }
 
@@ -100,12 +102,6 @@ export class BusClient implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#redial[Symbol.asyncDispose]();
-  }
-
-  /** Repeats a request when the connection is back. */
-  async #again(lost: LostError, request: Asked, options: AskOptions): Promise<PluginResponse> {
-    await this.#back(lost, options.signal);
-    return await this.#once(request, options);
   }
 
   async #once(request: Asked, options: AskOptions): Promise<PluginResponse> {
@@ -148,12 +144,6 @@ export class BusClient implements AsyncDisposable {
     if (response.requestId === "" || response.requestId === requestId) return response;
     const why = `${this.#name} gave the answer to '${response.requestId}', not to '${requestId}'`;
     throw new TrunklineError("unavailable", why);
-  }
-
-  /** Waits for the connection to come back. Rejects with the first loss if it does not. */
-  async #back(lost: LostError, signal: AbortSignal | undefined): Promise<void> {
-    const back = this.#redial.back(COMING_BACK).catch(() => Promise.reject(lost));
-    await untilAborted(back, signal);
   }
 
   #asked(request: Asked): string {

@@ -15,11 +15,10 @@ import { workspaceFolder } from "../environment/recipe.ts";
 import { background } from "../../base/background.ts";
 import type { Run } from "../run.ts";
 import { diskUse } from "../workspace/workspace.ts";
-import type { InnerAgent } from "../spares.ts";
 import { findProgram } from "./find-program.ts";
 import type { ModelServices } from "./model-services.ts";
 import type { Log } from "../../base/log.ts";
-import { progressUpdate } from "../run-agent.ts";
+import { type InnerAgent, progressUpdate } from "../run-agent.ts";
 import type { SessionUpdate } from "../../session/agent.ts";
 
 export interface ConfinedAgentOptions {
@@ -87,7 +86,6 @@ export async function openConfinedAgent(options: ConfinedAgentOptions): Promise<
   });
   return {
     name: inner.name,
-    start: (owner) => inner.start(owner),
     open: (session) => {
       refused.tellTo((update) => session.update(update));
       return inner.open(session);
@@ -185,7 +183,6 @@ export async function openFreeAgent(options: FreeAgentOptions): Promise<InnerAge
   const inner = new ExternalAgent({ ...agent, env: { ...agent.env, ...variables } });
   return {
     name: inner.name,
-    start: (owner) => inner.start(owner),
     open: (session) => inner.open(session),
     [Symbol.asyncDispose]: async () => {
       await inner[Symbol.asyncDispose]();

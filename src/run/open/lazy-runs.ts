@@ -14,14 +14,11 @@ export class LazyRuns implements AsyncDisposable {
   readonly #runs: Lazy<OpenedRuns>;
   #opened: OpenedRuns | undefined;
 
-  /**
-   * `spares` is how many sessions are prepared in advance: a program for one session needs none.
-   * `carried` stores checkpoints for other machines, if there are some.
-   */
-  constructor(app: AppContext, spares = 0, carried?: CarriedCheckpoints) {
+  /** `carried` stores checkpoints for other machines, if there are some. */
+  constructor(app: AppContext, carried?: CarriedCheckpoints) {
     this.#runs = new Lazy(async () => {
       const { openRuns } = await import("./open-runs.ts");
-      return (this.#opened = await openRuns(app, spares, carried));
+      return (this.#opened = await openRuns(app, carried));
     });
   }
 
@@ -53,11 +50,6 @@ export class LazyRuns implements AsyncDisposable {
   /** See `OpenedRuns.repositories`. */
   get repositories(): readonly string[] {
     return this.#opened?.repositories() ?? [];
-  }
-
-  /** Ends what was prepared for a principal whose access has ended. */
-  async endOf(principal: string): Promise<void> {
-    (await this.#runs.opened())?.endOf(principal);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -47,12 +47,11 @@ import { entryFor } from "../environment/recipe.ts";
 import type { OpenSetupPlace, SetupPlace } from "../environment/run-steps.ts";
 import type { Proposal, ProposalResult, Propose } from "../pull-request.ts";
 import { type RemotePolicy, pinAddresses, refuseRepository } from "../remote-ref.ts";
-import { RunAgent } from "../run-agent.ts";
+import { type InnerAgent, RunAgent } from "../run-agent.ts";
 import { isPlan } from "../run-plan.ts";
 import type { Run } from "../run.ts";
 import { limitsFor } from "../run-limits.ts";
 import { Runs } from "../runs.ts";
-import { type InnerAgent, Spares } from "../spares.ts";
 import type { CarriedCheckpoints } from "../workspace/carried.ts";
 import { RunUsers } from "../workspace/run-users.ts";
 import { SAFE, openConfinedAgent, openFreeAgent } from "./confined-agent.ts";
@@ -73,16 +72,10 @@ export interface OpenedRuns extends AsyncDisposable {
   remove(run: unknown): Promise<void>;
   /** Addresses of the repositories in the cache, as far as this process has used them; the last first. */
   repositories(): readonly string[];
-  /** Ends what was prepared for a principal whose access has ended. */
-  endOf(principal: string): void;
 }
 
 /** Opens remote runs as configured. Throws if they need a sandbox and there is none. */
-export async function openRuns(
-  app: AppContext,
-  mostSpares = 0,
-  carried?: CarriedCheckpoints,
-): Promise<OpenedRuns> {
+export async function openRuns(app: AppContext, carried?: CarriedCheckpoints): Promise<OpenedRuns> {
   const { config, log } = app;
   const { remote } = config;
   // Users of sandboxes have to pass through this folder. The folder above it keeps other users out.
@@ -125,14 +118,11 @@ export async function openRuns(
     // Only now, when no file of this user is left that the next workspace could find.
     users?.free(plan.workspace);
   };
-  const spares = opening.use(
-    new Spares({ most: mostSpares, open: (plan) => runs.open(plan, ""), inner, remove, log }),
-  );
   const slots = new Semaphore({ running: availableParallelism() });
   const pace = carried && { slots, longest: PREPARED_WITHIN };
   const opened = opening.move();
   return {
-    place: (meta, principal) => place(runs, spares, meta, principal),
+    place: (meta, principal) => place(runs, meta, principal),
     agent: (name, plan) =>
       new RunAgent({
         runs,
@@ -142,27 +132,20 @@ export async function openRuns(
         reopenWithin: carried && REOPEN_WITHIN,
         pace,
         inner: (run) => inner(name, run),
-        spares,
       }),
     remove,
     repositories: () => runs.repositories,
-    endOf: (principal) => spares.endOf(principal),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
 }
 
-function place(
-  runs: Runs,
-  spares: Spares,
-  meta: unknown,
-  principal: Principal,
-): SessionSetup | undefined {
+function place(runs: Runs, meta: unknown, principal: Principal): SessionSetup | undefined {
   const wanted = runs.plan(meta);
   if (wanted === undefined) return undefined;
   refuseRepository(principal, wanted.url);
   const within = principal.limits?.repositories;
   const token = accessTokenOf(principal) === undefined ? undefined : principal.name;
-  const plan = spares.reserve({ ...wanted, within, token }, principal.id);
+  const plan = { ...wanted, within, token };
   const cwd = runs.treeOf(plan);
   return { cwd, additionalDirectories: [], mcpServers: [], run: plan, meta: meta as never };
 }

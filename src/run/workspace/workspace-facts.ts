@@ -52,8 +52,6 @@ export interface Facts {
   readonly layer?: string | undefined;
   /** The tree is not on disk: its files are in a commit of the git folder. */
   readonly isAway?: boolean;
-  /** It was prepared in advance, and no session has it yet. */
-  readonly isSpare?: boolean;
 }
 
 export const FACTS = "workspace.json";

@@ -84,8 +84,6 @@ export interface WorkspaceRequest {
   readonly layer?: Pick<Layer, "id" | "tree" | "home"> | undefined;
   /** Patterns, as in .gitignore, of files that are never committed. */
   readonly keep?: readonly string[] | undefined;
-  /** Whether no session has it yet. If we are killed before `claim`, `sweep` removes it. */
-  readonly isSpare?: boolean | undefined;
 }
 
 interface WorkspacesOptions {
@@ -220,8 +218,8 @@ export class Workspaces implements AsyncDisposable {
     for (const { path, facts } of await this.#all()) {
       if (this.#isOver) return;
       if (FileLock.isTaken(join(path, LOCK))) continue;
-      // An interrupted set-up is never continued, and no session knows of a spare.
-      const isLeft = SETUP.test(basename(path)) || facts?.isSpare === true || isUnbegun(path);
+      // An interrupted set-up is never continued.
+      const isLeft = SETUP.test(basename(path)) || isUnbegun(path);
       using _ = await FileLock.take(join(path, LOCK));
       await this.#release(path);
       await this.#options.released?.(basename(path));
@@ -229,12 +227,6 @@ export class Workspaces implements AsyncDisposable {
       await removeTree(path);
       await this.#options.abandoned?.(basename(path), facts?.repository);
     }
-  }
-
-  /** Gives a spare to a session: from now on it is kept if we are killed. */
-  async claim({ folder }: Workspace): Promise<void> {
-    const { isSpare: _, ...facts } = (await readFacts(folder)) ?? {};
-    await writeFacts(folder, facts as Facts);
   }
 
   /** Stops the sweep. The driver is not used afterwards. */
@@ -304,7 +296,6 @@ export class Workspaces implements AsyncDisposable {
       repository: repository.key,
       driver: this.#options.driver.name,
       layer: request.layer?.id,
-      ...(request.isSpare === true ? { isSpare: true } : {}),
     };
     await writeFacts(folder, kept);
   }

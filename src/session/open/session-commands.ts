@@ -3,7 +3,6 @@ import { join } from "node:path";
 import { Journal } from "../../agent/files/journal.ts";
 import type { Amounts } from "../../base/limit/budget.ts";
 import { TrunklineError } from "../../base/errors.ts";
-import { patchOf } from "../../run/run-plan.ts";
 import { withLock } from "../../store/replace-file.ts";
 import { folderOf, LOCK, readRecord } from "../../worktree/worktrees.ts";
 import type { SessionEvent } from "../event.ts";
@@ -11,6 +10,7 @@ import { subjectOf } from "../permission/permission.ts";
 import { workplaceOf } from "../workplace.ts";
 import { AuditLog } from "../../store/audit/audit-log.ts";
 import { SessionLog, type SessionRecord } from "../../store/session/session-log.ts";
+import type { SessionMoves } from "../../store/session/session-moves.ts";
 import { SessionRules } from "../../store/session/session-rules.ts";
 import { SessionUsage } from "../../store/session/session-usage.ts";
 import { type Landed, type LandOptions, landWorktree } from "../../worktree/land.ts";
@@ -39,6 +39,11 @@ export class SessionCommands implements AsyncDisposable {
 
   static async open(data: string): Promise<SessionCommands> {
     return new SessionCommands(await SessionLog.open(data), data);
+  }
+
+  /** The sessions on their way between machines. */
+  get moves(): SessionMoves {
+    return this.#log.moves;
   }
 
   list(cwd?: string): Promise<SessionRecord[]> {
@@ -71,11 +76,6 @@ export class SessionCommands implements AsyncDisposable {
   async used(id: string): Promise<Amounts> {
     const { reportedCost: _, ...used } = await new SessionUsage(this.#log.database).ofSession(id);
     return used;
-  }
-
-  /** The changes of a remote run as a patch for `git apply`, including those that were not pushed. */
-  async patch({ notes }: SessionRecord): Promise<string> {
-    return await patchOf(join(this.#data, "run"), notes.run);
   }
 
   /**

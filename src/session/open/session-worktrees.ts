@@ -23,7 +23,9 @@ export class SessionWorktrees extends Worktrees {
       const record = await stored.find(session);
       const isGone = record === undefined || record.isDeleted;
       // Its creation was interrupted, so that no client has got to know the session.
-      const isHalf = record?.isHeld === false && workplaceOf(record.notes) === undefined;
+      const { notes = {}, isHeld } = record ?? {};
+      const hasOwn = notes.moved !== undefined || workplaceOf(notes) !== undefined;
+      const isHalf = isHeld === false && !hasOwn;
       if (isGone || isHalf) found.push(session);
     }
     return found;

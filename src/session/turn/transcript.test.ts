@@ -99,7 +99,8 @@ describe("the log of a session", { timeout: 60_000 }, () => {
       database
         .prepare("INSERT INTO session_page (session, first, last, lines) VALUES (1, 2, 6, ?)")
         .run(lines.join(""));
-      database.exec("PRAGMA user_version = 6");
+      const since = "DROP TABLE session_move; DROP TABLE known_host";
+      database.exec(`${since}; PRAGMA user_version = 6`);
     }
     await app.start();
     const load = async (): Promise<TestClient> => {

@@ -16,7 +16,7 @@ import {
   writeSync,
   mkdirSync,
 } from "node:fs";
-import { AUDIT_FILE, AUDIT_FOLDER, FORMER_FILE, SET_ASIDE, nameAfter } from "./audit-names.ts";
+import { AUDIT_FILE, AUDIT_FOLDER, SET_ASIDE, nameAfter } from "./audit-names.ts";
 import { join } from "node:path";
 import { beforeSending } from "../../base/event-loop.ts";
 import { makeFolder } from "../../base/file/path.ts";
@@ -430,10 +430,8 @@ export function isOfAll(key: string | undefined): boolean {
 
 /** Whether an older version has written nothing here: it named no writers, or sealed without a key. */
 function isFirst(data: string): boolean {
-  const names = [data, join(data, AUDIT_FOLDER)].flatMap((folder) => readdirSync(folder));
-  const sizeOf = (name: string) => statSync(join(data, name), { throwIfNoEntry: false })?.size;
-  if (names.some((name) => SET_ASIDE.test(name)) || sizeOf(FORMER_FILE) !== undefined) return false;
-  const size = sizeOf(AUDIT_FILE);
+  if (readdirSync(join(data, AUDIT_FOLDER)).some((name) => SET_ASIDE.test(name))) return false;
+  const size = statSync(join(data, AUDIT_FILE), { throwIfNoEntry: false })?.size;
   if (size === undefined || size > MOST_UNSEALED) return size === undefined;
   const lines = readFileSync(join(data, AUDIT_FILE), "utf8").split("\n").slice(0, -1);
   return lines.every((line) => !line.startsWith(SEAL) && line.includes(',"writer":"'));

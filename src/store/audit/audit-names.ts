@@ -7,9 +7,6 @@ export const AUDIT_FOLDER = "audit";
 /** The file that is written, in the data folder. */
 export const AUDIT_FILE = `${AUDIT_FOLDER}/audit.ndjson`;
 
-/** The file that the audit was written to when it had no folder of its own. */
-export const FORMER_FILE = "audit.ndjson";
-
 /** Files that were set aside when they were full; their names are in the order of time. */
 export const SET_ASIDE = /^audit-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{3})Z-\d+\.ndjson$/;
 

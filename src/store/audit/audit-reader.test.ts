@@ -47,15 +47,6 @@ describe("reading the audit from its end", () => {
     assert.deepEqual(numbers(rest), [7, 6, 5, 4, 3, 2, 1, 0]);
   });
 
-  it("reads what was written when the audit had no folder of its own", async () => {
-    await using folder = await SampleFolder.create();
-    await mkdir(join(folder.path, AUDIT_FOLDER), { recursive: true });
-    await writeFile(join(folder.path, "audit-20260101T000000000Z-1.ndjson"), lines(0, 1));
-    await writeFile(join(folder.path, "audit.ndjson"), lines(1, 2));
-    await writeFile(join(folder.path, AUDIT_FILE), lines(2, 3));
-    assert.deepEqual(numbers(await Array.fromAsync(auditBackwards(folder.path))), [2, 1, 0]);
-  });
-
   it("finds nothing where there is no audit", async () => {
     await using folder = await SampleFolder.create();
     assert.deepEqual(await Array.fromAsync(auditBackwards(folder.path)), []);

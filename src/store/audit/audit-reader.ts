@@ -1,7 +1,7 @@
 import { type FileHandle, open, readdir } from "node:fs/promises";
 import { join } from "node:path";
 
-import { AUDIT_FILE, AUDIT_FOLDER, FORMER_FILE, SET_ASIDE } from "./audit-names.ts";
+import { AUDIT_FILE, AUDIT_FOLDER, SET_ASIDE } from "./audit-names.ts";
 import { SEAL } from "./audit-log.ts";
 import { objectIn } from "../../base/check.ts";
 
@@ -53,17 +53,9 @@ export async function* filesBackwards(
 
 /** The files of the audit in the data folder, the newest first. */
 export async function auditFiles(data: string): Promise<string[]> {
-  const [now, before] = await Promise.all([setAside(join(data, AUDIT_FOLDER)), setAside(data)]);
-  const files = now.map((name) => `${AUDIT_FOLDER}/${name}`);
-  return [AUDIT_FILE, ...files, FORMER_FILE, ...before];
-}
-
-async function setAside(folder: string): Promise<string[]> {
-  const names = (await readdir(folder).catch(missing)) ?? [];
-  return names
-    .filter((name) => SET_ASIDE.test(name))
-    .toSorted()
-    .toReversed();
+  const names = (await readdir(join(data, AUDIT_FOLDER)).catch(missing)) ?? [];
+  const full = names.filter((name) => SET_ASIDE.test(name)).toSorted();
+  return [AUDIT_FILE, ...full.toReversed().map((name) => `${AUDIT_FOLDER}/${name}`)];
 }
 
 async function* linesBackwards(

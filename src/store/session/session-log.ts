@@ -16,6 +16,7 @@ import {
   readPages,
   TEXT_LINES,
 } from "./session-pages.ts";
+import { endMove, MOVES, refuseMoved, SessionMoves } from "./session-moves.ts";
 import { REPLICAS } from "./session-replicas.ts";
 import { RULES, RULES_OF_PRINCIPALS, RULES_OF_SUBJECTS } from "./session-rules.ts";
 import { USAGE } from "./session-usage.ts";
@@ -45,6 +46,7 @@ export const SESSION_MIGRATIONS = [
   RULES_OF_SUBJECTS,
   "ALTER TABLE session ADD COLUMN epoch INTEGER NOT NULL DEFAULT 0",
   TEXT_LINES,
+  MOVES,
 ];
 
 export interface SessionLogOptions {
@@ -79,6 +81,11 @@ export class SessionLog implements AsyncDisposable {
     const options = { pageSize: PAGE_SIZE, isHasty };
     const database = await Database.open(path, SESSION_MIGRATIONS, options);
     return new SessionLog(database, Holder.at(join(data, HOLDERS)), lost);
+  }
+
+  /** The sessions on their way between machines. */
+  get moves(): SessionMoves {
+    return new SessionMoves(this.database, this.#holder);
   }
 
   /** The id under which this process holds sessions. */
@@ -118,6 +125,7 @@ export class SessionLog implements AsyncDisposable {
     await this.database.read((database) => this.#freeRowOf(database, id));
     const held = await this.database.change((database) => {
       const { key, record } = this.#freeRowOf(database, id);
+      endMove(database, id);
       const row = sql(database).get`UPDATE session SET holder = ${this.#holder.id},
         epoch = epoch + 1 WHERE id = ${key} RETURNING epoch`;
       return { key, record, last: lastOf(database, key), epoch: Number(row?.epoch) };
@@ -316,6 +324,7 @@ export class SessionLog implements AsyncDisposable {
     const { record, holder } = row;
     if (record.isDeleted) throw new TrunklineError("closed", `Session '${id}' was deleted.`);
     if (record.isHeld && holder !== this.#holder.id) throw new HeldElsewhere(id, holder);
+    refuseMoved(database, id, (mover) => this.#holder.isAlive(mover));
     return row;
   }
 

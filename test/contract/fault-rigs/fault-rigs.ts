@@ -7,7 +7,7 @@ import { dashboard } from "./dashboard-rig.ts";
 import { sharedStores, workerSessions } from "./fleet-rig.ts";
 import { notifications } from "./notify-rig.ts";
 import { mcpAfterTakeover, mcpThroughRelay } from "./relay-rig.ts";
-import { preparedSessions } from "./spares-rig.ts";
+import { remoteRuns } from "./runs-rig.ts";
 import { juggler, mcpOnHttp, mcpOnStdio } from "./tools-rig.ts";
 
 /** Each door, with all that stands behind it. */
@@ -34,4 +34,4 @@ export const GATEWAY_FAULT_RIGS: typeof FAULT_RIGS = {
 };
 
 /** The same of which each round starts git and several agents, which takes seconds. */
-export const SLOW_FAULT_RIGS: typeof FAULT_RIGS = { "prepared sessions": preparedSessions };
+export const SLOW_FAULT_RIGS: typeof FAULT_RIGS = { "remote runs": remoteRuns };

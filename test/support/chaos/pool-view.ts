@@ -1,9 +1,8 @@
-import { setTimeout as delay } from "node:timers/promises";
+import { DeliverPolicy, type JsMsg, jetstreamManager } from "@nats-io/jetstream";
+import type { NatsConnection } from "@nats-io/transport-node";
 
-import { jetstreamManager } from "@nats-io/jetstream";
-import { connect, type NatsConnection } from "@nats-io/transport-node";
-
-import { type BucketWatch, watchBucket } from "../../../src/fleet/store/session-mirror.ts";
+import { FleetConnection } from "../../../src/fleet/connection/connect.ts";
+import { openReader, StreamFollower } from "../../../src/fleet/stream-reader.ts";
 import { subjectsOf } from "../../../src/fleet/subjects.ts";
 
 interface Taken {
@@ -14,24 +13,30 @@ interface Taken {
 
 /** What is in NATS, as somebody sees it who is no part of the fleet. */
 export class PoolView implements AsyncDisposable {
+  readonly #connection: FleetConnection;
   readonly #nats: NatsConnection;
   readonly subjects = subjectsOf("default");
   /** Ids of the processes that hold sessions. */
   readonly #holders = new Map<string, string>();
   /** Who took which session, and when. */
   readonly #taken = new Map<string, Taken[]>();
-  #watch: BucketWatch | undefined;
-  #isOver = false;
-  readonly #following: Promise<void>;
+  readonly #follower: StreamFollower;
 
-  private constructor(nats: NatsConnection) {
-    this.#nats = nats;
-    this.#following = this.#follow();
+  private constructor(connection: FleetConnection) {
+    this.#connection = connection;
+    this.#nats = connection.nats;
+    const reading = { deliver_policy: DeliverPolicy.LastPerSubject };
+    const stream = `KV_${this.subjects.sessions}`;
+    this.#follower = new StreamFollower({
+      connection,
+      open: () => openReader(this.#nats, stream, reading, { max_messages: 1_000 }),
+      heard: (message) => this.#take(message),
+    });
   }
 
   static async open(url: string): Promise<PoolView> {
-    const nats = await connect({ servers: url, maxReconnectAttempts: -1, reconnectTimeWait: 200 });
-    return new PoolView(nats);
+    const subjects = subjectsOf("default");
+    return new PoolView(await FleetConnection.open({ url, subjects, name: "view" }));
   }
 
   /** Sessions that a process holds. */
@@ -80,39 +85,24 @@ export class PoolView implements AsyncDisposable {
 
   /** Ends to follow who holds sessions, which takes a reader of its own. */
   async stopWatching(): Promise<void> {
-    this.#isOver = true;
-    this.#watch?.stop();
-    await this.#following;
+    await this.#follower[Symbol.asyncDispose]();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.stopWatching();
-    await this.#nats.close();
+    await this.#connection[Symbol.asyncDispose]();
   }
 
-  async #follow(): Promise<void> {
-    while (!this.#isOver) {
-      try {
-        this.#watch = await watchBucket(this.#nats, this.subjects.sessions);
-        if (!this.#isOver) await this.#take(this.#watch);
-      } catch {
-        // NATS is away.
-      }
-      if (!this.#isOver) await delay(100);
-    }
-  }
-
-  async #take(watch: BucketWatch): Promise<void> {
-    for await (const { key, value } of watch) {
-      const text = value === undefined ? "{}" : Buffer.from(value).toString("utf8");
-      const { holder } = JSON.parse(text) as { readonly holder?: string };
-      if (holder === undefined) this.#holders.delete(key);
-      else if (this.#holders.get(key) !== holder) {
-        this.#holders.set(key, holder);
-        const taken = this.#taken.get(key) ?? [];
-        taken.push({ pid: Number(holder.split("-")[0]), at: performance.now() });
-        this.#taken.set(key, taken);
-      }
+  #take({ subject, data }: JsMsg): void {
+    const key = subject.slice(`$KV.${this.subjects.sessions}.`.length);
+    const text = data.length === 0 ? "{}" : Buffer.from(data).toString("utf8");
+    const { holder } = JSON.parse(text) as { readonly holder?: string };
+    if (holder === undefined) this.#holders.delete(key);
+    else if (this.#holders.get(key) !== holder) {
+      this.#holders.set(key, holder);
+      const taken = this.#taken.get(key) ?? [];
+      taken.push({ pid: Number(holder.split("-")[0]), at: performance.now() });
+      this.#taken.set(key, taken);
     }
   }
 }

@@ -67,7 +67,7 @@ export class Certificates {
   constructor(folder: string, options: CertificatesOptions = {}) {
     const { warn = () => {}, now, makesAuthority = true } = options;
     this.#files = new CertificateFiles(folder, warn);
-    this.#renewal = new Renewal(now ?? Date.now, warn);
+    this.#renewal = renewal(now ?? Date.now, warn);
     this.#makesAuthority = makesAuthority;
   }
 
@@ -265,29 +265,22 @@ const RENEW_LEAF = 30 * DAY;
 /** Earlier, so that programs have enough time to read the new one. */
 const RENEW_AUTHORITY = 90 * DAY;
 
+type Renewal = ReturnType<typeof renewal>;
+
 /** Decides when certificates are renewed, and reports those that cannot be. */
-class Renewal {
-  readonly now: () => number;
-  readonly #warn: (message: string) => void;
-
-  constructor(now: () => number, warn: (message: string) => void) {
-    this.now = now;
-    this.#warn = warn;
-  }
-
-  isDue({ validToDate }: X509Certificate, before: number): boolean {
-    return validToDate.getTime() - this.now() <= before;
-  }
-
+function renewal(now: () => number, warn: (message: string) => void) {
+  const isDue = ({ validToDate }: X509Certificate, before: number): boolean =>
+    validToDate.getTime() - now() <= before;
   /** Warns that a certificate cannot be renewed. Throws if it has expired. */
-  giveUp(path: string, certificate: X509Certificate, need: string, why: string): void {
-    if (!this.isDue(certificate, 0)) {
-      this.#warn(`'${path}' should be renewed, since it ${need}, but cannot be: ${why}`);
+  const giveUp = (path: string, certificate: X509Certificate, need: string, why: string): void => {
+    if (!isDue(certificate, 0)) {
+      warn(`'${path}' should be renewed, since it ${need}, but cannot be: ${why}`);
       return;
     }
     const message = `'${path}' expired on ${dayOf(certificate)} and cannot be renewed: ${why}`;
     throw new TrunklineError("config", message);
-  }
+  };
+  return { now, isDue, giveUp };
 }
 
 function dayOf({ validToDate }: X509Certificate): string {

@@ -1,0 +1,67 @@
+import { existsSync, readFileSync } from "node:fs";
+import { mkdir, readdir, writeFile } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+
+import { homeOf } from "../../../base/process/environment.ts";
+import type { BundledFiles } from "./bundle.ts";
+
+/** An agent that is another program, as it is configured. */
+interface MovedAgent {
+  readonly command: string;
+  readonly args?: readonly string[] | undefined;
+  readonly env?: Readonly<Record<string, string>> | undefined;
+}
+
+const ID = /^[A-Za-z0-9-]{8,64}$/;
+
+/**
+ * The file of a session of an agent that can load it under another path. The agent's other files, such as its
+ * login, are never looked at. Files of an agent that is not known are none.
+ */
+export class AgentFiles {
+  readonly #folder: string;
+  /** The name of the session's file, with its date. */
+  readonly #name: RegExp;
+
+  constructor({ command, args = [], env }: MovedAgent, session: unknown, own: NodeJS.ProcessEnv) {
+    const words = [command, ...args].join(" ").toLowerCase();
+    const { CLAUDE_CONFIG_DIR, CODEX_HOME, HOME } = { ...own, ...env };
+    const home = homeOf({ HOME });
+    const isClaude = words.includes("claude");
+    this.#folder = isClaude
+      ? join(CLAUDE_CONFIG_DIR ?? join(home, ".claude"), "projects")
+      : join(CODEX_HOME ?? join(home, ".codex"), "sessions");
+    const isId = typeof session === "string" && ID.test(session);
+    const isKnown = isId && (isClaude || words.includes("codex"));
+    const dated = isClaude ? "()" : String.raw`rollout-(\d{4}-\d\d-\d\d)T[\d-]+-`;
+    this.#name = isKnown ? new RegExp(`^${dated}${session}\\.jsonl$`) : /(?!)/;
+  }
+
+  /** What goes along. */
+  async read(): Promise<BundledFiles> {
+    const paths = await readdir(this.#folder, { recursive: true }).catch(() => []);
+    const found = paths.filter((path) => this.#name.test(basename(path)));
+    return new Map(
+      found.map((path) => [`agent/${basename(path)}`, readFileSync(join(this.#folder, path))]),
+    );
+  }
+
+  /** Puts what came along where the agent finds it. False if it cannot: then it gets the conversation. */
+  async put(files: BundledFiles, cwd: string): Promise<boolean> {
+    let isPut = false;
+    for (const [bundled, content] of files) {
+      const [name, day] = this.#name.exec(bundled.replace(/^agent\//, "")) ?? [];
+      if (name === undefined || day === undefined) continue;
+      // As claude names the folder of a project, and codex that of a day.
+      const folder = day === "" ? cwd.replaceAll(/[^A-Za-z0-9]/g, "-") : join(...day.split("-"));
+      const target = join(this.#folder, folder, name);
+      const known = existsSync(target) ? readFileSync(target) : Buffer.alloc(0);
+      // What the agent has here is only added to.
+      if (!content.subarray(0, known.length).equals(known)) return false;
+      await mkdir(dirname(target), { recursive: true, mode: 0o700 });
+      await writeFile(target, content, { mode: 0o600 });
+      isPut = true;
+    }
+    return isPut;
+  }
+}
