@@ -213,8 +213,8 @@ export class JobQueue implements Disposable {
       const { state } = await manager.streams.info(subjects.jobs, { subjects_filter: subject });
       if (this.#jobs.has(id)) queued(state.subjects?.[subject] ?? 1);
     } catch (error) {
-      // The loss of the connection is reported elsewhere.
-      if (connection.isConnected) throw error;
+      // The loss of the connection is reported elsewhere. A server that has just started finds its streams later.
+      if (connection.isConnected && !isCode(error, NO_STREAM)) throw error;
     }
   }
 
