@@ -135,23 +135,30 @@ const EMPTY = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 
 const CHANGES: Readonly<Record<string, ChangedFile["change"]>> = { A: "added", D: "deleted" };
 
-/** Reads git-diff(1) with `--raw --numstat -z`: first the kind of each change, then its lines. */
+/** Reads git-diff(1) twice: the kind of each change, then its lines. */
 async function tracked(git: Git, base: string): Promise<ChangedFile[]> {
   const changes = new Map<string, ChangedFile["change"]>();
-  const files: ChangedFile[] = [];
-  const args = ["diff", "--raw", "--numstat", "-z", "--no-renames", base, "--"];
-  const parts = (await git.list(args)).values();
+  const args = ["diff", "-z", "--no-renames"];
+  const parts = (await git.list([...args, "--raw", base, "--"])).values();
   for (const part of parts) {
-    if (part.startsWith(":")) {
-      changes.set(parts.next().value ?? "", CHANGES[part.at(-1) ?? ""] ?? "modified");
-      continue;
-    }
+    changes.set(parts.next().value ?? "", CHANGES[part.at(-1) ?? ""] ?? "modified");
+  }
+  // Git counts no lines at all where it meets a pipe or a socket in the place of a file.
+  const special = [...changes.keys()].filter((path) => isSpecial(join(git.folder, path)));
+  const others = special.map((path) => `:(exclude,literal)${path}`);
+  const files = (await git.list([...args, "--numstat", base, "--", ...others])).map((part) => {
     const [added = "", removed = "", path = ""] = part.split("\t");
     const lines = { added: Number(added) || 0, removed: Number(removed) || 0 };
     const change = changes.get(path) ?? "modified";
-    files.push({ path, change, ...lines, ...(added === "-" ? { isBinary: true } : {}) });
-  }
-  return files;
+    return { path, change, ...lines, ...(added === "-" ? { isBinary: true } : {}) };
+  });
+  const unread = { change: "modified", added: 0, removed: 0, isBinary: true } as const;
+  return [...files, ...special.map((path) => ({ path, ...unread }))];
+}
+
+function isSpecial(path: string): boolean {
+  const stat = lstatSync(path, { throwIfNoEntry: false });
+  return stat !== undefined && !(stat.isFile() || stat.isSymbolicLink() || stat.isDirectory());
 }
 
 async function untracked(git: Git): Promise<ChangedFile[]> {
@@ -171,6 +178,7 @@ async function untracked(git: Git): Promise<ChangedFile[]> {
 async function gitDiff(session: ReadSession, { path, change }: ChangedFile): Promise<string> {
   const folder = workingFolder(session);
   const root = findRepository(folder)?.root ?? folder;
+  if (isSpecial(join(root, path))) return "";
   const git = new Git(root);
   const base = await baseOf(git, session);
   const args = ["diff", "--no-renames", "--no-color", base, "--", `:(literal)${path}`];
