@@ -449,12 +449,17 @@ export class Sessions implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
     clearInterval(this.#sweeper);
+    const stop = (sessions: Iterable<Session>): Promise<unknown> =>
+      Promise.allSettled(Array.from(sessions, (session) => session.close("stopping")));
+    // One that begins ends its agent's process, which may serve others too: those come first.
+    await stop(this.#open.values());
+    await stop(this.#beginning.keys());
     await Promise.allSettled([
       ...this.#opening.values(),
       ...this.#closing.values(),
       ...this.#beginning.values(),
     ]);
-    await Promise.allSettled(Array.from(this.#open.values(), (it) => it.close("stopping")));
+    await stop(this.#open.values());
     this.#open.clear();
     await this.#unstarted.deleteAll();
   }
@@ -588,8 +593,8 @@ export class Sessions implements AsyncDisposable {
       const worker = await belongingTo({ session: session.id }, () => agent.open(options));
       if (!session.isOver && !this.#isClosed) return worker;
       await worker[Symbol.asyncDispose]();
-      if (session.revoked.aborted) throw expired(session.id);
-      throw session.isOver ? movedAway(session.id) : stopping();
+      if (this.#isClosed) throw stopping();
+      throw session.revoked.aborted ? expired(session.id) : movedAway(session.id);
     })();
     this.#beginning.set(session, opening);
     try {

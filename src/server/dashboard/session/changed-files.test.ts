@@ -107,7 +107,10 @@ describe("the changed files of a session in a hostile repository", () => {
       { path: "pipe.txt", change: "modified", added: 0, removed: 0, isBinary: true },
     ]);
     assert.equal((await diffOfFile(folder.path, session(cwd), "pipe.txt", OWNER)).diff, "");
-    assert.match((await diffOfFile(folder.path, session(cwd), "other.txt", OWNER)).diff, /^\+two$/m);
+    assert.match(
+      (await diffOfFile(folder.path, session(cwd), "other.txt", OWNER)).diff,
+      /^\+two$/m,
+    );
   });
 });
 
