@@ -10,6 +10,7 @@ import { control, firstLine } from "../shell/layout.ts";
 import { type Completion, Completions } from "./completion.ts";
 import { LineEditor } from "./line-editor.ts";
 import type { LiveScreen } from "./live-screen.ts";
+import { MOVE_HELP } from "./move-chat.ts";
 import { Picker, type PickerItem } from "./picker.ts";
 import { QuestionPrompt } from "./question-prompt.ts";
 import { promptBlocks } from "../../agent/prompt/prompt-blocks.ts";
@@ -64,6 +65,10 @@ const OWN_COMMANDS: readonly PickerItem[] = [
   { value: "/sessions", hint: "Switch to another session; those that wait come first" },
   { value: "/resume", hint: "Continue the session with this id" },
   { value: "/new", hint: "Begin a new session here" },
+  {
+    value: "/move",
+    hint: "Move the session with its work to a gateway, or `here`, and go on there",
+  },
   { value: "/keys", hint: "Show the keys" },
   { value: "/exit", hint: "Leave; the session is stored" },
 ];
@@ -84,6 +89,7 @@ export class Conversation implements Disposable {
   /** The messages whose turns have not ended, in all sessions. */
   readonly #turns = new Map<PendingMessage, Promise<void>>();
   readonly #left = Promise.withResolvers<void>();
+  #movesTo: string | undefined;
   #transcript: TranscriptView;
   #status = new Status("\u2026");
   #client: TerminalClient | undefined;
@@ -129,6 +135,11 @@ export class Conversation implements Disposable {
 
   get sessionId(): string | undefined {
     return this.#session?.sessionId;
+  }
+
+  /** Where the person has said that the session goes on, by `/move`. */
+  get movesTo(): string | undefined {
+    return this.#movesTo;
   }
 
   /** The client is there: opens the first session. Rejects if that fails. */
@@ -470,9 +481,20 @@ export class Conversation implements Disposable {
     if (!OWN_COMMANDS.some(({ value }) => value === word)) return this.#send("steer");
     this.#editor.set("");
     if (word === "/keys") this.say(KEYS_HELP);
+    else if (word === "/move") this.#move(argument);
     else if (word === "/new") this.#switch();
     else if (argument !== "") this.#switch(argument);
     else this.#listSessions();
+  }
+
+  #move(to: string): void {
+    if (to === "") return this.say(MOVE_HELP);
+    if (this.#turnSince !== undefined || this.#isOthersTurn) {
+      return this.say("A turn is running. Esc cancels it; move the session when it has ended.");
+    }
+    if (this.#session === undefined) return;
+    this.#movesTo = to;
+    this.leave();
   }
 
   #send(how: PendingMessage["how"]): void {
