@@ -11,7 +11,7 @@ import { findProgram } from "../run/open/find-program.ts";
 import { lazygitCommands, lazygitFile, withCommands } from "../review/transfer/lazygit-setup.ts";
 import { askLine, readSecret } from "../cli/shell/ask.ts";
 import type { Invocation, OptionValues } from "../cli/shell/command.ts";
-import { readGatewayUrl } from "../cli/shell/gateway-url.ts";
+import { readGatewayUrl } from "../server/http/gateway-url.ts";
 import { linesText, print, table } from "../cli/shell/layout.ts";
 import {
   carryOut,

@@ -48,10 +48,13 @@ export const PLAIN: readonly Difference[] = [
 const IDS: ReadonlySet<string> = new Set([
   ...["sessionId", "messageId", "updatedAt", "runId"],
   ...["senderSessionId", "recipientSessionId"],
+  // goose's run of a prompt, and when it made a message.
+  ...["activeRunId", "created"],
 ]);
 
-/** Ids in the middle of texts: UUIDs, and those of opencode's sessions and claude's subagents. */
-const IN_TEXT = /\b(?:ses_\w{10,}|[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}|a[\da-f]{16})\b/g;
+/** Ids in the middle of texts: UUIDs, and those of opencode's and goose's sessions and claude's subagents. */
+const IN_TEXT =
+  /\b(?:ses_\w{10,}|\d{8}_\d+|[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}|a[\da-f]{16})\b/g;
 
 function plain(value: Json): Json {
   if (typeof value === "string") return value.replaceAll(IN_TEXT, "ID");
@@ -73,8 +76,17 @@ function messagesOf({ told }: Recorded): Json[] {
     const update = message.params?.update;
     const before = joined.at(-1)?.params?.update;
     const isText = typeof update?.content?.text === "string";
+    const printed = before?._meta?.terminal_output_delta?.data;
     if (isText && before?.sessionUpdate === update.sessionUpdate) {
       before.content.text += update.content.text;
+    } else if (typeof printed === "string" && before.toolCallId === update?.toolCallId) {
+      // Output of a command that comes quickly is sent together, and with the end of the call.
+      const { terminal_output_delta: more, ...meta } = update._meta ?? {};
+      const data = printed + (more?.data ?? "");
+      const output = { ...before._meta.terminal_output_delta, data };
+      const _meta = { ...before._meta, ...meta, terminal_output_delta: output };
+      message.params.update = { ...before, ...update, _meta };
+      joined[joined.length - 1] = plain(message);
     } else joined.push(message);
   }
   return joined;

@@ -180,6 +180,7 @@ export class HttpServer {
       sources: options.sources,
       traffic: this.#traffic,
       origin: () => this.browserUrl,
+      moving: () => this.#moving(),
       assistants: () => this.#mcp.size,
     });
     this.#sockets = new WebSocketAcceptor(limits);

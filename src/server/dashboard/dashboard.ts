@@ -30,6 +30,7 @@ import { type LiveSource, PolledRows } from "./live/polled-rows.ts";
 import { Watching } from "./live/watching.ts";
 import { Router } from "./router.ts";
 import { SessionClients } from "./session/session-clients.ts";
+import type { Moving } from "../http/move-routes.ts";
 import { SessionRoutes } from "./session/session-routes.ts";
 import { SessionRows } from "./session/session-rows.ts";
 import { SessionSource } from "./session/session-source.ts";
@@ -61,6 +62,8 @@ export interface DashboardOptions {
   readonly traffic: TrafficRing;
   /** The URL by which others reach the server. */
   readonly origin: () => string;
+  /** What moves sessions; throws where they do not move. */
+  readonly moving: () => Promise<Moving>;
   /** Assistants that are connected to /mcp now. */
   readonly assistants: () => number;
 }
@@ -111,6 +114,7 @@ export class Dashboard implements AsyncDisposable {
       clients: this.#clients,
       data,
       traffic: options.traffic,
+      moving: options.moving,
       failed: (session, { id }, error) =>
         tellTrouble(this.#live, {
           ...{ id: `${id} ${session}`, session, what: "The last prompt failed", error },

@@ -18,10 +18,17 @@ import { exportedEvents } from "../../../session/turn/exported-events.ts";
 import type { LoggedEvent } from "../../../store/session/session-pages.ts";
 import type { ReadSession, SessionReading } from "../../../store/session/session-reader.ts";
 import type { AnswerBody, Ask, EventLog, SessionDetail, Traffic } from "../session-api.ts";
-import { checkAnswerBody, checkPromptBody, checkSettingBody } from "../schema.gen.ts";
+import {
+  checkAnswerBody,
+  checkMoveBody,
+  checkPromptBody,
+  checkSettingBody,
+} from "../schema.gen.ts";
 import { rawText, trafficOf } from "../traffic/session-traffic.ts";
 import type { TrafficRing } from "../traffic/traffic-ring.ts";
 import { changedFiles, diffOfFile, undoPreview } from "./changed-files.ts";
+import type { Moving } from "../../http/move-routes.ts";
+import { moveSession } from "./move-session.ts";
 import { SessionActions, type SessionActionsOptions, canUndo } from "./session-actions.ts";
 import type { SessionClients } from "./session-clients.ts";
 import type { SessionDigest } from "./session-digest.ts";
@@ -33,6 +40,7 @@ export interface SessionRoutesOptions {
   readonly data: string;
   readonly traffic: TrafficRing;
   readonly failed: SessionActionsOptions["failed"];
+  readonly moving: () => Promise<Moving>;
 }
 
 const MOST_ROWS = 500;
@@ -52,7 +60,7 @@ export class SessionRoutes {
   }
 
   get routes(): readonly ApiRoute[] {
-    const { rows, data } = this.#options;
+    const { rows, data, moving } = this.#options;
     const get = (path: string, handle: ApiHandler): ApiRoute =>
       route(`GET /api/sessions${path}`, "nothing", handle);
     const act = (path: string, work: (call: ApiCall, session: ReadSession) => Promise<unknown>) =>
@@ -97,6 +105,16 @@ export class SessionRoutes {
       act("/redo", ({ principal }, session) => actions.undo(principal, session, "redo")),
       act("/answer", ({ principal, body }, session) =>
         actions.answer(principal, session, readAnswer(body)),
+      ),
+      get("/:id/move", async ({ principal, id }) => {
+        const { mover } = await moving();
+        return {
+          stays: await mover.parcels.staysHere(await mover.record(id, principal.id), false),
+        };
+      }),
+      // It makes this gateway ask any address.
+      route("POST /api/sessions/:id/move", "admin", async ({ principal, id, body }) =>
+        moveSession(await moving(), principal, id, bodyAs(body, checkMoveBody)),
       ),
       act("/setting", async (call, session) => {
         const client = await this.#options.clients.at(call.principal, session);
