@@ -78,6 +78,8 @@ export interface BlameRange {
 const LARGEST = 10 * 1024 * 1024;
 /** The person's configuration may name programs and rules that would change what is stored. */
 const OWN_CONFIG = { GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_NOSYSTEM: "1" };
+/** A path is a path, whatever it looks like. */
+const LITERAL = { GIT_LITERAL_PATHSPECS: "1" };
 /** Files that are not as the index has them. */
 const CHANGED = ["ls-files", "-z", "--modified", "--others", "--exclude-standard"];
 const UPDATE = ["update-index", "--add", "--remove", "-z", "--stdin"];
@@ -187,8 +189,16 @@ export class WorkHistory {
   }
 
   /** The same in the person's own history; without a commit, of the file as it is now. */
-  blameCommit(commit: string | undefined, path: string, range?: BlameRange): Promise<BlamedLine[]> {
-    return blameIn(this.#theirs, [commit ?? []].flat(), path, range);
+  async blameCommit(
+    commit: string | undefined,
+    path: string,
+    range?: BlameRange,
+  ): Promise<BlamedLine[]> {
+    const id = commit === undefined ? undefined : await this.head(commit);
+    if (commit !== undefined && id === undefined) {
+      throw new TrunklineError("not-found", `There is no commit '${commit}'.`);
+    }
+    return await blameIn(this.#theirs, [id ?? []].flat(), path, range);
   }
 
   step(commit: string): Promise<StoredStep> {
@@ -247,18 +257,18 @@ export class WorkHistory {
     return (await this.#text(args)).split("\n").filter(Boolean);
   }
 
-  /** The commit of the person that has a line of a file as it is now; undefined where none has. */
-  async commitOf(path: string, line: number): Promise<string | undefined> {
-    const [found] = await this.blameCommit(undefined, path, { first: line, last: line }).catch(
-      () => [],
-    );
+  /** The commit of the person that has a line of a file as it is now, or was; undefined where none has. */
+  async commitOf(path: string, line: number, commit?: string): Promise<string | undefined> {
+    const range = { first: line, last: line };
+    const [found] = await this.blameCommit(commit, path, range).catch(() => []);
     return found !== undefined && isCommitted(found) ? found.commit : undefined;
   }
 
   /** The text files of a folder, and all files that a step has changed. */
   async files(folder: string): Promise<{ all: string[]; worked: ReadonlySet<string> }> {
     const how = ["grep", "-I", "-z", "--files-with-matches", "-e", "", "--"];
-    const { stdout } = await this.#theirs.run([...how, folder || "."], { accepts: [0, 1] });
+    const call = { accepts: [0, 1], env: LITERAL };
+    const { stdout } = await this.#theirs.run([...how, folder || "."], call);
     const args = ["log", "--all", "-m", "--format=", "--name-only", "-z"];
     const changed = this.isBegun ? await this.#git.list(args, this.#call("read")) : [];
     return { all: stdout.toString("utf8").split("\0").filter(Boolean), worked: new Set(changed) };
@@ -356,6 +366,7 @@ export class WorkHistory {
   #call(mode: "read" | "files", index = this.#index): GitCall {
     const env = {
       ...authorVariables(),
+      ...LITERAL,
       GIT_DIR: this.#folder,
       GIT_WORK_TREE: this.root,
       GIT_INDEX_FILE: index,

@@ -1,15 +1,12 @@
 import { existsSync, realpathSync, statSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 
-import { reasonOf, replacedBy, reviewOf } from "../../authorship/explain-line.ts";
+import { explainLine, shownStep, toldExplanation, writer } from "../../authorship/explain-line.ts";
 import { LineTracer } from "../../authorship/line-tracer.ts";
 import { countLines } from "../../authorship/count-lines.ts";
-import { WorkHistory, type WorkStep } from "../../authorship/work-history.ts";
+import { WorkHistory } from "../../authorship/work-history.ts";
 import { TrunklineError } from "../../base/errors.ts";
-import { maskText } from "../../base/text/mask.ts";
 import { visibleLine } from "../../base/text/visible.ts";
-import { SessionCommands } from "../../session/open/session-commands.ts";
-import { Reviews } from "../../store/review/reviews.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
 import { firstLine, print, table } from "../shell/layout.ts";
 import { openQuietApp } from "../shell/open-app.ts";
@@ -26,54 +23,10 @@ export async function why(invocation: Invocation<CommitValues>): Promise<number>
   }
   const { config } = await openQuietApp(invocation);
   const { history, path } = historyOf(config.data, resolve(invocation.cwd, file));
-  const [source] = await new LineTracer(history).trace(path, {
-    range: { first: line, last: line },
-    commit: values.commit,
-  });
-  if (source === undefined) throw new TrunklineError("not-found", `'${file}' has no line ${line}.`);
-  await using commands = await SessionCommands.open(config.data);
-  using reviews = await Reviews.open(config.data);
-  const session = await commands.find(source.step.session ?? "").catch(() => undefined);
-  const reason = session && (await reasonOf(source, commands.events(session.id)));
-  const replaced = await replacedBy(history, source);
-  const commit = source.commit ?? (await history.commitOf(path, line));
-  const { author, committer } = (commit && (await history.commit(commit))) || {};
-  const thread = await reviewOf(reviews, history.commonDir, path, commit, reason);
-  const review = thread && { id: thread.id, by: thread.by, comment: thread.comment };
-  const { certain } = source;
-  const { prompt, permission } = reason ?? {};
-  const step = shownStep({ agent: session?.agent, ...source.step });
-  const shown = {
-    ...step,
-    prompt,
-    permission,
-    review,
-    replaced,
-    certain,
-    commit,
-    author,
-    committer,
-  };
-  const title = session?.title === undefined ? "" : ` "${visibleLine(session.title)}"`;
-  const rows = [
-    ["line", source.text.trim()],
-    ["written by", writer(step, author)],
-    ["session", step.session && step.session + title],
-    ["prompt", prompt && maskText(prompt)],
-    [
-      "allowed by",
-      permission && `${permission.by} (${permission.outcome}): ${permission.title ?? ""}`,
-    ],
-    ["asked by", review && `${review.by} in ${review.id}: ${maskText(review.comment)}`],
-    ...replaced.map((text, at) => [at === 0 ? "replaced" : "", text.trim()]),
-    ["committed", commit === undefined ? "not yet" : `${commit.slice(0, 12)} ${author}`],
-    ["", committer === author ? undefined : `by ${committer}`],
-    ["certain", certain ? "yes" : "no: others may have written it, or it changed on its way"],
-  ];
-  const told = rows.flatMap(([name = "", value]) =>
-    value === undefined ? [] : [[name, firstLine(value)]],
-  );
-  return print(invocation, shown, table(told));
+  const { commit } = values;
+  const explained = await explainLine({ data: config.data, history, path, line, commit });
+  const rows = toldExplanation(explained).map(([name, value]) => [name, firstLine(value)]);
+  return print(invocation, explained, table(rows));
 }
 
 /** `trunkline blame FILE` */
@@ -113,8 +66,6 @@ export async function stats(invocation: Invocation): Promise<number> {
   return print(invocation, { agents, people, files }, table(rows));
 }
 
-type ShownStep = { readonly [Name in keyof WorkStep]: WorkStep[Name] | undefined };
-
 /** The history of the work tree that a path is in, and the path in it. */
 function historyOf(data: string, path: string): { history: WorkHistory; path: string } {
   const folder = statSync(path, { throwIfNoEntry: false })?.isDirectory() ? path : dirname(path);
@@ -124,15 +75,4 @@ function historyOf(data: string, path: string): { history: WorkHistory; path: st
   }
   const real = join(realpathSync(folder), relative(folder, path));
   return { history, path: relative(history.root, real) };
-}
-
-function writer({ by, agent = "an agent", model }: ShownStep, author = "a commit"): string {
-  if (by === "agent") return visibleLine(model === undefined ? agent : `${agent} (${model})`);
-  if (by === "commit") return visibleLine(author);
-  return by === "person" ? "a person" : "unknown";
-}
-
-/** What there is to say of a step, without how it is stored. */
-function shownStep({ by, session, turn, call, agent, model }: ShownStep) {
-  return { by, session, turn, call, agent, model };
 }
