@@ -10,7 +10,6 @@ import { addCommentIn } from "../review/add-comment.ts";
 import { Reviews } from "../store/review/reviews.ts";
 import { SessionLog } from "../store/session/session-log.ts";
 import { Offer } from "../tool/offer/offer.ts";
-import type { ToolContext } from "../tool/tool.ts";
 import { authorship } from "./capability.ts";
 import { WorkHistory } from "./work-history.ts";
 
@@ -70,11 +69,7 @@ class Told extends SampleRepository {
     const signal = new AbortController().signal;
     const context = { caller, signal, folder, meta: {}, progress: () => {}, log: () => {} };
     const given = { ...args };
-    const { content } = await this.offer.tools.call(
-      "why_line",
-      given,
-      context as never as ToolContext,
-    );
+    const { content } = await this.offer.tools.call("why_line", given, context as never);
     return content.map(({ text }) => text).join("\n");
   }
 }

@@ -99,9 +99,9 @@ export function toldExplanation(explained: Explanation): (readonly [string, stri
     ["prompt", prompt],
     ["allowed by", allowed],
     ["asked by", review && `${review.by} in ${review.id}: ${review.comment}`],
-    ...replaced.map((text, at): [string, string] => [at === 0 ? "replaced" : "", text.trim()]),
+    ["replaced", replaced.length === 0 ? undefined : replaced.join("\n")],
     ["committed", commit === undefined ? "not yet" : `${commit.slice(0, 12)} ${author}`],
-    ["", committer === author ? undefined : `by ${committer}`],
+    ["committed by", committer === author ? undefined : committer],
     ["certain", certain ? "yes" : "no: others may have written it, or it changed on its way"],
   ];
   return rows.flatMap(([name, value]) => (value === undefined ? [] : [[name, maskText(value)]]));

@@ -25,7 +25,10 @@ export async function why(invocation: Invocation<CommitValues>): Promise<number>
   const { history, path } = historyOf(config.data, resolve(invocation.cwd, file));
   const { commit } = values;
   const explained = await explainLine({ data: config.data, history, path, line, commit });
-  const rows = toldExplanation(explained).map(([name, value]) => [name, firstLine(value)]);
+  const rows = toldExplanation(explained).flatMap(([name, value]) => {
+    const lines = name === "replaced" ? value.split("\n") : [value];
+    return lines.map((text, at) => [at === 0 ? name : "", firstLine(text)]);
+  });
   return print(invocation, explained, table(rows));
 }
 

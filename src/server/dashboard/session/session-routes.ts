@@ -25,7 +25,7 @@ import type { AnswerBody, Ask, EventLog, SessionDetail, Traffic } from "../sessi
 import { checkAnswerBody, checkPromptBody, checkSettingBody } from "../schema.gen.ts";
 import { rawText, trafficOf } from "../traffic/session-traffic.ts";
 import type { TrafficRing } from "../traffic/traffic-ring.ts";
-import { changedFiles, diffOfFile, undoPreview } from "./changed-files.ts";
+import { changedFiles, diffOfFile, undoPreview, whyOfChange } from "./changed-files.ts";
 import { SessionActions, type SessionActionsOptions, canUndo } from "./session-actions.ts";
 import type { SessionClients } from "./session-clients.ts";
 import type { SessionDigest } from "./session-digest.ts";
@@ -80,6 +80,9 @@ export class SessionRoutes {
       ),
       get("/:id/diff", async ({ principal, id, query }) =>
         diffOfFile(data, await rows.need(principal, id), query.get("path") ?? "", principal),
+      ),
+      get("/:id/why", async ({ principal, id, query }) =>
+        whyOfChange(data, await rows.need(principal, id), query, principal),
       ),
       get("/:id/undo", async ({ principal, id }) =>
         undoPreview(data, await rows.need(principal, id), principal),
