@@ -24,6 +24,27 @@ export const blame: Command = {
   load: async () => ({ run: (await import("./authorship.ts")).blame }),
 };
 
+export const notes: Command = {
+  name: "notes",
+  summary: "Write notes in Git AI's format for commits with lines of agents",
+  description:
+    "`on` is your yes for this repository, kept in the data folder: from then on a note is written in " +
+    "refs/notes/ai after a turn that committed, and by `write` for the commits since. It names agent, model, " +
+    "session id and lines, for tools that read them; no prompt and no message. Only what is certain is " +
+    "noted, and a note that is there is kept. Nothing is pushed or fetched. Without on, off or write, it " +
+    "says whether they are written.",
+  args: [
+    arg("[ACTION]", "on, off, or write", { choices: ["on", "off", "write"] }),
+    arg("[FOLDER]", "Of the repository; default: this one"),
+  ],
+  options: { json },
+  examples: {
+    "trunkline notes on": "Write notes in this repository from now on.",
+    "trunkline notes write": "Write those of the commits since.",
+  },
+  load: async () => ({ run: (await import("./authorship.ts")).notes }),
+};
+
 export const stats: Command = {
   name: "stats",
   summary: "Count the lines that are left of each agent and person",

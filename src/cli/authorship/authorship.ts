@@ -2,13 +2,15 @@ import { existsSync, realpathSync, statSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 
 import { explainLine, shownStep, toldExplanation, writer } from "../../authorship/explain-line.ts";
+import { NOTES_REF } from "../../authorship/git-ai-note.ts";
 import { LineTracer } from "../../authorship/line-tracer.ts";
 import { countLines } from "../../authorship/count-lines.ts";
 import { WorkHistory } from "../../authorship/work-history.ts";
+import { writeNotes } from "../../authorship/write-notes.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
-import { firstLine, print, table } from "../shell/layout.ts";
+import { firstLine, linesText, print, table } from "../shell/layout.ts";
 import { openQuietApp } from "../shell/open-app.ts";
 
 type CommitValues = OptionValues<"commit">;
@@ -51,6 +53,29 @@ export async function blame(invocation: Invocation<CommitValues>): Promise<numbe
     return { line: at + 1, text, ...shownStep(step), ...named, certain };
   });
   return print(invocation, { path, lines: shown }, table(rows));
+}
+
+/** `trunkline notes [ACTION] [FOLDER]` */
+export async function notes(invocation: Invocation): Promise<number> {
+  const { config } = await openQuietApp(invocation);
+  const [action, folder = "."] = invocation.positionals;
+  const { history } = historyOf(config.data, resolve(invocation.cwd, folder));
+  if (action === "on") history.notesSince ??= Date.now();
+  if (action === "off") history.notesSince = undefined;
+  const isOn = history.notesSince !== undefined;
+  const { root } = history;
+  if (action === "write" && !isOn) {
+    const next = "Say yes with `trunkline notes on` first";
+    throw new TrunklineError("usage", `Notes are not written in '${root}'. ${next}.`);
+  }
+  const { written, kept } =
+    action === "write" ? await writeNotes(history) : { written: [], kept: [] };
+  const said =
+    action === "write"
+      ? [`${written.length} notes written, and ${kept.length} kept that were there.`]
+      : [`Notes are ${isOn ? "" : "not "}written in '${root}'.`];
+  if (isOn) said.push(`Share them yourself: git push origin ${NOTES_REF}`);
+  return print(invocation, { repository: root, isOn, written, kept }, linesText(said));
 }
 
 /** `trunkline stats [FOLDER]` */
