@@ -63,7 +63,7 @@ export async function explainLine(question: LineQuestion): Promise<Explanation> 
   const { author, committer } = (commit && (await history.commit(commit))) || {};
   const thread = await reviewOf(reviews, history.commonDir, path, commit, reason);
   const maySeeThread = thread !== undefined && (await maySeeReview(principal, thread));
-  const { by, turn, call, agent, model, session: id } = shownStep(source.step);
+  const { by, turn, call, agent, model, says, session: id } = shownStep(source.step);
   const isSeen = session !== undefined || mayUseAll(principal);
   return {
     text: source.text,
@@ -71,6 +71,7 @@ export async function explainLine(question: LineQuestion): Promise<Explanation> 
     ...(isSeen ? { session: id, turn, call } : {}),
     agent: agent ?? session?.agent,
     model,
+    says,
     title: session?.title,
     prompt: reason?.prompt,
     permission: reason?.permission,
@@ -107,15 +108,19 @@ export function toldExplanation(explained: Explanation): (readonly [string, stri
   return rows.flatMap(([name, value]) => (value === undefined ? [] : [[name, maskText(value)]]));
 }
 
-export function writer({ by, agent = "an agent", model }: ShownStep, author = "a commit"): string {
-  if (by === "agent") return visibleLine(model === undefined ? agent : `${agent} (${model})`);
+export function writer(
+  { by, agent = "an agent", model, says }: ShownStep,
+  author = "a commit",
+): string {
+  const who = model === undefined ? agent : `${agent} (${model})`;
+  if (by === "agent") return visibleLine(says === undefined ? who : `${who}, as ${says} says`);
   if (by === "commit") return visibleLine(author);
   return by === "person" ? "a person" : "unknown";
 }
 
 /** What there is to say of a step, without how it is stored. */
-export function shownStep({ by, session, turn, call, agent, model }: WorkStep) {
-  return { by, session, turn, call, agent, model };
+export function shownStep({ by, session, turn, call, agent, model, says }: WorkStep) {
+  return { by, session, turn, call, agent, model, says };
 }
 
 /** The rule of the review tools. */

@@ -17,6 +17,7 @@ import { copyIndex } from "../git/copy-index.ts";
 import { topFolder, worktreeAt } from "../git/git-folder.ts";
 import { authorVariables, Git, type GitCall } from "../git/git.ts";
 import { FileLock } from "../store/file-lock.ts";
+import { readTraces } from "./agent-trace.ts";
 import { LARGEST_NOTE, NOTES_REF } from "./git-ai-note.ts";
 
 /** Who changed the files of a work tree between two looks at them. */
@@ -29,6 +30,8 @@ export interface WorkStep {
   readonly call?: string | undefined;
   readonly agent?: string;
   readonly model?: string;
+  /** Who says so, where it is a record of others that anybody may have written. */
+  readonly says?: string;
   /** The person's commit that was checked out. */
   readonly head?: string;
   /** When the call began, in milliseconds since 1970. */
@@ -107,6 +110,7 @@ export class WorkHistory {
   readonly #gitDir: string;
   readonly #git: Git;
   readonly #theirs: Git;
+  #traces: ReturnType<typeof readTraces> | undefined;
   readonly #steps = new Map<string, Promise<StoredStep>>();
   readonly #commits = new Map<string, Promise<CommitFacts>>();
 
@@ -174,6 +178,11 @@ export class WorkHistory {
     const { code } = await this.#theirs.run(["notes", "add", "--file=-", commit], call);
     this.#commits.delete(commit);
     return code === 0;
+  }
+
+  /** What other programs left in the work tree about who wrote what. */
+  get traces(): ReturnType<typeof readTraces> {
+    return (this.#traces ??= readTraces(this.root));
   }
 
   /** Says to other processes that an agent works in the work tree, until it is disposed of. */

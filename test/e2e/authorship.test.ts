@@ -88,6 +88,9 @@ describe("who wrote a line", { timeout: 600_000 }, () => {
       certain: true,
     });
     assert.match((await run("blame", "a.txt")).out, /^\w{8} +other +1 +second line of the agent/);
+    const record = JSON.parse((await run("blame", "a.txt", "--agent-trace")).out);
+    assert.deepEqual(record.vcs, { type: "git", revision: commit });
+    assert.equal(record.files[0].conversations[0].url, `urn:uuid:${sessionId}`);
     assert.match((await run("stats")).out, /\n1 +1 +other$/);
     const wrong = await run("why", "a.txt");
     assert.deepEqual([wrong.code, wrong.out], [2, ""]);

@@ -1,4 +1,4 @@
-import { arg, type Command, json, text } from "../shell/command.ts";
+import { arg, type Command, flag, json, text } from "../shell/command.ts";
 
 const commit = text("COMMIT", "The file as this commit has it, instead of the work tree");
 
@@ -19,7 +19,11 @@ export const blame: Command = {
   name: "blame",
   summary: "Print a file like git blame, with agents",
   args: [arg("FILE", "The file")],
-  options: { commit, json },
+  options: {
+    commit,
+    json,
+    "agent-trace": flag("Print an Agent Trace record of the file as HEAD or --commit has it"),
+  },
   examples: { "trunkline blame src/main.go": "Who wrote each line." },
   load: async () => ({ run: (await import("./authorship.ts")).blame }),
 };

@@ -2,6 +2,7 @@ import { existsSync, realpathSync, statSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 
 import { explainLine, shownStep, toldExplanation, writer } from "../../authorship/explain-line.ts";
+import { traceRecord } from "../../authorship/agent-trace.ts";
 import { NOTES_REF } from "../../authorship/git-ai-note.ts";
 import { LineTracer } from "../../authorship/line-tracer.ts";
 import { countLines } from "../../authorship/count-lines.ts";
@@ -35,11 +36,23 @@ export async function why(invocation: Invocation<CommitValues>): Promise<number>
 }
 
 /** `trunkline blame FILE` */
-export async function blame(invocation: Invocation<CommitValues>): Promise<number> {
+export async function blame(
+  invocation: Invocation<CommitValues & OptionValues<never, "agent-trace">>,
+): Promise<number> {
   const { config } = await openQuietApp(invocation);
   const file = resolve(invocation.cwd, invocation.positionals[0] ?? "");
   const { history, path } = historyOf(config.data, file);
-  const lines = await new LineTracer(history).trace(path, { commit: invocation.values.commit });
+  const { commit: named, "agent-trace": isTrace = false } = invocation.values;
+  const revision = isTrace ? await history.head(named) : named;
+  const lines = await new LineTracer(history).trace(path, { commit: revision });
+  if (isTrace) {
+    if (revision === undefined) {
+      const why = named === undefined ? "nothing is committed" : `there is no commit '${named}'`;
+      throw new TrunklineError("not-found", `Cannot print a record of '${path}': ${why}.`);
+    }
+    invocation.out(`${JSON.stringify(traceRecord(path, revision, lines))}\n`);
+    return 0;
+  }
   const rows = await Promise.all(
     lines.map(async ({ step, commit, certain, text }, at) => {
       const id = visibleLine(step.session ?? commit ?? "").slice(0, 8);
