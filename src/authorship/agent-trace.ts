@@ -3,7 +3,6 @@ import { join } from "node:path";
 import { isObject, objectIn } from "../base/check.ts";
 import { readRegularFile } from "../base/file/read-regular-file.ts";
 import { VERSION } from "../base/version.ts";
-import type { LineSource } from "./line-tracer.ts";
 import type { WorkStep } from "./work-history.ts";
 
 /** Agent Trace 0.1.0: where programs leave their records in a repository, one in a line. */
@@ -59,7 +58,11 @@ function objects(list: unknown): Record<string, unknown>[] {
 }
 
 /** A record of a file as a commit has it. What is not certain is "unknown". */
-export function traceRecord(path: string, revision: string, lines: readonly LineSource[]): object {
+export function traceRecord(
+  path: string,
+  revision: string,
+  lines: readonly { readonly step: WorkStep; readonly certain: boolean }[],
+): object {
   const conversations = new Map<string, { ranges: { start_line: number; end_line: number }[] }>();
   for (const [at, { step, certain }] of lines.entries()) {
     const { by, session, model } = step;

@@ -33,22 +33,10 @@ export interface LineQuestion {
 
 export type ShownStep = { readonly [Name in keyof WorkStep]: WorkStep[Name] | undefined };
 
-export interface Explanation extends ShownStep, Pick<LineReason, "prompt" | "permission"> {
-  readonly by: WorkStep["by"];
-  readonly text: string;
-  /** That of the session. */
-  readonly title: string | undefined;
-  /** The comment that asked for it. */
-  readonly review: Pick<Thread, "id" | "by" | "comment"> | undefined;
-  readonly replaced: readonly string[];
-  readonly certain: boolean;
-  readonly commit: string | undefined;
-  readonly author: string | undefined;
-  readonly committer: string | undefined;
-}
+export type Explanation = Awaited<ReturnType<typeof explainLine>>;
 
 /** Who wrote a line, and why. What the principal may not see, such as another's session, is left out. */
-export async function explainLine(question: LineQuestion): Promise<Explanation> {
+export async function explainLine(question: LineQuestion) {
   const { data, history, path, line, principal = OWNER } = question;
   const range = { first: line, last: line };
   const { commit: version } = question;
@@ -68,7 +56,9 @@ export async function explainLine(question: LineQuestion): Promise<Explanation> 
   return {
     text: source.text,
     by,
-    ...(isSeen ? { session: id, turn, call } : {}),
+    session: isSeen ? id : undefined,
+    turn: isSeen ? turn : undefined,
+    call: isSeen ? call : undefined,
     agent: agent ?? session?.agent,
     model,
     says,

@@ -81,13 +81,9 @@ export class TurnRecorder implements WorkRecorder {
 
   /** Writes the notes of what was committed in a turn, where the person has said yes. */
   #note(tree: RecordedTree, before: string | undefined): Promise<void> {
-    const { history, queue } = tree;
-    return queue.run(async () => {
-      try {
-        if ((await history.head()) !== before) await writeNotes(history);
-      } catch (error) {
-        this.#notRecorded(tree, error);
-      }
+    const { history } = tree;
+    return this.#inOrder(tree, async () => {
+      if ((await history.head()) !== before) await writeNotes(history);
     });
   }
 
@@ -141,9 +137,13 @@ export class TurnRecorder implements WorkRecorder {
 
   /** Stores what has changed since the last look. A failure costs this record, not the turn. */
   #store(tree: RecordedTree, step: WorkStep, only?: (path: string) => boolean): Promise<void> {
+    return this.#inOrder(tree, () => tree.history.record(step, only));
+  }
+
+  #inOrder(tree: RecordedTree, work: () => Promise<unknown>): Promise<void> {
     return tree.queue.run(async () => {
       try {
-        await tree.history.record(step, only);
+        await work();
       } catch (error) {
         this.#notRecorded(tree, error);
       }

@@ -6,7 +6,6 @@ import { describe, it } from "node:test";
 
 import { SampleRepository } from "../../test/samples/sample-repository.ts";
 import { Log } from "../base/log.ts";
-import type { SessionUpdate } from "../session/agent.ts";
 import { LARGEST_NOTE } from "./git-ai-note.ts";
 import { LineTracer } from "./line-tracer.ts";
 import { TurnRecorder } from "./record-turns.ts";
@@ -94,11 +93,11 @@ class Noted extends SampleRepository {
         sessionUpdate: "tool_call",
         status: "in_progress",
         ...update,
-      } as SessionUpdate);
+      });
       await this.looked("look.txt", look);
       work();
       const ended = { sessionUpdate: "tool_call_update", status: "completed", ...update };
-      recording.saw(ended as SessionUpdate);
+      recording.saw(ended);
     };
     for (const [path, newText] of Object.entries(files)) {
       const diff = { type: "diff", path: join(this.path, path), oldText: null, newText };
