@@ -41,7 +41,8 @@ const PARTS = {
     ...["identity", "review", "server/access", "server/notify", "server/telemetry"].flatMap(
       (part) => [`${part}/capability.ts`, settingsOf(part)],
     ),
-    ...["identity/identity-commands.ts", "identity/open/open-identities.ts"],
+    ...["authorship/capability.ts", "identity/identity-commands.ts"],
+    "identity/open/open-identities.ts",
   ],
 } as const satisfies Readonly<Record<string, readonly string[]>>;
 

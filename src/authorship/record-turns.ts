@@ -9,6 +9,7 @@ import type { SessionUpdate } from "../session/agent.ts";
 import type { RecordedTurn, TurnRecording, WorkRecorder } from "../session/turn/turn-recording.ts";
 import { linesOf } from "../review/anchor/file-text.ts";
 import { WorkHistory, without, type WorkStep } from "./work-history.ts";
+import { writeNotes } from "./write-notes.ts";
 
 /** Kinds of tool calls that change no files (ACP, "Tool Calls"). */
 const READING: ReadonlySet<unknown> = new Set(["read", "search", "think", "fetch", "switch_mode"]);
@@ -57,6 +58,8 @@ export class TurnRecorder implements WorkRecorder {
     const step = { by: "agent", session, turn: id, agent } as const;
     const own = new Set<string>();
     const stored = this.#look(tree);
+    const head =
+      history.notesSince === undefined ? undefined : history.head().catch(() => undefined);
     // What is seen later than that may be the agent's.
     const entered = Promise.race([stored, delay(LONGEST_WAIT, undefined, { ref: false })])
       .then(() => history.enter(session))
@@ -69,10 +72,19 @@ export class TurnRecorder implements WorkRecorder {
         // What a call that never ended, or a command in the background, has changed.
         for (const key of own) this.#end(tree, key);
         background(this.#look(tree), WHAT);
+        if (head !== undefined) background(this.#note(tree, await head), WHAT);
         await tree.queue.idle();
         (await entered)?.[Symbol.dispose]();
       },
     };
+  }
+
+  /** Writes the notes of what was committed in a turn, where the person has said yes. */
+  #note(tree: RecordedTree, before: string | undefined): Promise<void> {
+    const { history } = tree;
+    return this.#inOrder(tree, async () => {
+      if ((await history.head()) !== before) await writeNotes(history);
+    });
   }
 
   #saw(tree: RecordedTree, own: Set<string>, step: WorkStep, update: SessionUpdate): void {
@@ -125,9 +137,13 @@ export class TurnRecorder implements WorkRecorder {
 
   /** Stores what has changed since the last look. A failure costs this record, not the turn. */
   #store(tree: RecordedTree, step: WorkStep, only?: (path: string) => boolean): Promise<void> {
+    return this.#inOrder(tree, () => tree.history.record(step, only));
+  }
+
+  #inOrder(tree: RecordedTree, work: () => Promise<unknown>): Promise<void> {
     return tree.queue.run(async () => {
       try {
-        await tree.history.record(step, only);
+        await work();
       } catch (error) {
         this.#notRecorded(tree, error);
       }

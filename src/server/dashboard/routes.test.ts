@@ -30,6 +30,7 @@ GET /api/sessions/:id/traffic/:part nothing
 GET /api/sessions/:id/files nothing
 GET /api/sessions/:id/diff nothing
 GET /api/sessions/:id/undo nothing
+GET /api/sessions/:id/why nothing
 GET /api/sessions/:id/export nothing
 POST /api/sessions/:id/prompt sessions
 POST /api/sessions/:id/cancel sessions
@@ -44,6 +45,7 @@ GET /api/runs/:id/patch nothing
 GET /api/runs/:id/diff nothing
 GET /api/threads nothing review_list
 GET /api/threads/:id nothing review_list
+GET /api/threads/:id/why nothing review_list
 POST /api/threads/:id/reply review review_reply
 POST /api/threads/:id/resolve review review_reply
 POST /api/threads/:id/reopen review review_reply

@@ -204,6 +204,16 @@ export interface FileDiff {
 }
 
 /**
+ * `GET /api/sessions/ID/why?file=PATH&line=N[&side=old]`, of a file that the session has changed, and
+ * `GET /api/threads/ID/why`, of the first commented line: who wrote it, as names and values.
+ */
+export interface LineWhy {
+  readonly rows: readonly (readonly [name: string, value: string])[];
+  /** The session that wrote it, where the principal may see it. */
+  readonly session?: string;
+}
+
+/**
  * Needs `sessions`:
  * - `POST /api/sessions/ID/prompt` `PromptBody` → `Done`, as soon as it is accepted; events tell the rest.
  * - `POST /api/sessions/ID/cancel` → `Done`

@@ -3,6 +3,7 @@ import { isAbsolute, join, relative, sep } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 
 import { Journal } from "../../../agent/files/journal.ts";
+import { numberIn } from "../../../base/capability/api-route.ts";
 import { TrunklineError } from "../../../base/errors.ts";
 import { readRegularFile } from "../../../base/file/read-regular-file.ts";
 import { mayUseFolder, type Principal } from "../../../base/principal.ts";
@@ -16,9 +17,11 @@ import type {
   ChangedFile,
   ChangedFiles,
   FileDiff,
+  LineWhy,
   UndoneTurn,
   UndoPreview,
 } from "../session-api.ts";
+import { lineWhy } from "./line-why.ts";
 
 /** Characters of a diff that is shown, and bytes of a file that is read for one. */
 const LARGEST_DIFF = 1024 * 1024;
@@ -73,18 +76,33 @@ export async function diffOfFile(
   path: string,
   principal: Principal,
 ): Promise<FileDiff> {
-  const { against, files } = await changedFiles(data, session, principal);
-  const file = files.find((each) => each.path === path);
-  // Only files of the list are shown: a path could name any other file.
-  if (file === undefined) {
-    const says = `The session has not changed '${path.slice(0, 200)}'.`;
-    throw new TrunklineError("not-found", says);
-  }
+  const { against, file } = await fileOf(data, session, path, principal);
   if (against === "git") return shown(path, await gitDiff(session, file));
   const recorded = await recordedIn(data, session.id, principal);
   const known = recorded.find((each) => shownPath(session.cwd, each.path) === path);
   const now = textAt(session.cwd, known?.path ?? "");
   return shown(path, unifiedDiff(path, known?.before?.toString("utf8"), now));
+}
+
+/** Who wrote a line of one of them: as it is now, or as it was when the session began. */
+export async function whyOfChange(
+  data: string,
+  session: ReadSession,
+  query: URLSearchParams,
+  principal: Principal,
+): Promise<LineWhy> {
+  const { file } = await fileOf(data, session, query.get("file") ?? "", principal);
+  const line = numberIn(query, "line", { least: 1, usual: 1 });
+  const commit = query.get("side") === "old" ? await baseOfSession(session) : undefined;
+  return lineWhy(workingFolder(session), { data, path: file.path, line, commit, principal });
+}
+
+/** Only files of the list are shown: a path could name any other file. */
+async function fileOf(data: string, session: ReadSession, path: string, principal: Principal) {
+  const { against, files } = await changedFiles(data, session, principal);
+  const file = files.find((each) => each.path === path);
+  if (file !== undefined) return { against, file };
+  throw new TrunklineError("not-found", `The session has not changed '${path.slice(0, 200)}'.`);
 }
 
 /** What `/undo` and `/redo` would restore. */

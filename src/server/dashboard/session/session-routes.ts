@@ -16,7 +16,11 @@ import { PlainForms } from "../../../protocol/acp/update-forms.ts";
 import type { SessionEvent, UpdateEvent } from "../../../session/event.ts";
 import { exportedEvents } from "../../../session/turn/exported-events.ts";
 import type { LoggedEvent } from "../../../store/session/session-pages.ts";
-import type { ReadSession, SessionReading } from "../../../store/session/session-reader.ts";
+import {
+  allEvents,
+  type ReadSession,
+  type SessionReading,
+} from "../../../store/session/session-reader.ts";
 import type { AnswerBody, Ask, EventLog, SessionDetail, Traffic } from "../session-api.ts";
 import {
   checkAnswerBody,
@@ -26,7 +30,7 @@ import {
 } from "../schema.gen.ts";
 import { rawText, trafficOf } from "../traffic/session-traffic.ts";
 import type { TrafficRing } from "../traffic/traffic-ring.ts";
-import { changedFiles, diffOfFile, undoPreview } from "./changed-files.ts";
+import { changedFiles, diffOfFile, undoPreview, whyOfChange } from "./changed-files.ts";
 import type { Moving } from "../../http/move-routes.ts";
 import { moveSession } from "./move-session.ts";
 import { SessionActions, type SessionActionsOptions, canUndo } from "./session-actions.ts";
@@ -84,6 +88,9 @@ export class SessionRoutes {
       ),
       get("/:id/diff", async ({ principal, id, query }) =>
         diffOfFile(data, await rows.need(principal, id), query.get("path") ?? "", principal),
+      ),
+      get("/:id/why", async ({ principal, id, query }) =>
+        whyOfChange(data, await rows.need(principal, id), query, principal),
       ),
       get("/:id/undo", async ({ principal, id }) =>
         undoPreview(data, await rows.need(principal, id), principal),
@@ -222,8 +229,6 @@ function readAnswer(body: ApiCall["body"]): AnswerBody {
   throw new TrunklineError("usage", "Give 'optionId', or 'result' for a question.");
 }
 
-const BATCH = 1_000;
-
 const STYLE = `:root { color-scheme: light dark; font: 15px/1.5 system-ui, sans-serif; }
 body { max-width: 50rem; margin: 2rem auto; padding: 0 1rem; }
 article { border-left: 3px solid #8888; margin: 1rem 0; padding: .2rem 1rem; white-space: pre-wrap; overflow-wrap: anywhere; }
@@ -265,15 +270,9 @@ interface Entry {
 }
 
 async function* eventsOf(reader: SessionReading, id: string): AsyncGenerator<Entry> {
-  for (let from = 1; ;) {
-    const events = await reader.events(id, from, BATCH);
-    const last = events.at(-1);
-    if (last === undefined) return;
-    from = last.seq + 1;
-    for (const { seq, at, direction, message } of events) {
-      const event = message as SessionEvent;
-      yield { seq, at: new Date(at).toISOString(), direction, event };
-    }
+  for await (const { seq, at, direction, message } of allEvents(reader, id)) {
+    const event = message as SessionEvent;
+    yield { seq, at: new Date(at).toISOString(), direction, event };
   }
 }
 

@@ -3,12 +3,17 @@ import { atMost } from "../../../base/abort.ts";
 import { defined } from "../../../base/defined.ts";
 import { TrunklineError } from "../../../base/errors.ts";
 import { readRegularFile } from "../../../base/file/read-regular-file.ts";
-import { type Principal, mayUseAgent, mayUseAll, mayUseFolder } from "../../../base/principal.ts";
+import type { Principal } from "../../../base/principal.ts";
 import { maskText, maskWords } from "../../../base/text/mask.ts";
 import { findRepository } from "../../../review/repository.ts";
 import type { OpenQuestion } from "../../../session/client/questions.ts";
 import { workingFolder } from "../../../session/workplace.ts";
-import type { ReadSession, SessionReading } from "../../../store/session/session-reader.ts";
+import {
+  maySeeSession,
+  onlyOwner,
+  type ReadSession,
+  type SessionReading,
+} from "../../../store/session/session-reader.ts";
 import type { Page } from "../api.ts";
 import type { Ask, SessionRow } from "../session-api.ts";
 import {
@@ -175,21 +180,6 @@ function readCursor(cursor: string): { updated: number; id: string } {
   const [, updated, id] = /^(\d{1,15})\.([0-9a-f-]{36})$/.exec(cursor) ?? [];
   if (updated !== undefined && id !== undefined) return { updated: Number(updated), id };
   throw new TrunklineError("usage", `'${cursor.slice(0, 64)}' is not a cursor of this list.`);
-}
-
-/** The only owner whose sessions a principal may see; undefined where it may see all. */
-export function onlyOwner(principal: Principal): string | undefined {
-  return mayUseAll(principal) ? undefined : principal.id;
-}
-
-/** Whether a principal may see a session: the rule by which ACP lets it use one. */
-export function maySeeSession(
-  principal: Principal,
-  { notes, agent, cwd }: Pick<ReadSession, "notes" | "agent" | "cwd">,
-): boolean {
-  const owner = onlyOwner(principal);
-  if (owner !== undefined && (notes.owner ?? "") !== owner) return false;
-  return mayUseAgent(principal, agent) && (notes.run !== undefined || mayUseFolder(principal, cwd));
 }
 
 const LARGEST_HEAD = 4_096;

@@ -1,7 +1,11 @@
-import type { Mark, ReadSession } from "../../../store/session/session-reader.ts";
+import {
+  type Mark,
+  maySeeSession,
+  type ReadSession,
+} from "../../../store/session/session-reader.ts";
 import type { LiveRows } from "../live/live-rows.ts";
 import type { LiveSource } from "../live/polled-rows.ts";
-import { maySeeSession, type SessionRows } from "./session-rows.ts";
+import type { SessionRows } from "./session-rows.ts";
 
 interface KnownRow {
   /** Changes whenever the row may. */

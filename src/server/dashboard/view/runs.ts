@@ -21,7 +21,8 @@ import {
 import type { FileDiff, SessionRow } from "../session-api.ts";
 import { shown } from "../session/changed-files.ts";
 import { progressOf, type SessionDigest } from "../session/session-digest.ts";
-import { onlyOwner, type SessionRows } from "../session/session-rows.ts";
+import { onlyOwner } from "../../../store/session/session-reader.ts";
+import type { SessionRows } from "../session/session-rows.ts";
 
 const MOST_ROWS = 500;
 /** Events in which messages about the progress of a run are looked for. */
