@@ -88,7 +88,7 @@ function byKeys(find: FindKey): Provider[] {
   // At another address there is usually a server that is only compatible.
   const isOther = address !== undefined && !address.startsWith("https://api.openai.com/");
   const openai = provider("openai", "OpenAI", address);
-  const name = `OpenAI-compatible (${hostOf(address ?? "")})`;
+  const name = `OpenAI-compatible (${URL.parse(address ?? "")?.host ?? "?"})`;
   const known: readonly Provider[] = [
     provider("anthropic", "Anthropic", withVersion(find("ANTHROPIC_BASE_URL"))),
     isOther ? { ...openai, name, type: "openai-compatible" } : openai,
@@ -125,10 +125,6 @@ function configuredOne(id: string, settings: ModelProvider, find: FindKey): Prov
     ...(settings.models === undefined ? {} : { models: settings.models }),
     ...(settings.contextWindow === undefined ? {} : { contextWindow: settings.contextWindow }),
   };
-}
-
-function hostOf(address: string): string {
-  return URL.parse(address)?.host ?? "?";
 }
 
 function sameAddress(a: string, b: string): boolean {

@@ -14,7 +14,7 @@ import { type Content, objectFolders } from "../content/content.ts";
 import { isOfFile } from "../content/flat-index.ts";
 import type { CachedRepository } from "../repository-cache.ts";
 import { giveTo } from "../workspace/copy.ts";
-import type { FileOwner, WorkspaceDriver } from "../workspace/driver.ts";
+import type { WorkspaceDriver } from "../workspace/driver.ts";
 import type { RunUsers } from "../workspace/run-users.ts";
 import { type Workspaces, diskUse } from "../workspace/workspace.ts";
 import {
@@ -367,7 +367,8 @@ async function buildLayer(options: LayerBuilderOptions, request: LayerRequest): 
     await workspace.close();
     const tree = await driver.changesOf(workspace.folder, user);
     const hasHome = (await readdir(home)).length > 0;
-    if (user !== undefined && hasHome) await giveTo(home, ourselves());
+    if (user !== undefined && hasHome)
+      await giveTo(home, { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 });
     const from = { tree, ...(hasHome ? { home } : {}) };
     await checkSize([...roots.map((root) => join(tree, root)), home], options.maxLayer);
     const facts = { roots, keep: recipe.keep };
@@ -451,10 +452,6 @@ function named(texts: readonly string[]): string {
   return [...texts.slice(0, MOST_NAMED), ...(more > 0 ? [`${more} more`] : [])].join(", ");
 }
 
-function ourselves(): FileOwner {
-  return { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
-}
-
 const CHUNK = 1024 * 1024;
 
 interface Form {
@@ -503,7 +500,8 @@ export class SecretSearch {
         const at = join(path, entry.name);
         const file = bytesOf(folder, at);
         const secret = await this.#findInEntry(entry, file);
-        if (secret !== undefined) findings.push({ path: readable(at), file, secret });
+        if (secret !== undefined)
+          findings.push({ path: Buffer.from(at, "latin1").toString("utf8"), file, secret });
         else if (entry.isDirectory()) waiting.push(at);
       }
     }
@@ -539,8 +537,4 @@ export class SecretSearch {
 /** Names on disk are bytes that need not be UTF-8; latin1 preserves them. */
 function bytesOf(folder: string, path: string): Buffer {
   return Buffer.concat([Buffer.from(`${folder}/`), Buffer.from(path, "latin1")]);
-}
-
-function readable(path: string): string {
-  return Buffer.from(path, "latin1").toString("utf8");
 }

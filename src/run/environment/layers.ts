@@ -59,7 +59,7 @@ function keyFiles({ keys, steps }: Recipe, files: RevisionFiles): (path: string)
   const words = steps.flatMap(({ commands }) => commands.flat().flatMap(wordsOf));
   const named = new Set(words.filter((word) => files.has(word)));
   return (path) => {
-    const name = lastName(path);
+    const name = path.slice(path.lastIndexOf("/") + 1);
     if (names.has(name) || named.has(path)) return true;
     return patterns.some(({ fits, isPath }) => fits(isPath ? path : name));
   };
@@ -67,10 +67,6 @@ function keyFiles({ keys, steps }: Recipe, files: RevisionFiles): (path: string)
 
 function wordsOf(command: string): string[] {
   return command.split(/[\s'"`;&|()<>=]+/).map((word) => word.replace(/^\.\//, ""));
-}
-
-function lastName(path: string): string {
-  return path.slice(path.lastIndexOf("/") + 1);
 }
 
 interface LayersOptions {
