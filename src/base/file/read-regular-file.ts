@@ -10,6 +10,7 @@ import {
   statSync,
 } from "node:fs";
 
+import { attempt } from "../errors.ts";
 import { isInside, realPath } from "./path.ts";
 
 export interface ReadRegularFileOptions {
@@ -90,12 +91,8 @@ export function outside(): UnfitFileError {
  * what was opened is compared with what is found where the path leads now.
  */
 export function leadsInside(path: string, opened: Stats, folders: readonly string[]): boolean {
-  let real: string;
-  try {
-    real = realpathSync.native(path);
-  } catch {
-    return false;
-  }
+  const real = attempt(() => realpathSync.native(path));
+  if (real === undefined) return false;
   const found = lstatSync(real, { throwIfNoEntry: false });
   return (
     folders.some((folder) => isInside(real, realPath(folder))) &&
