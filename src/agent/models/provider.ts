@@ -1,5 +1,6 @@
 import type { LanguageModel } from "ai";
 
+import { defined } from "../../base/defined.ts";
 import type { ModelProvider, ModelSettings } from "../../config/schema/schema.gen.ts";
 import { holdSecret, holdSecrets } from "../../base/text/mask.ts";
 
@@ -113,17 +114,15 @@ function provider(type: ProviderType, name: string, baseUrl = ADDRESS[type]): Pr
 }
 
 function configuredOne(id: string, settings: ModelProvider, find: FindKey): Provider {
-  const { type = "openai-compatible", keyVariable = VARIABLE[type], headers } = settings;
+  const { type = "openai-compatible", keyVariable = VARIABLE[type] } = settings;
+  const { headers, models, contextWindow } = settings;
   const key = keyVariable === undefined ? undefined : find(keyVariable);
   return {
     id,
     name: id,
     type,
     baseUrl: settings.baseUrl ?? ADDRESS[type],
-    ...(key === undefined ? {} : { key }),
-    ...(headers === undefined ? {} : { headers }),
-    ...(settings.models === undefined ? {} : { models: settings.models }),
-    ...(settings.contextWindow === undefined ? {} : { contextWindow: settings.contextWindow }),
+    ...defined({ key, headers, models, contextWindow }),
   };
 }
 

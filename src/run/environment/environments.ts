@@ -8,9 +8,8 @@ import type { Log } from "../../base/log.ts";
 import { usualVariables } from "../../base/process/environment.ts";
 import { SHORTEST_SECRET, secretForms } from "../../base/text/mask.ts";
 import { visibleLine } from "../../base/text/visible.ts";
-import type { Credentials } from "../../git/server/pin-connection.ts";
 import type { ServerGit } from "../../git/server/server-git.ts";
-import { type Content, objectFolders } from "../content/content.ts";
+import { type Content, type ContentRequest, objectFolders } from "../content/content.ts";
 import { isOfFile } from "../content/flat-index.ts";
 import type { CachedRepository } from "../repository-cache.ts";
 import { giveTo } from "../workspace/copy.ts";
@@ -89,17 +88,12 @@ export interface RunSetup extends Pick<
 }
 
 /** A run's request for its environment. */
-export interface EnvironmentRequest {
+export interface EnvironmentRequest extends Omit<ContentRequest, "within"> {
   /** The name of its workspace. */
   readonly workspace: string;
-  readonly repository: CachedRepository;
-  readonly credentials: Credentials;
-  readonly revision: string;
   readonly content?: Content;
   /** Whether to try even if set-up has failed recently. */
   readonly retry: boolean;
-  readonly signal: AbortSignal;
-  readonly tell: (message: string) => void;
   /** Called before set-up begins, which takes long. Throws if the run will fail anyway. */
   readonly check: () => Promise<void>;
 }
