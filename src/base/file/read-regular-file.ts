@@ -71,15 +71,13 @@ export function regularFile(
     if (code === "ENXIO") throw new UnfitFileError("it is not a regular file");
     throw error;
   }
-  try {
-    const stats = fstatSync(file);
-    if (inside !== undefined && !leadsInside(path, stats, inside)) {
-      throw outside();
-    }
-    return { content: readOpened(file, stats, most), mode: stats.mode };
-  } finally {
-    closeSync(file);
+  using ends = new DisposableStack();
+  ends.defer(() => closeSync(file));
+  const stats = fstatSync(file);
+  if (inside !== undefined && !leadsInside(path, stats, inside)) {
+    throw outside();
   }
+  return { content: readOpened(file, stats, most), mode: stats.mode };
 }
 
 export function outside(): UnfitFileError {
