@@ -64,8 +64,7 @@ export async function get(invocation: Invocation): Promise<number> {
 
 /** `trunkline identity token clear NAME` */
 export async function clear(invocation: Invocation): Promise<number> {
-  const { positionals } = invocation;
-  const [name = ""] = positionals;
+  const [name = ""] = invocation.positionals;
   await using commands = await openCommands(invocation);
   const wasThere = await commands.tokenCommands.clear(commands.identities.find(name));
   return print(

@@ -36,8 +36,7 @@ export async function list(invocation: Invocation): Promise<number> {
 
 /** `trunkline model key set VARIABLE` */
 export async function setKey(invocation: Invocation): Promise<number> {
-  const { positionals } = invocation;
-  const [variable = ""] = positionals;
+  const [variable = ""] = invocation.positionals;
   const commands = await openModels(invocation);
   const key = await readSecret("Key: ");
   const where = await commands.saveKey(variable, key);

@@ -76,8 +76,7 @@ export async function layWorkspace(
   } finally {
     await rm(path, { force: true });
   }
-  const { repository } = facts;
-  const kept: Facts = { base: base.name, repository: repository.key, driver: "copy" };
+  const kept: Facts = { base: base.name, repository: facts.repository.key, driver: "copy" };
   await writeFacts(folder, { ...kept, isAway: true });
 }
 
