@@ -252,7 +252,8 @@ class BuiltInSession implements AgentSession {
     });
     const typed = parseCommand(typedText(turn.prompt));
     const subagents = new Subagents();
-    const patch = applyPatch(() => knowsPatches(this.#choices.model.id));
+    // Models of OpenAI were trained to write patches; others make more mistakes with them than with edits.
+    const patch = applyPatch(() => /^openai\/|\bgpt-|codex/i.test(this.#choices.model.id));
     const plan = submitPlan(
       () => this.#choices.mode.id === "architect",
       (modeId) => this.#choices.setMode(modeId, true),
@@ -515,11 +516,6 @@ type OpenModel = ModelEntry & { readonly open: NonNullable<ModelEntry["open"]> }
 function needsModel({ _meta }: Turn): boolean {
   const { trunkline } = (_meta ?? {}) as { readonly trunkline?: { readonly needsModel?: unknown } };
   return trunkline?.needsModel === true;
-}
-
-/** Models of OpenAI were trained to write patches; others make more mistakes with them than with edits. */
-function knowsPatches(id: string): boolean {
-  return /^openai\/|\bgpt-|codex/i.test(id);
 }
 
 function canAnswer(model: ModelEntry): model is OpenModel {

@@ -138,11 +138,9 @@ export class ExternalAgent implements Agent, AsyncDisposable {
 
   async list(query: ForeignQuery): Promise<ForeignPage> {
     const process = await this.process(query.owner, undefined);
-    try {
-      return await listSessions(this, process, query);
-    } finally {
-      this.#endIfUnused(process);
-    }
+    using ends = new DisposableStack();
+    ends.defer(() => this.#endIfUnused(process));
+    return await listSessions(this, process, query);
   }
 
   async request(request: AgentRequest): Promise<unknown> {

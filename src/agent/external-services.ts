@@ -142,12 +142,8 @@ export class ExternalServices {
 
   async waitForExit({ terminalId }: TerminalParams): Promise<unknown> {
     const terminal = this.terminals.find(terminalId);
-    const alive = setInterval(() => this.#turn?.progressed(), ALIVE_EVERY);
-    try {
-      return await terminal.waitForExit();
-    } finally {
-      clearInterval(alive);
-    }
+    using _ = setInterval(() => this.#turn?.progressed(), ALIVE_EVERY);
+    return await terminal.waitForExit();
   }
 
   async elicit(question: ElicitParams): Promise<unknown> {

@@ -1,3 +1,4 @@
+import { attempt } from "./errors.ts";
 import { suggest } from "./text/suggest.ts";
 
 /** What is wrong with a value, and where. */
@@ -37,11 +38,7 @@ function withSteps(root: string, path: readonly (string | number)[]): string {
 
 /** What a text says as JSON; undefined where it is none. */
 export function parsedJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  return attempt((): unknown => JSON.parse(text));
 }
 
 /** The object or the list that a text is as JSON; undefined where it is none. */

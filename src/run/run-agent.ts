@@ -357,10 +357,8 @@ class RunSession implements AgentSession {
     using time = timeLimit(turn.signal, this.#run.limits.time);
     const { signal } = time;
     try {
-      const { files } = this.#run;
-      const work = workspaceTurn(turn, signal, files, () => this.#run.checkpointSoon());
-      const { budgetGrace } = this.#options;
-      end = await untilBudgetEnds(signal, inner.prompt(work), budgetGrace);
+      const work = workspaceTurn(turn, signal, this.#run.files, () => this.#run.checkpointSoon());
+      end = await untilBudgetEnds(signal, inner.prompt(work), this.#options.budgetGrace);
     } catch (error) {
       await this.#run.checkpoint();
       if (!isBudgetSpent(signal)) throw error;

@@ -157,8 +157,7 @@ export class Runs implements AsyncDisposable {
     const plan = { ...stored, url };
     const { coAuthor, identify } = this.#options;
     const { trailers = [], ...acting } = await identify(plan.url, agent);
-    const { credentials } = acting;
-    const repository = this.#cache.at(plan.url, credentials);
+    const repository = this.#cache.at(plan.url, acting.credentials);
     this.#urls.delete(plan.url);
     this.#urls.add(plan.url);
     const [workspaces, queue, environments] = [this.#workspaces, this.#queue, this.#environments];

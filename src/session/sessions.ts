@@ -299,11 +299,9 @@ export class Sessions implements AsyncDisposable {
     if (session !== undefined) return session;
     const opening = this.#opening.get(id) ?? this.#reopen(id, setup, principal);
     this.#opening.set(id, opening);
-    try {
-      return await opening;
-    } finally {
-      this.#opening.delete(id);
-    }
+    using ends = new DisposableStack();
+    ends.defer(() => this.#opening.delete(id));
+    return await opening;
   }
 
   /** Creates a session with a copy of another's events, up to `upTo`. */
@@ -403,12 +401,10 @@ export class Sessions implements AsyncDisposable {
   async #describe(id: string, notes: Partial<Notes>, title?: string): Promise<void> {
     const { store } = this.#options;
     const { key, record } = await this.#hold(id);
-    try {
-      const all = { ...record.notes, ...notes };
-      await store.describe(key, { notes: all, ...(title === undefined ? {} : { title }) });
-    } finally {
-      await store.release(key);
-    }
+    await using ends = new AsyncDisposableStack();
+    ends.defer(() => store.release(key));
+    const all = { ...record.notes, ...notes };
+    await store.describe(key, { notes: all, ...(title === undefined ? {} : { title }) });
   }
 
   /** Detaches a client that has disconnected. Its turns continue. */
@@ -472,11 +468,9 @@ export class Sessions implements AsyncDisposable {
     const closing = session.close(how);
     this.#open.delete(id);
     this.#closing.set(id, closing);
-    try {
-      await closing;
-    } finally {
-      this.#closing.delete(id);
-    }
+    using ends = new DisposableStack();
+    ends.defer(() => this.#closing.delete(id));
+    await closing;
   }
 
   /** Finds an agent. Throws if the principal may not use it. */
@@ -597,11 +591,9 @@ export class Sessions implements AsyncDisposable {
       throw session.revoked.aborted ? expired(session.id) : movedAway(session.id);
     })();
     this.#beginning.set(session, opening);
-    try {
-      return await opening;
-    } finally {
-      this.#beginning.delete(session);
-    }
+    using ends = new DisposableStack();
+    ends.defer(() => this.#beginning.delete(session));
+    return await opening;
   }
 
   #sweep(idle: number): void {

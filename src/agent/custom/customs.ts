@@ -214,9 +214,7 @@ async function commandPrompt({ file }: CustomCommand, input: string): Promise<st
  */
 export function withArguments(text: string, input: string): string {
   const words = [...input.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(
-    ([, double, single, bare]) => {
-      return double ?? single ?? bare ?? "";
-    },
+    ([, double, single, bare]) => double ?? single ?? bare ?? "",
   );
   let isPlaced = false;
   const filled = text.replaceAll(/\$(?:ARGUMENTS\b|([1-9])(?!\d))/g, (_, place?: string) => {

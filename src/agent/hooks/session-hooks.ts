@@ -206,20 +206,16 @@ export class TurnHooks {
       hooks.run({ ...occasion, input, signal, by: turn.principal.id });
     if (!hooks.has(event, names)) return run();
     // A hook may run long without a sign.
-    const alive = setInterval(() => turn.progressed(), 5_000);
-    try {
-      // What a formatter has changed can be undone.
-      const isAfter = event === "PostToolUse" || event === "Stop";
-      const verdict = isAfter ? await recordingChanges(files, run) : await run();
-      if (verdict.stop !== undefined) {
-        this.stopped ??= verdict.stop;
-        await speaker.notice("warning", "A hook has ended the turn", maskWhole(verdict.stop));
-      }
-      for (const message of verdict.messages) await speaker.notice("warning", maskWhole(message));
-      return verdict;
-    } finally {
-      clearInterval(alive);
+    using _ = setInterval(() => turn.progressed(), 5_000);
+    // What a formatter has changed can be undone.
+    const isAfter = event === "PostToolUse" || event === "Stop";
+    const verdict = isAfter ? await recordingChanges(files, run) : await run();
+    if (verdict.stop !== undefined) {
+      this.stopped ??= verdict.stop;
+      await speaker.notice("warning", "A hook has ended the turn", maskWhole(verdict.stop));
     }
+    for (const message of verdict.messages) await speaker.notice("warning", maskWhole(message));
+    return verdict;
   }
 
   /** Runs that belong to no call are shown as calls of their own. */

@@ -408,7 +408,7 @@ export async function listModels(provider: Provider, signal: AbortSignal): Promi
   return entries
     .filter((entry): entry is Entry => typeof entry === "object" && entry !== null)
     .flatMap((entry) => describe(entry, provider))
-    .filter(({ model }) => !isPicked || canTalk(model))
+    .filter(({ model }) => !isPicked || !OTHER_KINDS.test(model))
     .slice(0, MOST_MODELS);
 }
 
@@ -499,7 +499,3 @@ export function windowOf(model: string, isLocal: boolean): number {
 /** Models that OpenAI and Google list, but that cannot chat. */
 const OTHER_KINDS =
   /embed|whisper|tts|dall-e|image|audio|realtime|moderation|transcribe|davinci|babbage|sora|imagen|veo|aqa|search-preview|computer-use|robotics/i;
-
-function canTalk(model: string): boolean {
-  return !OTHER_KINDS.test(model);
-}

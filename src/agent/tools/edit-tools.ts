@@ -332,15 +332,11 @@ function offsetOf(text: string, line: number): number {
 }
 
 function linesOf(text: string): string[] {
-  return text.split("\n").map(withoutReturn);
+  return text.split("\n").map((line) => (line.endsWith("\r") ? line.slice(0, -1) : line));
 }
 
 function lineEnd(text: string): string {
   return text.includes("\r\n") ? "\r\n" : "\n";
-}
-
-function withoutReturn(line: string): string {
-  return line.endsWith("\r") ? line.slice(0, -1) : line;
 }
 
 /** Models write LF, so an edit of a CRLF file is converted. */

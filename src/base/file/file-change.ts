@@ -187,10 +187,6 @@ export async function discard({ path }: FileChange, id: string): Promise<void> {
 }
 
 async function inodeOf(path: string): Promise<string | undefined> {
-  try {
-    const { dev, ino } = await stat(path, { bigint: true });
-    return `${dev}:${ino}`;
-  } catch {
-    return undefined;
-  }
+  const found = await stat(path, { bigint: true }).catch(() => undefined);
+  return found && `${found.dev}:${found.ino}`;
 }

@@ -90,6 +90,8 @@ export class Conversation implements Disposable {
   readonly #turns = new Map<PendingMessage, Promise<void>>();
   readonly #left = Promise.withResolvers<void>();
   #movesTo: string | undefined;
+  /** Resolves when the person has left. */
+  readonly left: Promise<void> = this.#left.promise;
   #transcript: TranscriptView;
   #status = new Status("\u2026");
   #client: TerminalClient | undefined;
@@ -126,11 +128,6 @@ export class Conversation implements Disposable {
     this.#ticks = setInterval(() => {
       if (this.#turnSince !== undefined) this.draw();
     }, TICK);
-  }
-
-  /** Resolves when the person has left. */
-  get left(): Promise<void> {
-    return this.#left.promise;
   }
 
   get sessionId(): string | undefined {

@@ -39,11 +39,9 @@ export async function converse(invocation: ChatInvocation): Promise<Moving | und
     stop: () => input.stop(),
     edit: async (text) => {
       input.give();
-      try {
-        return await editedText(text, env);
-      } finally {
-        input.take();
-      }
+      using ends = new DisposableStack();
+      ends.defer(() => input.take());
+      return await editedText(text, env);
     },
     clipboardImage: () => pasted.take(),
     sessions: values.url === undefined ? () => listSessions(app) : undefined,

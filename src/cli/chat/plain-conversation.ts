@@ -78,6 +78,8 @@ interface ConversationParts {
 export class PlainConversation {
   readonly #parts: ConversationParts;
   readonly #left = Promise.withResolvers<void>();
+  /** Resolves when the person has left. */
+  readonly left: Promise<void> = this.#left.promise;
   readonly #turns = new Set<Promise<void>>();
   #lines: string[] = [];
   #complete: NodeJS.Timeout | undefined;
@@ -87,11 +89,6 @@ export class PlainConversation {
 
   constructor(parts: ConversationParts) {
     this.#parts = parts;
-  }
-
-  /** Resolves when the person has left. */
-  get left(): Promise<void> {
-    return this.#left.promise;
   }
 
   /** Where the person has said that the session goes on, by `/move`. */

@@ -50,8 +50,7 @@ export async function allow(
 
 /** `trunkline identity guard check HOOK [REMOTE] [URL]`: called by the git hooks. */
 export async function check(invocation: Invocation<InRepository>): Promise<number> {
-  const { positionals } = invocation;
-  const [hook = "", name, url] = positionals;
+  const [hook = "", name, url] = invocation.positionals;
   const refs = hook === "pre-push" ? await readAll(process.stdin) : undefined;
   await using commands = await openCommands(invocation);
   const outcome = await commands.judge({

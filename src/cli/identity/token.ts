@@ -64,8 +64,7 @@ export async function get(invocation: Invocation): Promise<number> {
 
 /** `trunkline identity token clear NAME` */
 export async function clear(invocation: Invocation): Promise<number> {
-  const { positionals } = invocation;
-  const [name = ""] = positionals;
+  const [name = ""] = invocation.positionals;
   await using commands = await openCommands(invocation);
   const wasThere = await commands.tokenCommands.clear(commands.identities.find(name));
   return print(
@@ -102,13 +101,11 @@ export async function credential(invocation: Invocation): Promise<number> {
   if (!["get", "store", "erase"].includes(operation)) return 0;
   const question = await readAll(process.stdin);
   let text = operation === "get" ? "quit=1\n" : "";
-  try {
-    await using commands = await openCommands(invocation);
-    const verdict = await commands.credential(operation, question);
-    text = verdict.text;
-    if (verdict.refused !== undefined) err(`trunkline: ${verdict.refused}\n`);
-    return 0;
-  } finally {
-    data(text);
-  }
+  using ends = new DisposableStack();
+  ends.defer(() => data(text));
+  await using commands = await openCommands(invocation);
+  const verdict = await commands.credential(operation, question);
+  text = verdict.text;
+  if (verdict.refused !== undefined) err(`trunkline: ${verdict.refused}\n`);
+  return 0;
 }

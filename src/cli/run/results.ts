@@ -77,8 +77,7 @@ function detailOf(invocation: ResultInvocation): Promise<RunDetail> {
 
 /** What a gateway at --url knows of a run; else what is stored here. */
 async function read<T>(invocation: ResultInvocation, what: "detail" | "patch"): Promise<T> {
-  const { positionals } = invocation;
-  const [id = ""] = positionals;
+  const [id = ""] = invocation.positionals;
   const acp = gatewayOf(invocation);
   const { config } = await openQuietApp(invocation);
   if (acp === undefined) {

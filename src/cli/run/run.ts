@@ -1,10 +1,12 @@
 import { requireModel } from "../../agent/open/offered-agents.ts";
 import { background } from "../../base/background.ts";
+import { defined } from "../../base/defined.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { untilSignal } from "../../base/process/long-running.ts";
 import { counted } from "../../base/text/counted.ts";
 import { AppContext } from "../../config/app-context.ts";
+import type { FileChange, Target } from "../../run/deliver.ts";
 import { findRevision } from "../../run/open/find-revision.ts";
 import { hasUncommitted } from "../../git/remote-revision.ts";
 import { offerAgent } from "../agent/offer-agents.ts";
@@ -98,19 +100,6 @@ function withFiles({ config, reloading }: AppContext): AppContext {
   return new AppContext({ ...config, remote: { ...remote, protocols } }, reloading);
 }
 
-interface Target {
-  readonly url: string;
-  readonly branch: string;
-  readonly revision: string;
-}
-
-/** Added and removed lines of a file; not counted in a binary file. */
-interface FileChange {
-  readonly path: string;
-  readonly added: number;
-  readonly removed: number;
-}
-
 /** A pull request, or why there is none and where a person opens one. */
 interface PullRequest {
   readonly url?: string;
@@ -133,23 +122,17 @@ interface RunResult {
 
 /** The result of a turn, from the metadata of the server's answer. */
 export function runResult(session: string, { stopReason, _meta }: Ended): RunResult {
-  const { target, trunkline } = (_meta ?? {}) as { target?: Target; trunkline?: Ours };
+  const { target, trunkline } = (_meta ?? {}) as {
+    target?: Target;
+    trunkline?: Partial<RunResult>;
+  };
   const { run, changes, pullRequest } = trunkline ?? {};
   return {
     session,
     stopReason,
-    ...(run === undefined ? {} : { run }),
-    ...(target === undefined ? {} : { target }),
-    ...(changes === undefined ? {} : { changes }),
-    ...(pullRequest === undefined ? {} : { pullRequest }),
+    ...defined({ run, target, changes, pullRequest }),
     isGood: run === "pushed" || run === "unchanged",
   };
-}
-
-interface Ours {
-  readonly run?: string;
-  readonly changes?: readonly FileChange[];
-  readonly pullRequest?: PullRequest;
 }
 
 /** The branch comes last, since people look for it. */

@@ -25,6 +25,8 @@ export class Questions {
   readonly #out: (text: string) => void;
   readonly #open: Question[] = [];
   readonly #unanswerable = Promise.withResolvers<void>();
+  /** Resolves when a question is open and the input has ended. */
+  readonly unanswerable: Promise<void> = this.#unanswerable.promise;
   #isInputOver = false;
 
   constructor(out: (text: string) => void) {
@@ -40,11 +42,6 @@ export class Questions {
     const [question] = this.#open;
     if (question === undefined) return false;
     return /^\d*$/.test(line) || (question.takesText && line.startsWith(TEXT_MARK));
-  }
-
-  /** Resolves when a question is open and the input has ended. */
-  get unanswerable(): Promise<void> {
-    return this.#unanswerable.promise;
   }
 
   /** The index of the chosen option; undefined if the request was withdrawn. */

@@ -8,7 +8,7 @@ import { type Models, type OpenKeys, storedKey } from "../../agent/models/models
 import type { ModelSettings } from "../../config/schema/schema.gen.ts";
 import { hostText } from "../../base/address.ts";
 import { currentSession } from "../../base/background.ts";
-import { TrunklineError } from "../../base/errors.ts";
+import { attempt, TrunklineError } from "../../base/errors.ts";
 import { Semaphore } from "../../base/limit/semaphore.ts";
 import { accessTokenOf, type Principal } from "../../base/principal.ts";
 import { OwnedChild } from "../../base/process/child-process.ts";
@@ -316,12 +316,8 @@ export function runSetup(
 
 /** Compiled programs may not run on another system, or on another release of it. */
 function thisMachine(): string {
-  let release = "";
-  try {
-    release = readFileSync("/etc/os-release", "utf8");
-  } catch {
-    // Not every system has this file.
-  }
+  // Not every system has this file.
+  const release = attempt(() => readFileSync("/etc/os-release", "utf8")) ?? "";
   return `${process.platform} ${process.arch} ${release}`;
 }
 

@@ -43,7 +43,8 @@ export async function keepFiles(copy: WorkingCopy): Promise<"nothing" | "ignored
     // Git would run in the folder of a submodule, with the programs that its configuration names.
     const entries = [...(await git.list(STAGED)), ...(await exact.paths(STAGED))];
     for (const path of submodulesIn(entries)) {
-      if (await hasFiles(join(folder, path))) return "files";
+      // Whether a folder contains anything. Git would not store files in a submodule.
+      if ((await readdir(join(folder, path)).catch(() => [])).length > 0) return "files";
     }
     const others = ["ls-files", "--others", "--exclude-standard", "-z"];
     // Git lists a repository inside the repository as a folder.
@@ -151,11 +152,6 @@ const SUBMODULE = "160000 ";
 function submodulesIn(entries: readonly string[]): string[] {
   const submodules = entries.filter((entry) => entry.startsWith(SUBMODULE));
   return submodules.map((entry) => entry.slice(entry.indexOf("\t") + 1));
-}
-
-/** Whether a folder contains anything. Git would not store files in a submodule. */
-async function hasFiles(folder: string): Promise<boolean> {
-  return (await readdir(folder).catch(() => [])).length > 0;
 }
 
 /** File system calls that run at once. */
