@@ -1,3 +1,4 @@
+import { attempt } from "../base/attempt.ts";
 import { TrunklineError } from "../base/errors.ts";
 import { type KeyPath, keyText, mergeValues, type Values } from "./layer.ts";
 import type { Setting } from "./schema/keys.gen.ts";
@@ -71,11 +72,7 @@ export function nest(path: KeyPath, value: unknown): Values {
 }
 
 function jsonOr(text: string, otherwise: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return otherwise;
-  }
+  return attempt(() => JSON.parse(text), otherwise);
 }
 
 const YES: ReadonlySet<string> = new Set(["1", "true", "yes", "on"]);

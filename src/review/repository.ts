@@ -1,6 +1,7 @@
 import { existsSync, realpathSync } from "node:fs";
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 
+import { attempt } from "../base/attempt.ts";
 import { TrunklineError } from "../base/errors.ts";
 import { readRegularFile } from "../base/file/read-regular-file.ts";
 import { realPath } from "../base/file/path.ts";
@@ -86,11 +87,7 @@ function packedRef(gitDir: string, ref: string): string | undefined {
 }
 
 function readOrNothing(path: string): string | undefined {
-  try {
-    return readRegularFile(path, { most: LARGEST_REFS })?.toString("utf8").trim();
-  } catch {
-    return undefined;
-  }
+  return attempt(() => readRegularFile(path, { most: LARGEST_REFS })?.toString("utf8").trim());
 }
 
 /**

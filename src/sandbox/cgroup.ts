@@ -3,6 +3,8 @@ import { mkdir, readFile, rmdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 
+import { attempt } from "../base/attempt.ts";
+
 export interface GroupLimits {
   /** The most bytes of memory that all processes may use together. */
   readonly memory?: number | undefined;
@@ -78,11 +80,8 @@ export class ControlGroup implements AsyncDisposable {
 async function killAll(folder: string): Promise<void> {
   const listed = await readFile(join(folder, "cgroup.procs"), "utf8").catch(() => "");
   for (const pid of listed.split("\n").filter(Boolean)) {
-    try {
-      process.kill(Number(pid), "SIGKILL");
-    } catch {
-      // It is already removed.
-    }
+    // It is already removed.
+    attempt(() => process.kill(Number(pid), "SIGKILL"));
   }
 }
 

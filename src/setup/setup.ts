@@ -3,6 +3,7 @@ import { type ExecException, execFile } from "node:child_process";
 import { mkdir } from "node:fs/promises";
 import { promisify } from "node:util";
 
+import { attempt } from "../base/attempt.ts";
 import { TrunklineError } from "../base/errors.ts";
 import { absolutePath, isSet } from "../base/process/environment.ts";
 import { selfCommand, typedCommand } from "../base/process/self-command.ts";
@@ -229,12 +230,8 @@ function hasLazygit(env: NodeJS.ProcessEnv, cwd: string): boolean {
     return withCommands(text, []) !== text;
   };
   if (isIn()) return true;
-  try {
-    return isIn(cwd);
-  } catch {
-    // Not in a repository.
-    return false;
-  }
+  // Not in a repository.
+  return attempt(() => isIn(cwd), false);
 }
 
 type JetbrainsValues = ChangeValues & OptionValues<"remote" | "name">;

@@ -2,6 +2,7 @@ import { closeSync, openSync, rmSync, statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as delay } from "node:timers/promises";
 
+import { attempt } from "../base/attempt.ts";
 import { TrunklineError } from "../base/errors.ts";
 import { isBusy, sqliteWords } from "./sqlite-words.ts";
 
@@ -51,12 +52,9 @@ export class FileLock implements Disposable {
   [Symbol.dispose](): void {
     // A second time it would remove the file of the next holder.
     if (!this.#database.isOpen) return;
-    try {
-      // While it is still locked: afterwards it may be somebody else's.
-      if (this.#removed !== undefined) rmSync(this.#removed, { force: true });
-    } catch {
-      // An empty file stays.
-    }
+    const removed = this.#removed;
+    // While it is still locked: afterwards it may be somebody else's. Where it fails, an empty file stays.
+    if (removed !== undefined) attempt(() => rmSync(removed, { force: true }));
     this.#database.close();
   }
 }

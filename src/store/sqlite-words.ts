@@ -1,6 +1,7 @@
 import { accessSync, constants, existsSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 
+import { attempt } from "../base/attempt.ts";
 import { fileWords, isDiskFull } from "../base/errors.ts";
 
 // SQLite's primary result codes: the low byte of an error code (sqlite.org/rescode.html).
@@ -82,9 +83,6 @@ function systemError(path: string): NodeJS.ErrnoException | undefined {
 }
 
 function removeIfPossible(path: string): void {
-  try {
-    rmSync(path, { force: true });
-  } catch {
-    // A disk that failed before fails again.
-  }
+  // A disk that failed before fails again.
+  attempt(() => rmSync(path, { force: true }));
 }

@@ -2,6 +2,7 @@ import { existsSync, globSync, readFileSync } from "node:fs";
 import { readFile, stat } from "node:fs/promises";
 import { dirname, isAbsolute, join } from "node:path";
 
+import { attempt } from "../../base/attempt.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { homeOf } from "../../base/process/environment.ts";
 import { sshConfigFile, sshOptions, type SshOptions } from "../detect/ssh-options.ts";
@@ -158,11 +159,7 @@ async function identityOf(
 }
 
 function isPrivateKey(file: string): boolean {
-  try {
-    return readFileSync(file, "latin1").startsWith("-----BEGIN");
-  } catch {
-    return false;
-  }
+  return attempt(() => readFileSync(file, "latin1").startsWith("-----BEGIN"), false);
 }
 
 /** Turns on signing for identities that gpg has a key for. */
@@ -220,12 +217,7 @@ function collect(
   hosts: Set<string>,
   depth: number,
 ): void {
-  let text: string;
-  try {
-    text = readFileSync(file, "utf8");
-  } catch {
-    return;
-  }
+  const text = attempt(() => readFileSync(file, "utf8"), "");
   for (const line of text.split(/\r?\n/)) {
     const [, keyword = "", rest = ""] = /^\s*(\w+)(?:\s*=\s*|\s+)(.*?)\s*$/.exec(line) ?? [];
     const words = [...rest.matchAll(/"([^"]*)"|(\S+)/g)].map((found) => found[1] ?? found[2] ?? "");

@@ -1,5 +1,6 @@
 import type { JsonObject, MessageInitShape } from "@bufbuild/protobuf";
 
+import { attempt } from "../../base/attempt.ts";
 import { diskWords, TrunklineError, originalError } from "../../base/errors.ts";
 import { CannotAsk, ToolFault } from "../../tool/tool.ts";
 import { toStruct } from "./shape/json-struct.ts";
@@ -53,10 +54,6 @@ export function failureOf(
 
 function dataOf({ data }: ToolFault): JsonObject | undefined {
   if (data === undefined) return undefined;
-  try {
-    return toStruct({ data }, "error");
-  } catch {
-    // Without the data, the caller still gets its answer.
-    return undefined;
-  }
+  // Without the data, the caller still gets its answer.
+  return attempt(() => toStruct({ data }, "error"));
 }

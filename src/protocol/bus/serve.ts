@@ -1,3 +1,4 @@
+import { attempt } from "../../base/attempt.ts";
 import { onAbort } from "../../base/abort.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { ConnectionError } from "../../wire/quic/connection-error.ts";
@@ -284,11 +285,7 @@ class Exchange implements FrameTaker, BusCall, Begun {
 }
 
 function decodesTo(body: Buffer, kind: Kind): boolean {
-  try {
-    return decodeRequest(body).request.case === kind;
-  } catch {
-    return false;
-  }
+  return attempt(() => decodeRequest(body).request.case === kind, false);
 }
 
 export interface LedgerLimits {

@@ -1,5 +1,6 @@
 import { fileURLToPath, pathToFileURL } from "node:url";
 
+import { attempt } from "../../base/attempt.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { VERSION } from "../../base/version.ts";
 import { ACP } from "../../rpc/codes.ts";
@@ -353,12 +354,8 @@ function diagnosticOf(thread: ShownThread, document: Document | undefined): obje
 }
 
 function fileOf(uri: string): string | undefined {
-  try {
-    return fileURLToPath(uri);
-  } catch {
-    // A buffer without a file, or one on another machine.
-    return undefined;
-  }
+  // A buffer without a file, or one on another machine.
+  return attempt(() => fileURLToPath(uri));
 }
 
 function usage(says: string): TrunklineError {

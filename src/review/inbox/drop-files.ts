@@ -1,3 +1,4 @@
+import { attempt } from "../../base/attempt.ts";
 import { TaskQueue } from "../../base/limit/task-queue.ts";
 import {
   existsSync,
@@ -273,15 +274,13 @@ export function waitingDrops(
     ...list(inbox).map((name) => join(inbox, name)),
   ].filter((path) => isDrop(path));
   return oldestFirst(paths).flatMap((path) => {
-    let text = "";
-    try {
-      text = readRegularFile(path, { most: LARGEST, followsLinks: false })?.toString("utf8") ?? "";
-    } catch {
-      // A server has just taken it, or it is no file: whoever imports it reports that.
-    }
-    return (readDropped(text) ?? []).filter(isDropped).filter((dropped) => {
-      return findRepository(projectOf(dropped, root))?.gitDir === gitDir;
-    });
+    // A server may just have taken it, or it is no file: whoever imports it reports that.
+    const bytes = attempt(() => readRegularFile(path, { most: LARGEST, followsLinks: false }));
+    return (readDropped(bytes?.toString("utf8") ?? "") ?? [])
+      .filter(isDropped)
+      .filter((dropped) => {
+        return findRepository(projectOf(dropped, root))?.gitDir === gitDir;
+      });
   });
 }
 
@@ -312,12 +311,8 @@ function oldestFirst(files: readonly string[]): string[] {
 
 /** The time of a link itself: its target may be unreachable. */
 function writtenAt(file: string): number {
-  try {
-    return lstatSync(file).mtimeMs;
-  } catch {
-    // It was just removed, or its folder is not accessible: the attempt to take it reports that.
-    return 0;
-  }
+  // It was just removed, or its folder is not accessible: the attempt to take it reports that.
+  return attempt(() => lstatSync(file).mtimeMs, 0);
 }
 
 /** Which process holds a renamed file, by the id in its name. */

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 
+import { attempt } from "../../base/attempt.ts";
 import type { ApiCall, ApiRoute, Need } from "../../base/capability/api-route.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { Semaphore } from "../../base/limit/semaphore.ts";
@@ -75,11 +76,11 @@ export class Router {
       const routes = match === null ? undefined : this.#routes.get(name);
       if (routes === undefined) continue;
       const { id = "", part = "" } = match?.groups ?? {};
-      try {
-        return { routes, id: decodeURIComponent(id), part: decodeURIComponent(part) };
-      } catch {
-        return undefined;
-      }
+      return attempt(() => ({
+        routes,
+        id: decodeURIComponent(id),
+        part: decodeURIComponent(part),
+      }));
     }
     return undefined;
   }

@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
+import { attempt } from "../../base/attempt.ts";
 import { mask, maskText } from "../../base/text/mask.ts";
 import type { Span, SpanAttributes, SpanEnd, TraceCarrier } from "../../base/trace.ts";
 import { VERSION } from "../../base/version.ts";
@@ -132,11 +133,7 @@ export function headersIn(text = ""): Record<string, string> {
 }
 
 function decode(value: string): string {
-  try {
-    return decodeURIComponent(value);
-  } catch {
-    return value;
-  }
+  return attempt(() => decodeURIComponent(value), value);
 }
 
 /** Outcomes of a turn that are its agent's or a person's choice, and no failure. */

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { parse, stringify, TomlError, type TomlTable } from "smol-toml";
 
+import { attempt } from "../../base/attempt.ts";
 import { eolOf } from "../../config/file/set-in-jsonc.ts";
 import { type Format, isMap, type KeyPath, nest, valueAt } from "./format.ts";
 
@@ -62,11 +63,7 @@ function statementsOf(text: string): Statement[] {
 }
 
 function parsedIfComplete(text: string): TomlTable | undefined {
-  try {
-    return parsed(text);
-  } catch {
-    return undefined;
-  }
+  return attempt(() => parsed(text));
 }
 
 function isHeaderOf({ isHeader, value }: Statement, path: readonly string[]): boolean {

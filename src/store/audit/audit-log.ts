@@ -16,6 +16,7 @@ import {
   writeSync,
   mkdirSync,
 } from "node:fs";
+import { attempt } from "../../base/attempt.ts";
 import { AUDIT_FILE, AUDIT_FOLDER, SET_ASIDE, nameAfter } from "./audit-names.ts";
 import { join } from "node:path";
 import { beforeSending } from "../../base/event-loop.ts";
@@ -314,11 +315,8 @@ export class AuditLog implements Disposable {
     const file = this.#file;
     this.#file = undefined;
     if (file === undefined) return;
-    try {
-      closeSync(file);
-    } catch {
-      // Already closed.
-    }
+    // Already closed.
+    attempt(() => closeSync(file));
   }
 }
 

@@ -2,6 +2,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { dirname, join } from "node:path";
 import { closeSync, mkdirSync, openSync, readFileSync, rmSync, writeSync } from "node:fs";
 
+import { attempt } from "../../base/attempt.ts";
 import { type ChangeOptions, Database } from "../database.ts";
 import { Holder, HOLDERS } from "../holder.ts";
 import { sql } from "../sql.ts";
@@ -519,12 +520,8 @@ export class SentJournal {
 
   /** The messages that a process has sent to a reader, and those that it was sending at the end. */
   notedBy(holder: string, reader: string): { sent: Set<number>; leaving: Set<number> } {
-    let text = "";
-    try {
-      text = readFileSync(this.#pathOf(holder), "utf8");
-    } catch {
-      // Nothing was sent, or all of it is in the database.
-    }
+    // Without the file nothing was sent, or all of it is in the database.
+    const text = attempt(() => readFileSync(this.#pathOf(holder), "utf8"), "");
     const sent = new Set<number>();
     const leaving = new Set<number>();
     for (const line of text.split("\n")) {

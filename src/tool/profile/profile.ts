@@ -1,3 +1,4 @@
+import { attempt } from "../../base/attempt.ts";
 import { isObject, parsedJson } from "../../base/check.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { isInside, realPath } from "../../base/file/path.ts";
@@ -196,11 +197,7 @@ export class Profile {
 function plainUri(uri: string): string {
   const normal = URL.parse(uri)?.href ?? uri;
   return normal.replace(/%[0-7][\da-f]|(?:%[89a-f][\da-f])+/gi, (escaped) => {
-    try {
-      return decodeURIComponent(escaped);
-    } catch {
-      return escaped;
-    }
+    return attempt(() => decodeURIComponent(escaped), escaped);
   });
 }
 

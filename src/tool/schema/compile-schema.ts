@@ -1,6 +1,7 @@
 import { createContext, Script } from "node:vm";
 import { Ajv, type Options, type ValidateFunction, type ErrorObject } from "ajv";
 import { Ajv2020 } from "ajv/dist/2020.js";
+import { attempt } from "../../base/attempt.ts";
 import type { Inspect } from "./plain-schema.ts";
 import { LinearExpression } from "../../base/text/linear-expression.ts";
 import type { JsonSchema } from "../tool.ts";
@@ -106,11 +107,7 @@ function boundedExpression(source: string, flags: string): BoundedExpression {
 }
 
 function linear(source: string): Pick<RegExp, "test"> {
-  try {
-    return new LinearExpression(source);
-  } catch {
-    return { test: () => true };
-  }
+  return attempt(() => new LinearExpression(source), { test: () => true });
 }
 
 const room = createContext({ work: undefined });

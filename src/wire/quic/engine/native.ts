@@ -1,4 +1,5 @@
 import { dlopen } from "node:ffi";
+import { attempt } from "../../../base/attempt.ts";
 import { addressOf, pinnedBuffer } from "../../../base/process/ffi.ts";
 import type { Trouble } from "../settings.ts";
 
@@ -123,11 +124,7 @@ function loadTrim(): () => void {
 }
 
 function loadInternals() {
-  try {
-    return dlopen(null, INTERNALS).functions;
-  } catch {
-    return undefined;
-  }
+  return attempt(() => dlopen(null, INTERNALS).functions);
 }
 
 /** Something the engine was asked for and cannot do. */
