@@ -67,12 +67,11 @@ export class SingleValues {
 
 /** The value inside objects that lead to it. */
 export function nest(path: KeyPath, value: unknown): Values {
-  const nested = path.reduceRight((inner, step) => ({ [step]: inner }), value);
-  return nested as Values;
+  return path.reduceRight((inner, step) => ({ [step]: inner }), value) as Values;
 }
 
 function jsonOr(text: string, otherwise: string): unknown {
-  return attempt(() => JSON.parse(text), otherwise);
+  return attempt(() => JSON.parse(text) as unknown, otherwise);
 }
 
 const YES: ReadonlySet<string> = new Set(["1", "true", "yes", "on"]);

@@ -226,12 +226,11 @@ export async function hardenedCall(
   command: GivenCommand,
   mode: GitMode,
 ): Promise<HardenedCall> {
-  const isReading = mode === "read";
   const env = {
     // Otherwise git fetches missing objects of a partial clone, with a program that the remote's
     // configuration names.
     GIT_NO_LAZY_FETCH: "1",
-    ...(isReading ? { GIT_OPTIONAL_LOCKS: "0" } : {}),
+    ...(mode === "read" ? { GIT_OPTIONAL_LOCKS: "0" } : {}),
   };
   const bare = `safe.bareRepository=${git.isInBareRepository ? "all" : "explicit"}`;
   // Reading the configuration runs nothing, and settings added here would appear in the output.
@@ -239,8 +238,7 @@ export async function hardenedCall(
   const isAsked = command.filters === true || mode === "files";
   const filters = isAsked ? await filterSettings(git) : undefined;
   if (filters !== undefined && command.filters === true) checkWorkTree(git, filters);
-  const added = { read: READING, files: FILES, write: [] }[mode];
-  const settings = [bare, ...ALWAYS, ...added];
+  const settings = [bare, ...ALWAYS, ...{ read: READING, files: FILES, write: [] }[mode]];
   const { keys = [], own = [], hooks = [] } = filters ?? {};
   const off = command.filters === true ? { read: keys, files: own, write: [] }[mode] : [];
   // An empty value is false. A reading git, which takes no locks, runs no hook.

@@ -433,8 +433,7 @@ export async function undoFile(
   if (!isGitConfig) return { bytes: now, changedSince: ["everything"] };
   const empty = Buffer.alloc(0);
   const { bytes, changedSince } = await restoreKeys(git, now, before ?? empty, after, options);
-  const isGone = before === undefined && bytes.length === 0;
-  return { bytes: isGone ? undefined : bytes, changedSince };
+  return { bytes: before === undefined && bytes.length === 0 ? undefined : bytes, changedSince };
 }
 
 function undoBlock(
@@ -583,8 +582,7 @@ async function leftOver(
   used: readonly string[],
   folder: string,
 ): Promise<(FileChange | undefined)[]> {
-  const names = await readdir(folder).catch(() => []);
-  const paths = names
+  const paths = (await readdir(folder).catch(() => []))
     .filter((name) => name.endsWith(".gitconfig"))
     .map((name) => join(folder, name));
   const unused = paths.filter((path) => !used.includes(path));

@@ -178,8 +178,7 @@ export class IdentityCommands implements AsyncDisposable {
     rule?: AgentCommitRule,
     trailers: readonly string[] = [],
   ): Promise<(base: NodeJS.ProcessEnv) => NodeJS.ProcessEnv> {
-    const persona = personaOf(this.identities.find(name), rule, this.env);
-    const { identity, author, committer } = persona;
+    const { identity, author, committer } = personaOf(this.identities.find(name), rule, this.env);
     const folder = join(this.#options.data, "identity", "hooks");
     const hooks = trailers.length > 0 ? { hooks: await writeTrailerHooks(folder, trailers) } : {};
     const keys = await this.#environmentOptions(identity);

@@ -23,8 +23,7 @@ export function serviceSockets(env: NodeJS.ProcessEnv): string[] {
 
 /** Sockets that variables name, such as `unix:///home/ada/docker.sock`. */
 function socketsIn(env: NodeJS.ProcessEnv): string[] {
-  const named = [env.SSH_AUTH_SOCK, env.DOCKER_HOST, env.DBUS_SESSION_BUS_ADDRESS];
-  return named.flatMap((value) => {
+  return [env.SSH_AUTH_SOCK, env.DOCKER_HOST, env.DBUS_SESSION_BUS_ADDRESS].flatMap((value) => {
     const [, path] = /^(?:unix:(?:\/\/|path=))?(\/[^,;]*)/.exec(value ?? "") ?? [];
     return path === undefined ? [] : [path];
   });

@@ -113,8 +113,7 @@ export function namedFiles(
   const folders = (env.PATH ?? "").split(":");
   const certificates = [env.NODE_EXTRA_CA_CERTS, env.SSL_CERT_FILE, env.SSL_CERT_DIR];
   const toolchains = TOOLCHAINS.map((name) => env[name]);
-  const named = [...folders.map(prefixOf), ...toolchains, ...certificates];
-  return named.flatMap((at) => {
+  return [...folders.map(prefixOf), ...toolchains, ...certificates].flatMap((at) => {
     const from = at && isAbsolute(at) ? follow(at) : undefined;
     if (at === undefined || from === undefined) return [];
     // A folder that holds a home holds more than programs.

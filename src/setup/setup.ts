@@ -121,8 +121,7 @@ async function listAndAsk(invocation: Invocation<SetupValues>): Promise<number> 
   }
   const names = open.map(({ name }) => name);
   const answer = await askLine(`Set up which? ${names.join(", ")}, or all (Enter: none) `);
-  const chosen = answer === "all" ? names : answer.split(/[\s,]+/).filter(Boolean);
-  return setUpAll(invocation, chosen);
+  return setUpAll(invocation, answer === "all" ? names : answer.split(/[\s,]+/).filter(Boolean));
 }
 
 /** If one fails, the others are still set up. */

@@ -218,8 +218,7 @@ export class Database implements Disposable {
   }
 
   async #afterOthers<T>(work: () => Promise<T>): Promise<T> {
-    const before = this.#waiting ?? Promise.resolve();
-    const result = before.then(work);
+    const result = (this.#waiting ?? Promise.resolve()).then(work);
     const settled = result.then(
       () => {},
       () => {},
@@ -299,8 +298,7 @@ function isFile(path: string, before: Stats): boolean {
 }
 
 function versionOf(database: DatabaseSync): number {
-  const row = database.prepare("PRAGMA user_version").get();
-  return Number(row?.user_version);
+  return Number(database.prepare("PRAGMA user_version").get()?.user_version);
 }
 
 function problemWith(verb: string, path: string, cause: unknown): unknown {

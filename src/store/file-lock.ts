@@ -70,8 +70,7 @@ async function patiently<T>(path: string, longestWait: number, lock: () => T): P
         const why = isBusy(error)
           ? `another process has held it for ${longestWait} ms`
           : sqliteWords(path, error);
-        const says = `Cannot lock '${path}': ${why}`;
-        throw new TrunklineError("unavailable", says, { cause: error });
+        throw new TrunklineError("unavailable", `Cannot lock '${path}': ${why}`, { cause: error });
       }
     }
     // Loaded only here: most locks are free, and loading it takes almost a millisecond of each start.

@@ -333,8 +333,7 @@ export async function resolveProject(
   context: Pick<ToolContext, "folder" | "roots">,
   repositoryOf: RepositoryOf,
 ): Promise<Project> {
-  const found = await use?.find?.(args);
-  const named = found ?? (use === undefined ? undefined : namedBy(use, args));
+  const named = (await use?.find?.(args)) ?? (use === undefined ? undefined : namedBy(use, args));
   if (named !== undefined && isAbsolute(named)) return only(named, "argument");
   const ofCaller = await projectOfCaller(context, repositoryOf);
   if (named !== undefined) {
@@ -432,12 +431,11 @@ async function refusalIn(
 export function projectMissing(tool: string, use: ProjectUse, project: Project): string {
   const { argument, instead } = use;
   const { problem = "nothing says which one is meant" } = project;
-  const ways = [
+  const next = [
     ...(argument === undefined ? [] : [`give its absolute path as '${argument}'`]),
     ...(instead === undefined ? [] : [instead]),
     "configure one folder as the client's root",
-  ];
-  const next = ways.join(", or ");
+  ].join(", or ");
   const what = `Cannot tell which repository '${tool}' is to work on: ${problem}`;
   return `${what}. ${next.charAt(0).toUpperCase()}${next.slice(1)}.`;
 }

@@ -91,8 +91,7 @@ export async function isBeingRebased(git: Git, branch: string): Promise<boolean>
   const linked = await readdir(join(common, "worktrees")).catch(() => []);
   for (const folder of [common, ...linked.map((name) => join(common, "worktrees", name))]) {
     for (const kind of ["rebase-merge", "rebase-apply"]) {
-      const file = join(folder, kind, "head-name");
-      const name = readRegularFile(file, { most: LONGEST_NAME });
+      const name = readRegularFile(join(folder, kind, "head-name"), { most: LONGEST_NAME });
       if (name?.toString("utf8").trim() === `${HEADS}${branch}`) return true;
     }
   }
@@ -173,8 +172,7 @@ async function commitTree(
 
 /** Repositories inside a work tree whose commits would be lost with it: submodules, and clones. */
 export async function nestedRepositories(git: Git, commit: string): Promise<string[]> {
-  const entries = await git.list(["ls-tree", "-r", "-z", "--full-tree", commit]);
-  return entries
+  return (await git.list(["ls-tree", "-r", "-z", "--full-tree", commit]))
     .filter((entry) => entry.startsWith("160000 "))
     .map((entry) => entry.slice(entry.indexOf("\t") + 1))
     .filter((path) => existsSync(join(git.folder, path, ".git")));

@@ -218,8 +218,7 @@ async function mergedCommit(
 
 /** Moves a branch forward; where it is checked out, with its files. */
 async function advance(git: Git, branch: string, old: string, commit: string): Promise<void> {
-  const trees = await worktreesOf(git);
-  const at = trees.find((one) => one.branch === branch && existsSync(one.path));
+  const at = (await worktreesOf(git)).find((one) => one.branch === branch && existsSync(one.path));
   if (at === undefined) {
     if (await isBeingRebased(git, branch)) {
       throw refusal("conflict", `a rebase of '${branch}' is in progress. Finish or abort it first`);

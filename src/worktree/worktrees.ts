@@ -297,8 +297,7 @@ export class Worktrees implements Workplaces {
 
 /** Refuses a branch that is checked out in another work tree: each would undo the other's commits. */
 async function requireFree(git: Git, branch: string, own?: string): Promise<void> {
-  const trees = await worktreesOf(git);
-  const at = trees.find((one) => one.branch === branch && one.path !== own);
+  const at = (await worktreesOf(git)).find((one) => one.branch === branch && one.path !== own);
   if (at === undefined) return;
   const why = `the branch '${branch}' is checked out in '${at.path}'`;
   const next = "Name another branch, or leave it out to get a new one";

@@ -32,8 +32,7 @@ export async function editConfig(
 export async function readValues(git: Git, bytes: Buffer): Promise<(key: string) => string[]> {
   const entries = await readConfigBytes(git, bytes);
   return (key) => {
-    const values = valuesOf(entries, toBytes(canonicalKey(key)));
-    return values.map((value) => fromBytes(value ?? "true"));
+    return valuesOf(entries, toBytes(canonicalKey(key))).map((value) => fromBytes(value ?? "true"));
   };
 }
 

@@ -74,8 +74,7 @@ export class GitConfig {
 
   /** Works outside of repositories too. */
   static async read(git: Git): Promise<GitConfig> {
-    const args = ["config", "-z", "--show-scope", "--show-origin", "--list"];
-    const { stdout } = await git.run(args);
+    const { stdout } = await git.run(["config", "-z", "--show-scope", "--show-origin", "--list"]);
     return new GitConfig(parseScopedList(stdout.toString("utf8")));
   }
 

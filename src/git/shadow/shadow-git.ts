@@ -261,8 +261,7 @@ async function moveMade(top: string, work: string): Promise<Shadow> {
   const common = join(work, "common");
   renameSync(path, aside);
   if (!lstatSync(aside).isDirectory()) {
-    const says = `its .git is not a folder. It is now '${aside}'`;
-    throw new TrunklineError("untrusted", says);
+    throw new TrunklineError("untrusted", `its .git is not a folder. It is now '${aside}'`);
   }
   try {
     renameSync(aside, common);
@@ -368,12 +367,11 @@ class GitPlaces {
 
   /** Folders with tracked files that commands can write. The person uses git in them too. */
   #trackedFolders(repositories: readonly KnownRepository[]): string[] {
-    const paths = repositories.flatMap(({ top, gitDir, led: [found = gitDir] = [] }) =>
-      isFolder(found) ? this.#indexes.read(found).folders.map((path) => join(top, path)) : [],
-    );
-    return paths.filter(
-      (path) => this.#rootOf(path) !== undefined && !this.#folders.includes(path),
-    );
+    return repositories
+      .flatMap(({ top, gitDir, led: [found = gitDir] = [] }) =>
+        isFolder(found) ? this.#indexes.read(found).folders.map((path) => join(top, path)) : [],
+      )
+      .filter((path) => this.#rootOf(path) !== undefined && !this.#folders.includes(path));
   }
 
   #rootOf(path: string): string | undefined {

@@ -427,9 +427,8 @@ export function isRuleFor(
 }
 
 function ruleFits({ path, ...rule }: MatchRule, place: Place, env: NodeJS.ProcessEnv): boolean {
-  const full = path === undefined ? {} : { path: expandHome(path, env) };
   return fits(
-    { ...rule, ...full },
+    { ...rule, ...(path === undefined ? {} : { path: expandHome(path, env) }) },
     place,
     place.address && parseRemoteUrl(place.address.effective),
   );
@@ -463,8 +462,7 @@ function matchUrl(identity: Identity, target: Target, url: RemoteUrl): Candidate
     return found("ssh-host", "high", WEIGHT.alias, `uses the SSH host '${sshHost}'`);
   }
   if (sshKey !== undefined && target.resolved?.keys.includes(sshKey)) {
-    const says = `uses the key that ssh has for '${url.host}'`;
-    return found("ssh-key", "high", WEIGHT.key, says);
+    return found("ssh-key", "high", WEIGHT.key, `uses the key that ssh has for '${url.host}'`);
   }
   const fit = hostFit(identity.host, { ...url, host });
   if (fit !== undefined) {

@@ -339,8 +339,7 @@ function isSameKey(one: string, other: string): boolean {
   if (one === other) return true;
   const [a, b] = [one, other].map((key) => key.replace(/^0x/i, "").replace(/!$/, "").toUpperCase());
   if (a === undefined || b === undefined) return false;
-  const isHex = /^[0-9A-F]{16,}$/.test(a) && /^[0-9A-F]{16,}$/.test(b);
-  return isHex && (a.endsWith(b) || b.endsWith(a));
+  return /^[0-9A-F]{16,}$/.test(a) && /^[0-9A-F]{16,}$/.test(b) && (a.endsWith(b) || b.endsWith(a));
 }
 
 interface PushedCommit {

@@ -18,8 +18,7 @@ const DEEPEST = 32;
 export function importJuggler(text: string, file: string): JugglerImport {
   const config = parse(text, file);
   const secrets: string[] = [];
-  const clean = withoutSecrets(config, "", secrets) as JugglerValues;
-  const { identities = {}, ...rest } = clean;
+  const { identities = {}, ...rest } = withoutSecrets(config, "", secrets) as JugglerValues;
   if (!isObject(identities)) throw malformed(file, "'identities' is not an object");
   const imported: Record<string, IdentitySettings> = {};
   for (const [name, fields] of Object.entries(identities)) {

@@ -70,8 +70,7 @@ class SwitchPlanner {
   }
 
   async global(context: GitContext): Promise<Plan> {
-    const target = globalTarget(this.#options.env);
-    const notes = this.#switchIn(target, context);
+    const notes = this.#switchIn(globalTarget(this.#options.env), context);
     return await this.#plan(context.git, {}, notes);
   }
 
@@ -93,8 +92,7 @@ class SwitchPlanner {
       if (remote === undefined) return [];
       return [`${where} (${remote.url}) does not match identity '${name}', nor another.`];
     }
-    const own = candidates.find((each) => each.identity === name);
-    if (own?.weight === best.weight) return [];
+    if (candidates.find((each) => each.identity === name)?.weight === best.weight) return [];
     const says = `${where} belongs to identity '${best.identity}', which ${best.says}, not to '${name}'`;
     return [`${says}. The guard would refuse commits and pushes, and git gets no token.`];
   }

@@ -186,8 +186,7 @@ export async function chooseStore(
     return { store: await openKeychain(), isForced };
   } catch (error) {
     if (isForced) throw error;
-    const why = `no keychain is available (${(error as Error).message})`;
-    return { store: file, why, isForced };
+    return { store: file, why: `no keychain is available (${(error as Error).message})`, isForced };
   }
 }
 

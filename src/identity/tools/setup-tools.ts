@@ -56,10 +56,8 @@ async function describeHost(host: string, env: NodeJS.ProcessEnv): Promise<strin
     return `- ${host}\n  [FAIL] ${(error as Error).message}`;
   }
   const { hostname, user, port, identityFiles, identitiesOnly } = options;
-  const files = identityFiles.filter((file) => existsSync(file));
-  const keys = await Promise.all(files.map(keyWords));
-  const settings = { provider: "other", sshHost: host } as const;
-  const identity = resolveIdentity(host, settings, env);
+  const keys = await Promise.all(identityFiles.filter((file) => existsSync(file)).map(keyWords));
+  const identity = resolveIdentity(host, { provider: "other", sshHost: host } as const, env);
   const { isOk, says } = await logInBySsh(identity, env);
   return [
     `- ${host}`,
@@ -184,8 +182,7 @@ async function keyFor(
   { email = "" }: Identity,
   env: NodeJS.ProcessEnv,
 ): Promise<{ readonly key: string; readonly hardware?: boolean } | undefined> {
-  const keys = await secretKeys(env, `<${email}>`);
-  const key = keys.findLast(
+  const key = (await secretKeys(env, `<${email}>`)).findLast(
     ({ signs, isValid, secret }) => signs && isValid && secret !== "missing",
   );
   if (key === undefined) return undefined;

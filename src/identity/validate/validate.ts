@@ -137,8 +137,7 @@ async function checkToken(
   { tokens }: ValidateOptions,
 ): Promise<Finding[]> {
   try {
-    const judged = await judgeToken(identity, tokens, { testAuth });
-    const { state, says, where, facts } = judged;
+    const { state, says, where, facts } = await judgeToken(identity, tokens, { testAuth });
     const outcome = TOKEN_OUTCOMES[state];
     if (where === undefined) {
       const command = state === "none" ? {} : { command: setTokenCommand(identity) };

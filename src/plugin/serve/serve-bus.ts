@@ -53,8 +53,7 @@ export function serveBus(bus: Bus): BusHandlers {
       const why = bus.guests.register(connection, manifest);
       if (why === undefined) bus.registered(manifest.id);
       else bus.report("bus.not-registered", { peer: bus.guests.of(connection).name, why });
-      const value = { accepted: why === undefined, rejectReason: why ?? "" };
-      return { case: "register", value };
+      return { case: "register", value: { accepted: why === undefined, rejectReason: why ?? "" } };
     },
     health: () => ({
       case: "health",
@@ -199,8 +198,7 @@ function serveEvents({ events, guests, deliverTo }: Bus): BusHandlers {
     publish: ({ topic, eventType: type, payload = {} }, { connection, bytes }) => {
       const guest = guests.of(connection);
       if (!guest.mayPublish(topic)) throw mayNotUse("publish to", topic, guest);
-      const source = guest.name;
-      events.publish({ topic, type, payload, source, time: new Date(), bytes });
+      events.publish({ topic, type, payload, source: guest.name, time: new Date(), bytes });
       return undefined;
     },
   };

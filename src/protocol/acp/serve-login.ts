@@ -108,8 +108,7 @@ export function providersOf(
     const providers = objectOf(given)[agent] ?? client.providers.get(agent);
     if (providers === undefined) return undefined;
     if (Array.isArray(providers) && providers.every(isProviderChoice)) return providers;
-    const why = "'params._meta.trunkline.providers' must have a list for each agent";
-    throw wrongParams(why);
+    throw wrongParams("'params._meta.trunkline.providers' must have a list for each agent");
   };
 }
 
@@ -162,8 +161,7 @@ export function serveLogin(door: LoginDoor): Route<AcpConnection>[] {
   ): Promise<unknown> => {
     const at = methodId.indexOf(":");
     if (at < 0) {
-      const why = `'params.methodId' is '${methodId}', which names no agent: AGENT:METHOD`;
-      throw wrongParams(why);
+      throw wrongParams(`'params.methodId' is '${methodId}', which names no agent: AGENT:METHOD`);
     }
     refuseLogin(call.state, "log in to an agent");
     const agent = await find(methodId.slice(0, at), call.state);

@@ -42,8 +42,7 @@ export function failureOf(
   }
   if (error instanceof CannotAsk) return failure("cannot_ask", error.message);
   if (error instanceof TrunklineError) {
-    const isMissing = error.code === "not-found";
-    return failure(isMissing ? FAILURE.toolNotFound : error.code, error.message);
+    return failure(error.code === "not-found" ? FAILURE.toolNotFound : error.code, error.message);
   }
   const words = diskWords(error);
   if (words !== undefined) return failure(FAILURE.handler, words);

@@ -161,8 +161,7 @@ class Exchange implements FrameTaker, BusCall, Begun {
     this.#report("bus.unreadable", { error: message });
     try {
       const code = error instanceof OverLimit ? error.code : FAILURE.unknownRequest;
-      const value = failure(code, message);
-      await this.#stream.end(this.#frameOf({ case: "toolCall", value }));
+      await this.#stream.end(this.#frameOf({ case: "toolCall", value: failure(code, message) }));
     } catch {
       // The other side has gone.
     }

@@ -78,8 +78,7 @@ export function jugglerRoutes<S>(options: JugglerOptions): Route<S>[] {
         const offer = await options.offer();
         const caller = callerNamed(name);
         const profile = profileFor(offer, caller, options.folder);
-        const context = contextOf(call, { caller, folder, profile });
-        return await execute(params, context, offer);
+        return await execute(params, contextOf(call, { caller, folder, profile }), offer);
       },
       { queue: new TaskQueue(), key: queueOf },
     ),

@@ -127,11 +127,10 @@ export class LspDoor implements AsyncDisposable {
     const close = notification("textDocument/didClose", checkDocumentParams);
     const actions = request("textDocument/codeAction", checkCodeActionParams);
     const execute = request("workspace/executeCommand", checkExecuteCommandParams);
-    const initialize = request("initialize", checkInitializeParams);
     return {
       dialect: lspDialect,
       routes: routes(
-        route(initialize, (params) => this.#initialize(params)),
+        route(request("initialize", checkInitializeParams), (params) => this.#initialize(params)),
         route(notification("initialized"), () => this.#refreshSoon("all")),
         route(request("shutdown"), () => null),
         route(notification("exit"), () => this.exited.resolve()),

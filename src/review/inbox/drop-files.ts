@@ -446,8 +446,7 @@ async function anchorOf(
 }
 
 function plainPath(project: string, file: string): string {
-  const path = isAbsolute(file) ? relative(project, file) : file;
-  return path.split(sep).join("/");
+  return (isAbsolute(file) ? relative(project, file) : file).split(sep).join("/");
 }
 
 /** A project without git is identified by its folder. */

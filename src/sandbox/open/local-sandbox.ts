@@ -128,8 +128,7 @@ export class LocalSandbox implements CommandSandbox {
     const { variables } = this.#app.config.agent;
     const shown = { ...UNASKED, ...listedVariables(env, this.#env, variables) };
     const inside = { command, args, env: shown, cwd: realPath(cwd) };
-    const wrapped = sandbox.wrap(inside, mounts, hasNetwork);
-    return { ...rest, ...wrapped };
+    return { ...rest, ...sandbox.wrap(inside, mounts, hasNetwork) };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

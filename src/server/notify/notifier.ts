@@ -128,8 +128,7 @@ export class Notifier implements NoticeListener, AsyncDisposable {
         return await sendCommand(message, entry, how, { log, signal });
       }
       case "webhook": {
-        const secret = await secrets.webhook();
-        return await sendWebhook(message, entry, how, { secret, signal });
+        return await sendWebhook(message, entry, how, { secret: await secrets.webhook(), signal });
       }
       case "push":
         return await this.#push(message, entry, deviceId, signal);
@@ -360,8 +359,7 @@ export class StoreRetries implements AsyncDisposable {
         if (!mayPass || isLast) return this.#log.error("notify.lost", { error });
         this.#log.warn("notify.not-stored", { error });
       }
-      const wait = this.#backoff.failed();
-      await delay(wait, undefined, { signal, ref: false }).catch(() => {});
+      await delay(this.#backoff.failed(), undefined, { signal, ref: false }).catch(() => {});
     }
   }
 }
@@ -498,8 +496,7 @@ class Dispatcher implements AsyncDisposable {
       sent = { state: "retry", result: (error as Error).message };
     }
     try {
-      const isStopped = signal.aborted && sent.state === "retry";
-      if (isStopped) return await (await queue()).release(delivery);
+      if (signal.aborted && sent.state === "retry") return await (await queue()).release(delivery);
       const outcome = this.#outcomeOf(delivery, sent);
       const { receiver } = delivery;
       const { state, result } = outcome;

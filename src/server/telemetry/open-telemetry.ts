@@ -399,11 +399,10 @@ export class OperationMetrics extends WorkMetrics {
       ...this.callTimes.series.flatMap((each) => {
         const [tool, server, plugin, outcome, door] = each.values;
         if (door !== "mcp") return [];
-        const known = tool === "unknown" ? {} : { "gen_ai.tool.name": tool };
         return seriesOf(each, {
           "mcp.method.name": "tools/call",
           "gen_ai.operation.name": "execute_tool",
-          ...known,
+          ...(tool === "unknown" ? {} : { "gen_ai.tool.name": tool }),
           "error.type": errorOf(outcome),
           "trunkline.server": server || undefined,
           "trunkline.plugin": plugin || undefined,

@@ -200,10 +200,9 @@ export class OtlpExporter<T> {
     const late = AbortSignal.any([working, AbortSignal.timeout(timeout)]);
     const own = await untilAborted(this.#options.headers(), late);
     const headers = { ...own, "content-type": "application/json" };
-    const body = Buffer.from(text);
     return post(url, {
       headers,
-      body,
+      body: Buffer.from(text),
       timeout,
       allowPrivate: true,
       signal: working,

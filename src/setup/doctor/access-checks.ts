@@ -30,8 +30,7 @@ export async function checkAccess(config: Config): Promise<CheckResult[]> {
 }
 
 function entryFinding(serving: Serving, data: string): CheckResult {
-  const count = new AccessTokens(data).list().length;
-  const ways = ["the owner's token", counted(count, "other token")];
+  const ways = ["the owner's token", counted(new AccessTokens(data).list().length, "other token")];
   if (serving.oauth !== undefined) ways.push("OAuth");
   const who = serving.isOpen ? "other machines" : "programs on this machine";
   return ok(`${who} can log in with ${ways.join(", ")}`);
@@ -95,8 +94,7 @@ export function checkTls({ serve }: Pick<Config, "serve">): readonly CheckResult
     ...nameFindings(tls, certificate, publicUrl),
   ];
   if (findings.length > 0) return findings;
-  const says = `${tls.certFile} is valid until ${dayOf(certificate.validToDate)}`;
-  return [ok(says)];
+  return [ok(`${tls.certFile} is valid until ${dayOf(certificate.validToDate)}`)];
 }
 
 function remedyFor(
@@ -124,8 +122,7 @@ function dateFindings(
   const now = Date.now();
   const renew = "Renew it, for example with: certbot renew. `trunkline serve` loads it by itself.";
   if (to.getTime() <= now) {
-    const says = `${certFile} expired on ${dayOf(to)}, so clients refuse it`;
-    return [fail(says, renew)];
+    return [fail(`${certFile} expired on ${dayOf(to)}, so clients refuse it`, renew)];
   }
   if (from.getTime() > now) {
     const says = `${certFile} is not valid before ${dayOf(from)}, so clients refuse it`;

@@ -328,8 +328,7 @@ function closedFindings(path: string): CheckResult[] {
   } catch (error) {
     const own = process.getuid?.() ?? uid;
     const theirs = byCommand(`sudo chown ${own} ${shellQuote(path)}`);
-    const says = `cannot use ${path}: ${fileWords(error, path)}`;
-    return [fail(says, uid === own ? mine : theirs)];
+    return [fail(`cannot use ${path}: ${fileWords(error, path)}`, uid === own ? mine : theirs)];
   }
 }
 

@@ -297,10 +297,9 @@ function plain(server: OwnServer): unknown {
 function filled(members: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const isEmpty = (value: unknown): boolean =>
     value === "" || (typeof value === "object" && Object.keys(value ?? {}).length === 0);
-  const kept = Object.entries(members).filter(
-    ([, value]) => value !== undefined && !isEmpty(value),
+  return Object.fromEntries(
+    Object.entries(members).filter(([, value]) => value !== undefined && !isEmpty(value)),
   );
-  return Object.fromEntries(kept);
 }
 
 /** A server as it stands in Trunkline's own configuration. */
@@ -391,8 +390,7 @@ function secretsIn({ args = [], env, headers, oauth, url = "" }: OwnServer): str
   // A flag says of the next word that it is a secret.
   const visible = args.flatMap((word, at) => {
     const both = `${args[at - 1] ?? ""} ${word}`;
-    const isSecret = maskText(word) !== word || !maskText(both).endsWith(` ${word}`);
-    return isSecret ? [`args[${at}]`] : [];
+    return maskText(word) !== word || !maskText(both).endsWith(` ${word}`) ? [`args[${at}]`] : [];
   });
   const login = oauth?.clientSecret?.includes("${") === false ? ["oauth.clientSecret"] : [];
   const address = maskText(url) === url ? [] : ["url"];

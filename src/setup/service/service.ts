@@ -288,8 +288,7 @@ const LINES = 10;
 
 /** Runs a program to its end. Its output; undefined if it fails or is missing. */
 async function ask(env: NodeJS.ProcessEnv, ...words: string[]): Promise<string | undefined> {
-  const output = await tell(env, ...words).catch(() => undefined);
-  return output?.trim();
+  return (await tell(env, ...words).catch(() => undefined))?.trim();
 }
 
 /** The same, but a failure is thrown in words. */

@@ -59,8 +59,7 @@ export class AccessTokens implements AsyncDisposable {
 
   /** Whether neither the token nor one that it was made with has been revoked, or has expired. */
   #letsIn(token: AccessToken): boolean {
-    const makers = makersOf(token, this.list());
-    return makers?.every((each) => !isExpired(each, this.#now())) === true;
+    return makersOf(token, this.list())?.every((each) => !isExpired(each, this.#now())) === true;
   }
 
   /** The record of a valid token. Looked up by hash, so that timing tells nothing about tokens. */

@@ -57,8 +57,7 @@ export async function runningGateways(
 
 /** The paths of killed gateways' files, without their extensions. */
 function leftGateways(data: string): string[] {
-  const all = announced(join(data, FOLDER));
-  return all.flatMap(({ path, isRunning }) => (isRunning ? [] : [path]));
+  return announced(join(data, FOLDER)).flatMap(({ path, isRunning }) => (isRunning ? [] : [path]));
 }
 
 function read(path: string, mustRead: boolean): RunningGateway | undefined {

@@ -150,8 +150,7 @@ export function addToCopy(
   const known = copiesOf(data, node).filter((copy) => copy.file === file);
   // Where lines are missing, another copy begins.
   const copy = known.findLast((each) => each.from <= from && endOf(each) >= from);
-  const isOld = copy === undefined && known.some((each) => endOf(each) > from);
-  if (isOld) return;
+  if (copy === undefined && known.some((each) => endOf(each) > from)) return;
   const folder = join(data, COPIES, node);
   makeFolder(folder, 0o700);
   const path = copy?.path ?? join(folder, `${file}.${from}.ndjson`);

@@ -85,8 +85,7 @@ function keepRemote(
     const own = ownEvent(database, id, reply.text);
     const messageIn = Number(row?.repository);
     const said = { thread: id, kind: "replied", role: "person" } as const;
-    const seq = own ?? append(database, { ...said, ...reply, messageIn });
-    notePosted(database, id, reply.id, seq);
+    notePosted(database, id, reply.id, own ?? append(database, { ...said, ...reply, messageIn }));
     if (own !== undefined) continue;
     count++;
     if (state === "answered" || state === "proposed") state = "reopened";

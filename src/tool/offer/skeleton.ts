@@ -45,8 +45,7 @@ const IS_ASCII = /^[\x20-\x7e]*$/;
  * (Unicode Technical Standard #39, "Confusable Detection", with a small table of our own).
  */
 export function skeleton(name: string): string {
-  const latin = IS_ASCII.test(name) ? name : inLatin(name);
-  return latin
+  return (IS_ASCII.test(name) ? name : inLatin(name))
     .toLowerCase()
     .replaceAll(/[i1|!]/g, "l")
     .replaceAll("0", "o")

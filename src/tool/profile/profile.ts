@@ -232,8 +232,7 @@ class Filter {
   has(name: string, source?: Source): boolean {
     if (this.isOpen) return true;
     const names = source === undefined ? [name] : [name, `${source.server}/${source.name}`];
-    const all = source === undefined ? names : [...names, source.name];
-    if (this.denies(all)) return false;
+    if (this.denies(source === undefined ? names : [...names, source.name])) return false;
     return this.#allow?.some((fits) => names.some(fits)) ?? true;
   }
 

@@ -240,8 +240,7 @@ export function isTame(source: string): boolean {
   const bare = source.replaceAll(/\\[^1-9kpPu]/g, "x").replaceAll(/\[[^\]]*(?:\]|$)/g, "x");
   if (/\)[*+{]|\(\?[^:]|\\/.test(bare)) return false;
   const choices = bare.match(/[|?(]/g)?.length ?? 0;
-  const repetitions = bare.match(/[*+{]/g)?.length ?? 0;
-  const power = repetitions + (bare.startsWith("^") ? 0 : 1);
+  const power = (bare.match(/[*+{]/g)?.length ?? 0) + (bare.startsWith("^") ? 0 : 1);
   return choices === 0 ? power <= 2 : power <= 1 && choices <= 12;
 }
 

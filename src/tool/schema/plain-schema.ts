@@ -20,8 +20,7 @@ const ANNOTATION =
  */
 export function plainSchema(whole: JsonSchema): Fits | undefined {
   const { $schema: _, $id: __, ...schema } = whole;
-  const left = { nodes: MOST_NODES };
-  return fitsOf(schema, 0, left);
+  return fitsOf(schema, 0, { nodes: MOST_NODES });
 }
 
 function fitsOf(schema: unknown, depth: number, left: { nodes: number }): Fits | undefined {

@@ -49,8 +49,7 @@ export const REQUEST_RULES: readonly Rule[] = [
     section: "Orchestra: lifecycle",
     says: "Health is answered with a status: healthy, degraded or unhealthy",
     check: async (probe) => {
-      const response = await probe.ask({ case: "health", value: {} });
-      const { status } = answered(response, "health");
+      const { status } = answered(await probe.ask({ case: "health", value: {} }), "health");
       const known: readonly number[] = [Status.HEALTHY, Status.DEGRADED, Status.UNHEALTHY];
       demand(known.includes(status), `the status is ${status}, which says nothing`);
     },

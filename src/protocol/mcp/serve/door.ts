@@ -455,8 +455,7 @@ function serveLists(door: McpDoor): Route<Connection>[] {
       (request) =>
         inRounds(door, request, "resources/read", async (context) => {
           const { uri } = request.params;
-          const result = await offer.readResource(uri, context);
-          return result ?? notFound(request.client, uri);
+          return (await offer.readResource(uri, context)) ?? notFound(request.client, uri);
         }),
       UNCACHED,
     ),

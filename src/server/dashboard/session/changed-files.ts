@@ -77,8 +77,7 @@ export async function diffOfFile(
   const file = files.find((each) => each.path === path);
   // Only files of the list are shown: a path could name any other file.
   if (file === undefined) {
-    const says = `The session has not changed '${path.slice(0, 200)}'.`;
-    throw new TrunklineError("not-found", says);
+    throw new TrunklineError("not-found", `The session has not changed '${path.slice(0, 200)}'.`);
   }
   if (against === "git") return shown(path, await gitDiff(session, file));
   const recorded = await recordedIn(data, session.id, principal);

@@ -64,8 +64,7 @@ export class SessionRoutes {
     return [
       get("", async ({ principal, query }) => {
         const limit = numberIn(query, "limit", { least: 1, most: MOST_ROWS, usual: 100 });
-        const cursor = query.get("cursor") ?? undefined;
-        return rows.page(principal, { cursor, limit });
+        return rows.page(principal, { cursor: query.get("cursor") ?? undefined, limit });
       }),
       get("/:id", (call) => this.#detail(call)),
       get("/:id/events", (call) => this.#events(call)),
@@ -253,8 +252,7 @@ async function* eventsOf(reader: SessionReading, id: string): AsyncGenerator<Ent
     if (last === undefined) return;
     from = last.seq + 1;
     for (const { seq, at, direction, message } of events) {
-      const event = message as SessionEvent;
-      yield { seq, at: new Date(at).toISOString(), direction, event };
+      yield { seq, at: new Date(at).toISOString(), direction, event: message as SessionEvent };
     }
   }
 }

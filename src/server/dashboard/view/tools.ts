@@ -110,8 +110,7 @@ export class Tools {
   /** The bearer of a token sees the same tools here as over MCP. */
   profileFor(principal: Principal): Profile | undefined {
     if (principal.id === OWNER.id) return undefined;
-    const subject = { door: "http", client: PERSON.name, principal };
-    return this.#sources.tools.offer.profileFor(subject);
+    return this.#sources.tools.offer.profileFor({ door: "http", client: PERSON.name, principal });
   }
 
   /** The tools that a principal sees, with why one cannot be called. */

@@ -196,8 +196,7 @@ export class Engine {
         return this.#onStream(id, (stream) => stream.reset(payload.readUInt32LE()));
       case COMMAND.dial:
         return this.#try(id, () => {
-          const settings = JSON.parse(payload.toString()) as DialSettings;
-          this.#add(new ClientEndpoint(this, id, settings));
+          this.#add(new ClientEndpoint(this, id, JSON.parse(payload.toString()) as DialSettings));
         });
       case COMMAND.listen:
         return this.#try(id, () => {
