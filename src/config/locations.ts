@@ -25,8 +25,7 @@ export function userFile({ cwd, env, flags }: ConfigInput): UserFile {
 
 /** The file with the key of secrets, beside the user's configuration: the data folder alone tells no secret. */
 export function userKeyFile(env: NodeJS.ProcessEnv): string {
-  const { path } = userFile({ cwd: process.cwd(), env, flags: {} });
-  return join(dirname(path), "token.key");
+  return join(dirname(userFile({ cwd: process.cwd(), env, flags: {} }).path), "token.key");
 }
 
 /**

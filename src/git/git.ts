@@ -47,14 +47,12 @@ export abstract class GitRunner<Call> {
 
   /** The output of git without the last line end. */
   async text(args: readonly string[], call?: Call): Promise<string> {
-    const { stdout } = await this.run(args, call);
-    return stdout.toString("utf8").replace(/\r?\n$/, "");
+    return (await this.run(args, call)).stdout.toString("utf8").replace(/\r?\n$/, "");
   }
 
   /** The entries of an output that ends each with a NUL, as `-z` does. */
   async list(args: readonly string[], call?: Call): Promise<string[]> {
-    const { stdout } = await this.run(args, call);
-    return stdout.toString("utf8").split("\0").filter(Boolean);
+    return (await this.run(args, call)).stdout.toString("utf8").split("\0").filter(Boolean);
   }
 }
 

@@ -223,8 +223,7 @@ export class Identities {
   }
 
   jugglerView(): JugglerValues {
-    const { settings, juggler } = this.#options;
-    return jugglerView(settings, juggler);
+    return jugglerView(this.#options.settings, this.#options.juggler);
   }
 
   /** The error is about the given values, not about the file, which does not have them yet. */
@@ -236,8 +235,7 @@ export class Identities {
   }
 
   #git(folder: string): Git {
-    const { cwd, env } = this.#options;
-    return new Git(resolve(cwd, folder), { env });
+    return new Git(resolve(this.#options.cwd, folder), { env: this.#options.env });
   }
 }
 
@@ -607,8 +605,7 @@ function changeOf(
   after: Buffer | undefined,
   isGitConfig: boolean,
 ): FileChange | undefined {
-  if (isSame(bytes, after)) return undefined;
-  return { path, before: bytes, after, mode, isGitConfig };
+  return isSame(bytes, after) ? undefined : { path, before: bytes, after, mode, isGitConfig };
 }
 
 function describe({ path, before, after }: FileChange): SettingChange {

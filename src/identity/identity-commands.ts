@@ -164,8 +164,7 @@ export class IdentityCommands implements AsyncDisposable {
 
   async #hasToken(identity: Identity): Promise<boolean> {
     if (identity.settings.tokenSource !== undefined) return true;
-    const { storedAt } = await this.tokens.record(identity);
-    return storedAt !== undefined;
+    return (await this.tokens.record(identity)).storedAt !== undefined;
   }
 
   /**
@@ -236,8 +235,7 @@ export class IdentityCommands implements AsyncDisposable {
   }
 
   git(folder: string): Git {
-    const { cwd, env } = this.#options;
-    return new Git(resolve(cwd, folder), { env });
+    return new Git(resolve(this.#options.cwd, folder), { env: this.#options.env });
   }
 
   /** Answers git's credential request. A failure is a refusal. */

@@ -126,8 +126,7 @@ export class Orchestrator implements AsyncDisposable {
   static async open(options: OrchestratorOptions): Promise<Orchestrator> {
     await using opening = new AsyncDisposableStack();
     const orchestrator = opening.use(new Orchestrator(options));
-    const { listen, clientCertificate } = options;
-    orchestrator.#listener = await orchestrator.#listen(listen, clientCertificate);
+    orchestrator.#listener = await orchestrator.#listen(options.listen, options.clientCertificate);
     await orchestrator.#note();
     opening.move();
     return orchestrator;

@@ -106,8 +106,7 @@ export class EditorReviews implements Disposable {
     id: string,
     unsaved: Unsaved,
   ): Promise<{ readonly line: number; readonly end: number; readonly text: string }> {
-    const { repository } = await this.#reviews.get(id);
-    const here = openRepository(repository.root);
+    const here = openRepository((await this.#reviews.get(id)).repository.root);
     return (await (await this.#commandsIn(here, unsaved)).suggested(id)).replaced;
   }
 

@@ -44,8 +44,7 @@ export function isGone({ gitDir }: Pick<Repository, "gitDir">): boolean {
 
 /** Forks have the same first commit, but other remotes. */
 function isSameRemotes(some: readonly string[], others: readonly string[]): boolean {
-  if (some.length === 0) return others.length === 0;
-  return some.some((address) => others.includes(address));
+  return some.length === 0 ? others.length === 0 : some.some((address) => others.includes(address));
 }
 
 async function isSameHistory(

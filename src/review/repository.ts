@@ -135,8 +135,7 @@ export function placeOf(
 /** Resolves symbolic links in the folders, but not the file itself: a link can be commented on. */
 function inside(root: string, path: string): string | undefined {
   const found = relative(root, join(realPath(dirname(path)), basename(path)));
-  if (found === "" || found === ".." || found.startsWith(`..${sep}`) || isAbsolute(found)) {
-    return undefined;
-  }
-  return found.split(sep).join("/");
+  return found === "" || found === ".." || found.startsWith(`..${sep}`) || isAbsolute(found)
+    ? undefined
+    : found.split(sep).join("/");
 }

@@ -484,8 +484,7 @@ interface GatewayAccess {
 async function gatewayOf(
   invocation: Invocation,
 ): Promise<{ data: string; url: string; note?: string }> {
-  const { config } = await openQuietApp(invocation);
-  const { data, serve } = config;
+  const { data, serve } = (await openQuietApp(invocation)).config;
   const [running] = await runningGateways(data);
   if (running !== undefined) {
     const address = running.browser.startsWith("https:") ? running.browser : running.url;
@@ -529,8 +528,7 @@ async function accessFor(
 /** Revokes the token of a program whose entry was removed. */
 async function endAccess(invocation: Invocation, target: string, present: unknown): Promise<void> {
   if (tokenIn(present) === undefined) return;
-  const { config } = await openQuietApp(invocation);
-  await using tokens = new AccessTokens(config.data);
+  await using tokens = new AccessTokens((await openQuietApp(invocation)).config.data);
   await revoke(tokens, nameFor(target));
 }
 

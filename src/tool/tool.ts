@@ -240,10 +240,9 @@ export function errorResult(text: string): ToolResult {
 
 /** A result as one text, such as for a terminal. */
 export function resultText({ content, structuredContent }: ToolResult, indent = 0): string {
-  if (content.length === 0 && structuredContent !== undefined) {
-    return JSON.stringify(structuredContent, null, indent);
-  }
-  return content.map(pieceText).join("\n");
+  return content.length === 0 && structuredContent !== undefined
+    ? JSON.stringify(structuredContent, null, indent)
+    : content.map(pieceText).join("\n");
 }
 
 /** Other content than text is named in brackets, such as `[image, image/png]`. */
@@ -318,8 +317,7 @@ export function isAbout(
 }
 
 export function needOf(use: ProjectUse, args: Arguments): ProjectNeed {
-  if (namedBy(use, args) !== undefined) return "needed";
-  return use.need?.(args) ?? "needed";
+  return namedBy(use, args) !== undefined ? "needed" : (use.need?.(args) ?? "needed");
 }
 
 /**

@@ -325,8 +325,7 @@ export class Toolbox {
     isTrial = false,
   ): string | undefined | Promise<string | undefined> {
     const { args, context } = call;
-    const { principal } = context.caller;
-    const refusal = this.#isPrivate ? undefined : toolRefusal(principal, tool, args);
+    const refusal = this.#isPrivate ? undefined : toolRefusal(context.caller.principal, tool, args);
     if (refusal !== undefined) return refusal;
     const decision = this.#decide(tool, args, context);
     return decision instanceof Promise

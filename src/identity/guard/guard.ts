@@ -400,8 +400,7 @@ async function pushedCommits(refs: string, { git }: GitContext): Promise<PushedC
   });
   if (!ids.some((id) => !id.startsWith("^"))) return [];
   const args = ["log", "-z", "--format=%H%n%ae%n%ce", "--ignore-missing"];
-  const { stdout } = await git.run([...args, ...ids, "--not", "--remotes", "--"]);
-  return stdout
+  return (await git.run([...args, ...ids, "--not", "--remotes", "--"])).stdout
     .toString("utf8")
     .split("\0")
     .filter((record) => record !== "")

@@ -157,10 +157,9 @@ async function submoduleNotes({ git, repository }: RepositoryContext): Promise<s
   const { worktree } = repository;
   const all = worktree === undefined ? [] : await listSubmodules(git, worktree);
   const paths = all.filter(({ isCheckedOut }) => isCheckedOut).map(({ path }) => path);
-  if (paths.length === 0) return [];
-  return [
-    `Submodules keep their identity: ${paths.join(", ")}. Switch in each that needs another.`,
-  ];
+  return paths.length === 0
+    ? []
+    : [`Submodules keep their identity: ${paths.join(", ")}. Switch in each that needs another.`];
 }
 
 async function changeFile(

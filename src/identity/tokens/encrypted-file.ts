@@ -271,8 +271,7 @@ async function makeWords(file: string): Promise<string> {
     await placeOnce(temporary, file);
     return words;
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === "EEXIST") return (await readPrivate(file)).trim();
+    if ((error as NodeJS.ErrnoException).code === "EEXIST") return (await readPrivate(file)).trim();
     const says = `Cannot write '${file}': ${fileWords(error, file)}`;
     throw new TrunklineError("config", says, { cause: error });
   } finally {
@@ -295,8 +294,7 @@ async function placeOnce(temporary: string, file: string): Promise<void> {
  */
 export async function readPrivate(file: string): Promise<string> {
   try {
-    const { mode } = await stat(file);
-    if ((mode & 0o077) !== 0 && process.platform !== "win32") {
+    if (((await stat(file)).mode & 0o077) !== 0 && process.platform !== "win32") {
       const next = `Make it private with: chmod 600 '${file}'`;
       throw new TrunklineError(
         "untrusted",

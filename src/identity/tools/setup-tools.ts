@@ -71,8 +71,7 @@ async function describeHost(host: string, env: NodeJS.ProcessEnv): Promise<strin
 }
 
 async function keyWords(file: string): Promise<string> {
-  const { mode } = await stat(file);
-  const isOpen = (mode & 0o077) !== 0;
+  const isOpen = ((await stat(file)).mode & 0o077) !== 0;
   return `${file} ${isOpen ? `[FAIL] other users may read it: chmod 600 '${file}'` : "[OK]"}`;
 }
 

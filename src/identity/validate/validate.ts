@@ -106,8 +106,7 @@ async function checkKeyFile({ sshKey, email }: Identity): Promise<Finding[]> {
     ];
   }
   try {
-    const { mode } = await stat(sshKey);
-    if ((mode & 0o077) === 0 || process.platform === "win32") {
+    if (((await stat(sshKey)).mode & 0o077) === 0 || process.platform === "win32") {
       return [{ what, outcome: "pass", says: `The SSH key exists: ${sshKey}` }];
     }
     const command = `chmod 600 ${shellQuote(sshKey)}`;

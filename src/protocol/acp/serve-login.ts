@@ -144,8 +144,7 @@ export function serveLogin(door: LoginDoor): Route<AcpConnection>[] {
       owner: principal.id,
       signal,
       elicit: async (question) => {
-        const { mode } = question;
-        const canShow = mode === "url" ? capabilities.pages : capabilities.forms;
+        const canShow = question.mode === "url" ? capabilities.pages : capabilities.forms;
         if (!canShow) return { action: "cancel" };
         // ACP elicitation: one outside of a session names the request that it belongs to.
         const requestId = JSON.parse(String(id)) as unknown;

@@ -243,8 +243,7 @@ class Exchange implements FrameTaker, BusCall, Begun {
   }
 
   #handle(request: Request): Answer | Promise<Answer> {
-    const { handlers } = this.#service;
-    const handler = request.case === undefined ? undefined : handlers[request.case];
+    const handler = request.case === undefined ? undefined : this.#service.handlers[request.case];
     if (handler === undefined) {
       const value = failure(FAILURE.unknownRequest, "unrecognized request type");
       return { case: "toolCall", value };

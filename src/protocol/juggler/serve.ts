@@ -113,8 +113,7 @@ function profileFor(
 
 /** RemoteJuggler handles one request at a time: a status after a switch sees the switch. */
 function queueOf(params: unknown): string | undefined {
-  const { tool } = params as ExecuteActionParams;
-  return tool.startsWith("juggler_") ? "juggler" : undefined;
+  return (params as ExecuteActionParams).tool.startsWith("juggler_") ? "juggler" : undefined;
 }
 
 const DESCRIPTION = "Git identity management, and every other tool of Trunkline";

@@ -58,14 +58,12 @@ export class Router {
       return fail(response, 405, `${path} does not support this method`);
     }
     const query = new URLSearchParams(request.url?.split("?", 2)[1] ?? "");
-    const { id, part } = match;
-    const call = { principal, request, response, query, id, part, body: {} };
+    const call = { principal, request, response, query, id: match.id, part: match.part, body: {} };
     const type = request.headers["content-type"]?.split(";", 1)[0]?.trim().toLowerCase();
     // Pages of other origins can send other types without asking first.
-    if (method === "POST" && type !== "application/json") {
-      return fail(response, 415, "Send the body as JSON: Content-Type: application/json");
-    }
-    return this.#answer(route, call);
+    return method === "POST" && type !== "application/json"
+      ? fail(response, 415, "Send the body as JSON: Content-Type: application/json")
+      : this.#answer(route, call);
   }
 
   #find(

@@ -187,14 +187,13 @@ async function receiversOf(
 ): Promise<Receiver[]> {
   if (how.kind !== "push") return [{ entry, receiver: name }];
   const subscribed = await devices.list();
-  if (subscribed.length > 0) {
-    return subscribed.map(({ id, name: device }) => ({
-      entry,
-      device: id,
-      receiver: `${name}: ${device}`,
-    }));
-  }
-  return [{ entry, receiver: name, problem: "no browser has subscribed to notifications" }];
+  return subscribed.length > 0
+    ? subscribed.map(({ id, name: device }) => ({
+        entry,
+        device: id,
+        receiver: `${name}: ${device}`,
+      }))
+    : [{ entry, receiver: name, problem: "no browser has subscribed to notifications" }];
 }
 
 /** Posts a message as JSON, signed as Standard Webhooks specifies. */

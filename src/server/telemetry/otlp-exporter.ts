@@ -168,8 +168,7 @@ export class OtlpExporter<T> {
       }
       if (attempt >= attempts || signal.aborted) return problem;
       this.#pausing = new AbortController();
-      const { signal: woken } = this.#pausing;
-      await delay(wait, undefined, { signal: woken, ref: false }).catch(() => {});
+      await delay(wait, undefined, { signal: this.#pausing.signal, ref: false }).catch(() => {});
       if (signal.aborted) return problem;
     }
   }

@@ -109,10 +109,9 @@ function remedyFor(
     const own = process.getuid?.() ?? 0;
     return byCommand(`sudo setfacl -m u:${own}:r ${shellQuote(certFile)} ${shellQuote(keyFile)}`);
   }
-  if (code === "ERR_OSSL_X509_KEY_VALUES_MISMATCH") {
-    return "The key belongs to another certificate. Set `serve.tls.keyFile` to the key of this one.";
-  }
-  return "Set `serve.tls.certFile` and `serve.tls.keyFile` to PEM files without a passphrase.";
+  return code === "ERR_OSSL_X509_KEY_VALUES_MISMATCH"
+    ? "The key belongs to another certificate. Set `serve.tls.keyFile` to the key of this one."
+    : "Set `serve.tls.certFile` and `serve.tls.keyFile` to PEM files without a passphrase.";
 }
 
 function dateFindings(
@@ -128,8 +127,7 @@ function dateFindings(
     const says = `${certFile} is not valid before ${dayOf(from)}, so clients refuse it`;
     return [fail(says, "Check the clock of this machine, or wait.")];
   }
-  if (to.getTime() > now + SOON) return [];
-  return [warn(`${certFile} expires on ${dayOf(to)}`, renew)];
+  return to.getTime() > now + SOON ? [] : [warn(`${certFile} expires on ${dayOf(to)}`, renew)];
 }
 
 /** A certificate that is not for the address by which others reach the gateway. */

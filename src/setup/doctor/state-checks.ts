@@ -167,8 +167,7 @@ async function checkParent(folder: string): Promise<CheckResult> {
       await access(parent, constants.W_OK | constants.X_OK);
       return ok(`${folder} will be created when it is needed`);
     } catch (error) {
-      const { code } = error as NodeJS.ErrnoException;
-      if (code !== "ENOENT" || parent === dirname(parent)) {
+      if ((error as NodeJS.ErrnoException).code !== "ENOENT" || parent === dirname(parent)) {
         return fail(`cannot create ${folder}: ${fileWords(error, folder)}`, ELSEWHERE);
       }
       parent = dirname(parent);

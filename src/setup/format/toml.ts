@@ -73,8 +73,7 @@ function isHeaderOf({ isHeader, value }: Statement, path: readonly string[]): bo
 function appended(text: string, path: KeyPath, table: object): string {
   const eol = eolOf(text);
   const block = stringify(nest(path, table)).trim().replaceAll("\n", eol) + eol;
-  if (text === "") return block;
-  return `${text}${text.endsWith("\n") ? "" : eol}${eol}${block}`;
+  return text === "" ? block : `${text}${text.endsWith("\n") ? "" : eol}${eol}${block}`;
 }
 
 /** Without a table and the tables in it. Comments before a header stay. */

@@ -83,18 +83,17 @@ function isEmpty(node: Node): boolean {
 }
 
 function itemsOf(node: Collection): Item[] {
-  if (isSeq(node)) {
-    return node.items.map((value) => ({
-      name: isMap(value) ? value.get("name") : undefined,
-      start: value.range?.[0] ?? 0,
-      value,
-    }));
-  }
-  return node.items.map(({ key, value }) => ({
-    name: key.toJSON() as unknown,
-    start: key.range?.[0] ?? 0,
-    value,
-  }));
+  return isSeq(node)
+    ? node.items.map((value) => ({
+        name: isMap(value) ? value.get("name") : undefined,
+        start: value.range?.[0] ?? 0,
+        value,
+      }))
+    : node.items.map(({ key, value }) => ({
+        name: key.toJSON() as unknown,
+        start: key.range?.[0] ?? 0,
+        value,
+      }));
 }
 
 /** Adds an entry behind the last one, with the indentation of its neighbours. */

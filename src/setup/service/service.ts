@@ -295,8 +295,7 @@ async function ask(env: NodeJS.ProcessEnv, ...words: string[]): Promise<string |
 async function tell(env: NodeJS.ProcessEnv, ...words: string[]): Promise<string> {
   const [command = "", ...args] = words;
   try {
-    const { stdout } = await promisify(execFile)(command, args, { env, timeout: TIMEOUT });
-    return stdout;
+    return (await promisify(execFile)(command, args, { env, timeout: TIMEOUT })).stdout;
   } catch (error) {
     const { stderr = "", message } = error as ExecException;
     const says = `'${words.join(" ")}' failed: ${String(stderr).trim() || message}`;

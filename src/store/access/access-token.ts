@@ -165,8 +165,7 @@ function readToken(path: string): string | undefined {
     const token = readFileSync(path, "utf8").trimEnd();
     return TOKEN.test(token) ? token : undefined;
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === "ENOENT") return undefined;
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
     const says = `Cannot read the owner's token: ${fileWords(error)}`;
     throw new TrunklineError("unavailable", says, { cause: error });
   }

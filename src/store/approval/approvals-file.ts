@@ -42,10 +42,9 @@ function fingerprintOf(text: string): string {
 
 /** Whether two descriptions are equal. */
 export function isSame(one: Seen, other: Seen): boolean {
-  if (one.described !== undefined && other.described !== undefined) {
-    return canonicalJson(one.described) === canonicalJson(other.described);
-  }
-  return one.fingerprint === other.fingerprint;
+  return one.described !== undefined && other.described !== undefined
+    ? canonicalJson(one.described) === canonicalJson(other.described)
+    : one.fingerprint === other.fingerprint;
 }
 
 /** A unique key of a tool of a server. */

@@ -129,8 +129,7 @@ export function copiesOf(data: string, node: string): AuditCopy[] {
   return namesIn(folder)
     .flatMap((name) => {
       const [, file, from] = COPY.exec(name) ?? [];
-      if (file === undefined) return [];
-      return [{ path: join(folder, name), file, from: Number(from) }];
+      return file === undefined ? [] : [{ path: join(folder, name), file, from: Number(from) }];
     })
     .toSorted((one, other) =>
       one.file === other.file ? one.from - other.from : one.file < other.file ? -1 : 1,

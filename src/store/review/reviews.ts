@@ -319,8 +319,7 @@ export class Reviews implements Disposable {
       const step = decide(thread);
       if (step === undefined) return shown(thread);
       if (step.role === "agent") {
-        const { by: agent, client } = step;
-        claimable(thread, { agent, client, holder: this.#holder.known });
+        claimable(thread, { agent: step.by, client: step.client, holder: this.#holder.known });
       }
       const { kind, by, role, text, proposal, state } = step;
       // What was said on another machine, whose clock is ahead, was said before.

@@ -84,8 +84,7 @@ export class CertificateFiles {
   async #makeFolder(): Promise<void> {
     try {
       if (makeFolder(this.folder, 0o700) !== undefined || process.platform === "win32") return;
-      const { mode } = await stat(this.folder);
-      if ((mode & 0o022) === 0) return;
+      if (((await stat(this.folder)).mode & 0o022) === 0) return;
       const next = `Run: chmod go-w '${this.folder}'`;
       this.#warn(`Others than you can put certificates into '${this.folder}'. ${next}`);
     } catch (error) {

@@ -304,6 +304,5 @@ const STATUS: ReadonlyMap<number, number> = new Map([
 
 /** § Server Validation: an HTTP error for a bad request; all other errors come with status 200. */
 function statusOf(errorCode: number | undefined): number {
-  if (errorCode === undefined) return 200;
-  return STATUS.get(errorCode) ?? 200;
+  return errorCode === undefined ? 200 : (STATUS.get(errorCode) ?? 200);
 }
