@@ -18,15 +18,19 @@ export type JsonSchema = Readonly<Record<string, unknown>>;
 /** One piece of what a tool answers: text, image, audio, resource or a link to one. */
 export type Content = { readonly type: string } & Readonly<Record<string, unknown>>;
 
-/** What a tool is, to whoever may call it. Members nobody here knows are kept. */
-export interface ToolDefinition {
+/** What a server says of what it offers. Members nobody here knows are kept. */
+interface Definition {
   readonly name: string;
   readonly title?: string;
   readonly description?: string;
+  readonly [member: string]: unknown;
+}
+
+/** What a tool is, to whoever may call it. */
+export interface ToolDefinition extends Definition {
   readonly inputSchema: JsonSchema;
   readonly outputSchema?: JsonSchema;
   readonly annotations?: Readonly<Record<string, unknown>>;
-  readonly [member: string]: unknown;
 }
 
 export interface ToolResult {
@@ -462,24 +466,16 @@ async function repositoryAmong(
   return { folder: rest.length === 0 ? one : top, folders, source };
 }
 
-/** Something that can be read, by its URI. Members nobody here knows are kept. */
-export interface ResourceDefinition {
+/** Something that can be read, by its URI. */
+export interface ResourceDefinition extends Definition {
   readonly uri: string;
-  readonly name: string;
-  readonly title?: string;
-  readonly description?: string;
   readonly mimeType?: string;
-  readonly [member: string]: unknown;
 }
 
 /** A family of resources: a URI with `{variables}` (RFC 6570). */
-export interface ResourceTemplateDefinition {
+export interface ResourceTemplateDefinition extends Definition {
   readonly uriTemplate: string;
-  readonly name: string;
-  readonly title?: string;
-  readonly description?: string;
   readonly mimeType?: string;
-  readonly [member: string]: unknown;
 }
 
 export type ResourceContents = { readonly uri: string } & Readonly<Record<string, unknown>>;
@@ -545,16 +541,12 @@ export interface Completion {
 }
 
 /** A text that a person starts from, with blanks to fill in. */
-export interface PromptDefinition {
-  readonly name: string;
-  readonly title?: string;
-  readonly description?: string;
+export interface PromptDefinition extends Definition {
   readonly arguments?: readonly {
     readonly name: string;
     readonly description?: string;
     readonly required?: boolean;
   }[];
-  readonly [member: string]: unknown;
 }
 
 export interface PromptResult {

@@ -303,16 +303,14 @@ function list(folder: string, beginning = ""): string[] {
 
 /** By when they were written: several processes may have renamed them, and died. */
 function oldestFirst(files: readonly string[]): string[] {
-  return files
-    .map((file) => ({ file, at: writtenAt(file) }))
-    .toSorted((one, other) => one.at - other.at)
-    .map(({ file }) => file);
-}
-
-/** The time of a link itself: its target may be unreachable. */
-function writtenAt(file: string): number {
-  // It was just removed, or its folder is not accessible: the attempt to take it reports that.
-  return attempt(() => lstatSync(file).mtimeMs, 0);
+  return (
+    files
+      // The time of a link itself: its target may be unreachable. If the file was just removed, or its
+      // folder is not accessible, the attempt to take it reports that.
+      .map((file) => ({ file, at: attempt(() => lstatSync(file).mtimeMs, 0) }))
+      .toSorted((one, other) => one.at - other.at)
+      .map(({ file }) => file)
+  );
 }
 
 /** Which process holds a renamed file, by the id in its name. */

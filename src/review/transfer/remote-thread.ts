@@ -1,14 +1,8 @@
 import { isObject } from "../../base/check.ts";
+import type { RemoteToKeep } from "../../store/review/reviews-remote.ts";
 
 /** One comment of a thread on a forge. */
-export interface RemoteComment {
-  /** Unique in its thread. */
-  readonly id: string;
-  readonly by: string;
-  /** Milliseconds since 1970. */
-  readonly at: number;
-  readonly text: string;
-}
+export type RemoteComment = RemoteToKeep["comments"][number];
 
 /** Lines in the version of a file that a commit has. */
 export interface RemotePlace {

@@ -9,8 +9,10 @@ import type { ThreadEvent, ThreadState } from "./review-thread.ts";
 export interface RemoteToKeep {
   readonly thread: NewThread & { readonly fingerprint: string };
   readonly comments: readonly {
+    /** Unique in its thread. */
     readonly id: string;
     readonly by: string;
+    /** Milliseconds since 1970. */
     readonly at: number;
     readonly text: string;
   }[];

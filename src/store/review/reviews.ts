@@ -19,27 +19,23 @@ import {
   listThreads,
   messageOf,
   type Moment,
+  type NewEvent,
   type NewThread,
   refusal,
   shown,
   type StoredThread,
   type ThreadFilter,
 } from "./reviews-rows.ts";
-import type { Message, Role, Thread, ThreadEvent, ThreadState } from "./review-thread.ts";
-import type { Proposal } from "../schema.gen.ts";
+import type { Message, Thread, ThreadEvent, ThreadState } from "./review-thread.ts";
 import { Repositories } from "./reviews-repositories.ts";
 import { RemoteThreads } from "./reviews-remote.ts";
 import { REVIEWS_FILE } from "../store-files.ts";
 import { REVIEW_MIGRATIONS } from "./reviews-schema.ts";
 import { parsedJson } from "../../base/check.ts";
 
-export interface Saying {
-  readonly by: string;
+export interface Saying extends Pick<NewEvent, "by" | "role" | "text" | "proposal"> {
   /** The client that the agent is, as in its claim. */
   readonly client?: string | undefined;
-  readonly role: Role;
-  readonly text?: string | undefined;
-  readonly proposal?: Proposal | undefined;
 }
 
 /**
