@@ -310,7 +310,7 @@ export class Orchestrator implements AsyncDisposable {
       offer,
       folder: () => this.#folders.make(settings.id),
       prefersTls: !this.#isOnlyQuic,
-      orchestratorAddress: () => plainAddress(this.address),
+      orchestratorAddress: () => this.address.replace(/^quic:\/\//, ""),
       confine,
       bus: (socket) => background(this.#take(socket), "Taking a connection of a plugin"),
       dial: async (address, name, signal, reach) => {
@@ -351,9 +351,4 @@ export class Orchestrator implements AsyncDisposable {
     this.#leaving.set(plugin, end);
     return end;
   }
-}
-
-/** Plugins of other makers know no schemes. */
-function plainAddress(address: string): string {
-  return address.replace(/^quic:\/\//, "");
 }

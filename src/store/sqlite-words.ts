@@ -78,11 +78,7 @@ function systemError(path: string): NodeJS.ErrnoException | undefined {
     cause.message = cause.message.replace(probe, dirname(path));
     return cause;
   } finally {
-    removeIfPossible(probe);
+    // A disk that failed before fails again.
+    attempt(() => rmSync(probe, { force: true }));
   }
-}
-
-function removeIfPossible(path: string): void {
-  // A disk that failed before fails again.
-  attempt(() => rmSync(path, { force: true }));
 }

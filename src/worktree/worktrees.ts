@@ -30,19 +30,9 @@ const RECORD = "worktree.json";
 /** Held while a work tree is created, landed or removed. */
 export const LOCK = "lock";
 
-/** Whether a file of ours beside a work tree may have this name: SQLite appends to that of the lock. */
-function isOwnFile(name: string): boolean {
-  return name.startsWith(LOCK) || name.startsWith(RECORD);
-}
-
 /** The folder of everything that belongs to the work tree of a session. */
 export function folderOf(data: string, session: string): string {
   return join(data, "worktrees", session);
-}
-
-/** Ids of the sessions that have a folder for a work tree. */
-async function sessionsIn(data: string): Promise<string[]> {
-  return await readdir(join(data, "worktrees")).catch(() => []);
 }
 
 /** Undefined if there is none: its creation has not begun, or was interrupted before the first step. */
@@ -206,7 +196,7 @@ export class Worktrees implements Workplaces {
   /** Ids of sessions with a work tree that no process is creating, landing or removing now. */
   async idle(): Promise<string[]> {
     const { data } = this.#options;
-    const sessions = await sessionsIn(data);
+    const sessions = await readdir(join(data, "worktrees")).catch(() => []);
     return sessions.filter((session) => !FileLock.isTaken(join(folderOf(data, session), LOCK)));
   }
 
@@ -309,5 +299,6 @@ const NOTHING: Removed = { kept: undefined };
 /** The name of the repository's folder: some tools show the name of the folder they run in. */
 function treeName(top: string): string {
   const name = basename(top).replace(/\.git$/, "");
-  return name === "" || isOwnFile(name) ? "tree" : name;
+  // Files of ours beside a work tree may have such a name: SQLite appends to that of the lock.
+  return name === "" || name.startsWith(LOCK) || name.startsWith(RECORD) ? "tree" : name;
 }

@@ -69,7 +69,8 @@ export async function detectIdentity(
   context: GitContext,
 ): Promise<Detection> {
   const { remotes, repository, git } = context;
-  const isInner = repository?.worktree !== undefined && isNested(repository.gitDir);
+  // The git folder of a submodule lies in `modules` of the containing repository.
+  const isInner = repository?.worktree !== undefined && repository.gitDir.includes("/modules/");
   const outer = isInner ? await superproject(git) : undefined;
   if (remotes.length === 0 && outer !== undefined) {
     const detection = await detectIdentity(identities, await readGitContext(git.in(outer)));
@@ -91,11 +92,6 @@ export async function detectIdentity(
     remote: remote && { name: remote.name, url: maskText(url?.effective ?? "") },
     notes: [...rewriteNotes(context, remote), ...otherNotes(found, deciding, remotes)],
   };
-}
-
-/** The git folder of a submodule lies in `modules` of the containing repository. */
-function isNested(gitDir: string): boolean {
-  return /\/modules\//.test(gitDir);
 }
 
 function foldersOf({ repository, git }: GitContext): string[] {

@@ -91,7 +91,8 @@ export class EncryptedFile implements SecretStore {
   async set(name: SecretName, secret: string): Promise<void> {
     holdSecret(secret);
     await this.#change(async (file) => {
-      const { now, bytes } = file === undefined ? await this.#begin() : await this.#goOn(file);
+      const { now, bytes } =
+        file === undefined ? await this.#begin() : { now: file, bytes: await this.#keyOf(file) };
       const others = now.secrets.filter((each) => !isSame(each, name));
       return { ...now, secrets: [...others, { ...name, ...seal(bytes, name, secret) }] };
     });
@@ -123,10 +124,6 @@ export class EncryptedFile implements SecretStore {
     const bytes = await this.#derive(words, salt, derivation);
     const check = seal(bytes, CHECK, "trunkline");
     return { now: { version: 1, key: kind, derivation, salt, check, secrets: [] }, bytes };
-  }
-
-  async #goOn(now: TokenFile): Promise<{ now: TokenFile; bytes: Buffer }> {
-    return { now, bytes: await this.#keyOf(now) };
   }
 
   async #keyOf({ key, derivation = "scrypt", salt, check }: TokenFile): Promise<Buffer> {

@@ -140,7 +140,7 @@ class Exchange implements FrameTaker, BusCall, Begun {
   further(body: Buffer): void {
     if (++this.#further > MOST_FURTHER) throw new Error("Too many frames follow the request");
     // A caller cancels on the stream of its request. Other kinds are ignored there.
-    if (decodesTo(body, "streamCancel")) {
+    if (attempt(() => decodeRequest(body).request.case === "streamCancel", false)) {
       this.#controller.abort(new Error("The caller cancelled the stream"));
     }
   }
@@ -280,10 +280,6 @@ class Exchange implements FrameTaker, BusCall, Begun {
     const peer = this.connection.peer?.name ?? "a client without a certificate";
     this.#service.report(event, { peer, ...fields });
   }
-}
-
-function decodesTo(body: Buffer, kind: Kind): boolean {
-  return attempt(() => decodeRequest(body).request.case === kind, false);
 }
 
 export interface LedgerLimits {

@@ -127,13 +127,10 @@ export function headersIn(text = ""): Record<string, string> {
   for (const pair of text.split(",")) {
     const at = pair.indexOf("=");
     if (at < 1) continue;
-    headers[pair.slice(0, at).trim()] = decode(pair.slice(at + 1).trim());
+    const value = pair.slice(at + 1).trim();
+    headers[pair.slice(0, at).trim()] = attempt(() => decodeURIComponent(value), value);
   }
   return headers;
-}
-
-function decode(value: string): string {
-  return attempt(() => decodeURIComponent(value), value);
 }
 
 /** Outcomes of a turn that are its agent's or a person's choice, and no failure. */
@@ -288,7 +285,7 @@ class RecordedSpan implements Span {
     this.#add = add;
     const { traceId, traceState, baggage } = begun.parent;
     this.carrier = {
-      traceparent: writeTraceParent(traceId, this.#spanId),
+      traceparent: `00-${traceId}-${this.#spanId}-01`,
       ...(traceState === undefined ? {} : { tracestate: traceState }),
       ...(baggage === undefined ? {} : { baggage }),
     };
@@ -370,10 +367,6 @@ export function readParent(meta: Readonly<Record<string, unknown>>): RemoteParen
     traceState: headerValue(meta.tracestate, MAX_STATE),
     baggage: headerValue(meta.baggage, MAX_BAGGAGE),
   };
-}
-
-function writeTraceParent(traceId: string, spanId: string): string {
-  return `00-${traceId}-${spanId}-01`;
 }
 
 function headerValue(value: unknown, longest: number): string | undefined {

@@ -215,7 +215,7 @@ type FixValues = OptionValues<never, "yes">;
 export async function applyFixes(
   { values, out }: Pick<Invocation<FixValues>, "values" | "out">,
   findings: readonly Finding[],
-  ask: Question | null = terminalQuestion(),
+  ask: Question | null = process.stdin.isTTY && process.stderr.isTTY ? confirm : null,
 ): Promise<Fixed[]> {
   const fixed: Fixed[] = [];
   for (const { what, fix } of findings) {
@@ -258,8 +258,4 @@ function fixedLine({ what, does, outcome, why }: Fixed): string {
     case "declined":
       return `not fixed ${what}: ${does}: needs your consent. Run \`trunkline doctor --fix --yes\`.\n`;
   }
-}
-
-function terminalQuestion(): Question | null {
-  return process.stdin.isTTY && process.stderr.isTTY ? confirm : null;
 }

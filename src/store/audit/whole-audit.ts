@@ -71,7 +71,7 @@ async function openSources(
   return Promise.all(
     all.map(async ({ node, paths }) => {
       const last = paths
-        .map(inodeOf)
+        .map((path) => String(statSync(path, { throwIfNoEntry: false })?.ino ?? ""))
         .map((inode) => places.get(inode))
         .find(Boolean);
       const options = { ...(last === undefined ? {} : { before: last }), spent };
@@ -85,10 +85,6 @@ function newestFirst(data: string, node: string): string[] {
   return copiesOf(data, node)
     .map(({ path }) => path)
     .toReversed();
-}
-
-function inodeOf(path: string): string {
-  return String(statSync(path, { throwIfNoEntry: false })?.ino ?? "");
 }
 
 async function nextOf(records: AsyncGenerator<AuditRecord>): Promise<AuditRecord | undefined> {

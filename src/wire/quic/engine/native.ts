@@ -105,7 +105,7 @@ const INTERNALS = {
 const opened = dlopen(null, DEFINITIONS);
 export const library = opened.lib;
 export const native = opened.functions;
-export const internals = loadInternals();
+export const internals = attempt(() => dlopen(null, INTERNALS).functions);
 
 /** Collects garbage, and has the C library give freed memory back to the system. Not every library can. */
 export const giveBackFreed = loadTrim();
@@ -121,10 +121,6 @@ function loadTrim(): () => void {
   } catch {
     return () => {};
   }
-}
-
-function loadInternals() {
-  return attempt(() => dlopen(null, INTERNALS).functions);
 }
 
 /** Something the engine was asked for and cannot do. */
