@@ -61,8 +61,7 @@ export async function resolveRemoteRevision(
   if (wanted !== undefined && !HASH.test(wanted)) {
     return { ...(await onRemote(list, url, wanted)), ...local };
   }
-  const revision = wanted ?? (await headOf(git));
-  return { url, branch: "", revision, ...local };
+  return { url, branch: "", revision: wanted ?? (await headOf(git)), ...local };
 }
 
 /** Whether a folder has changes that no commit has, so that nobody can fetch them. */

@@ -90,8 +90,7 @@ export class IdentityCommands implements AsyncDisposable {
     const { data, env, ask } = options;
     this.#options = options;
     this.identities = new Identities(options);
-    const configFolder = dirname(this.identities.file);
-    this.tokens = new Tokens({ data, configFolder, env, ask });
+    this.tokens = new Tokens({ data, configFolder: dirname(this.identities.file), env, ask });
     this.tokenCommands = new TokenCommands(this.tokens, env, {
       saved: async ({ name }) => {
         await writeHelperFile(new Git("/", { env }), helperFile(data, name), this.credentialHelper);

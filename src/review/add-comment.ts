@@ -1,7 +1,6 @@
 import { TrunklineError } from "../base/errors.ts";
-import type { Severity } from "../store/review/review-thread.ts";
 import { Reviews } from "../store/review/reviews.ts";
-import type { Repository } from "../store/review/review-thread.ts";
+import type { Repository, Severity } from "../store/review/review-thread.ts";
 import type { NewThread } from "../store/review/reviews-rows.ts";
 import { AnchorMaker, type AnchorRequest } from "./anchor/anchor.ts";
 import { recognised } from "./moved.ts";

@@ -99,13 +99,10 @@ interface PlannedGroup {
 
 /** Version 2: one folder beside our own group, if that was delegated to us. */
 async function unified(name: string, limits: GroupLimits): Promise<PlannedGroup[]> {
-  const own = await readFile("/proc/self/cgroup", "utf8");
-  const path = /^0::(.*)$/m.exec(own)?.[1] ?? "/";
+  const path = /^0::(.*)$/m.exec(await readFile("/proc/self/cgroup", "utf8"))?.[1] ?? "/";
   const { memory, processes, cpus } = limits;
   const settings: Setting[] = [];
-  if (memory !== undefined) {
-    settings.push(["memory.max", String(memory)], ["memory.swap.max", "0"]);
-  }
+  if (memory !== undefined) settings.push(["memory.max", String(memory)], ["memory.swap.max", "0"]);
   if (processes !== undefined) settings.push(["pids.max", String(processes)]);
   if (cpus !== undefined) settings.push(["cpu.max", `${Math.round(cpus * PERIOD)} ${PERIOD}`]);
   const folder = join(ROOT, path, "..", `trunkline-${name}`);

@@ -55,9 +55,7 @@ export async function run(invocation: Invocation<SetupValues>): Promise<number> 
   const { values, positionals } = invocation;
   const [target] = positionals;
   checkOptions(values, target);
-  if (values.import === true) {
-    return importServers(invocation, target);
-  }
+  if (values.import === true) return importServers(invocation, target);
   return target === undefined ? listAndAsk(invocation) : setUp(invocation, target);
 }
 

@@ -113,8 +113,7 @@ export interface WorktreeState {
 /** Reads the state of a work tree, without running what its repository configures. */
 export async function stateOf(place: Workplace, env: NodeJS.ProcessEnv): Promise<WorktreeState> {
   const { tree, branch, base } = place;
-  const missing = { branch, commits: 0, uncommitted: 0, isMissing: true };
-  if (!existsSync(tree)) return missing;
+  if (!existsSync(tree)) return { branch, commits: 0, uncommitted: 0, isMissing: true };
   const git = new Git(tree, { env });
   const changed = await git.list(["status", "--porcelain", "-z", "--no-renames"]);
   const count = await git.text(["rev-list", "--count", `${base.revision}..HEAD`]);

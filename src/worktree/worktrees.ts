@@ -156,8 +156,7 @@ export class Worktrees implements Workplaces {
     if (repository.worktree !== undefined) {
       await carryFiles(git.in(top), tree, [...carry, ...(request.carry ?? [])]);
     }
-    const programs = await landPrograms(git.in(tree));
-    await writeRecord(folder, { ...place, programs });
+    await writeRecord(folder, { ...place, programs: await landPrograms(git.in(tree)) });
     return place;
   }
 

@@ -200,8 +200,7 @@ async function checkKey(
   const text = end.stdout.toString("utf8");
   const [first = ""] = [...text.matchAll(/^identityfile (.*)$/gm)].map((found) => found[1] ?? "");
   const path = first.replace(/^~(?=\/)/, git.env.HOME ?? "~");
-  const isOnly = /^identitiesonly yes$/m.test(text);
-  if (end.code === 0 && path === sshKey && isOnly) return [];
+  if (end.code === 0 && path === sshKey && /^identitiesonly yes$/m.test(text)) return [];
   const offers = path === sshKey ? "the agent's keys before" : `'${first || "no key"}' instead of`;
   return [account(`ssh would offer ${offers} the key of '${name}' (${sshKey}).`)];
 }

@@ -126,8 +126,7 @@ async function checkSsh(identity: Identity, options: ValidateOptions): Promise<F
     return [{ what, outcome: "skip", says: "No host is configured to log in to." }];
   }
   const { isOk, says } = await logInBySsh(identity, options.env);
-  const where = sshHost ?? host;
-  return [{ what, outcome: isOk ? "pass" : "fail", says: `SSH to ${where}: ${says}` }];
+  return [{ what, outcome: isOk ? "pass" : "fail", says: `SSH to ${sshHost ?? host}: ${says}` }];
 }
 
 async function checkToken(

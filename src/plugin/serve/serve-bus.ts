@@ -138,8 +138,7 @@ function unknownTool({ firstStarts }: Bus, name: string, error: unknown): unknow
 
 /** A prompt runs code of its plugin: only a guest that may call all tools of the plugin may get it. */
 function mayGet({ guests, tools }: Bus, connection: Connection, prompt: string): boolean {
-  const owner = tools.ownerOfPrompt(prompt);
-  return guests.of(connection).mayCall("*", owner);
+  return guests.of(connection).mayCall("*", tools.ownerOfPrompt(prompt));
 }
 
 export function contextOf(

@@ -76,9 +76,7 @@ function methodsFor(
     const { env: _env, ...plain } = method;
     const metaOf = (more: JsonObject): JsonObject | undefined =>
       Object.keys(more).length === 0 ? undefined : more;
-    if (type !== "terminal") {
-      return [codec.authMethod({ ...method, id, _meta: metaOf(others) })];
-    }
+    if (type !== "terminal") return [codec.authMethod({ ...method, id, _meta: metaOf(others) })];
     if (!hasTerminal || loginCommand === undefined) return [];
     const args = ["--login", id];
     const [command, ...rest] = loginCommand;

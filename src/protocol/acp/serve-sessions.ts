@@ -320,9 +320,7 @@ async function setupOf(
   const prepared = await door.options.setUpSession?.(params, principal);
   if (prepared !== undefined) return { ...prepared, ...servers };
   // ACP session-setup § Working Directory: the path must be absolute.
-  if (!isAbsolutePath(cwd)) {
-    throw wrongParams("'params.cwd' must be an absolute path");
-  }
+  if (!isAbsolutePath(cwd)) throw wrongParams("'params.cwd' must be an absolute path");
   const setup = {
     cwd: clean(cwd),
     additionalDirectories: additionalDirectories ?? [],

@@ -394,8 +394,7 @@ function asText(command: CommandOutput, { rest, said, isOver }: CommandUpdate): 
   const { content } = rest;
   if (Array.isArray(content)) {
     const parts = listOf(content);
-    const hasTerminal = parts.some(({ type }) => type === "terminal");
-    command.content = hasTerminal ? parts : [...parts, TERMINAL];
+    command.content = parts.some(({ type }) => type === "terminal") ? parts : [...parts, TERMINAL];
   }
   const now = performance.now();
   command.isBehind ||= said !== "";

@@ -37,9 +37,7 @@ export function failureOf(
   report: (correlationId: string, cause: unknown) => void,
 ): ToolResponseInit {
   const error = originalError(thrown);
-  if (error instanceof ToolFault) {
-    return failure(String(error.code), error.message, dataOf(error));
-  }
+  if (error instanceof ToolFault) return failure(String(error.code), error.message, dataOf(error));
   if (error instanceof CannotAsk) return failure("cannot_ask", error.message);
   if (error instanceof TrunklineError) {
     return failure(error.code === "not-found" ? FAILURE.toolNotFound : error.code, error.message);

@@ -141,9 +141,7 @@ export class FileHistory {
         .run(["cat-file", "--batch"], { input })
         .catch(() => ({ stdout: Buffer.alloc(0) }));
       for (const [blob, content] of blobsIn(stdout)) {
-        if (content.length <= LARGEST && !isBinary(content)) {
-          texts.set(blob, new FileText(content));
-        }
+        if (content.length <= LARGEST && !isBinary(content)) texts.set(blob, new FileText(content));
       }
     }
     return texts;

@@ -76,8 +76,7 @@ export function idIn(value: unknown): string | undefined {
 export function placeOf(commit: unknown, line: unknown, start: unknown): RemotePlace[] {
   const last = lineIn(line);
   if (last === undefined) return [];
-  const first = Math.min(lineIn(start) ?? last, last);
-  return [{ commit: textIn(commit), line: first, end: last }];
+  return [{ commit: textIn(commit), line: Math.min(lineIn(start) ?? last, last), end: last }];
 }
 
 /** Throws why a comment cannot be imported. */

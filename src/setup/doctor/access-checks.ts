@@ -144,8 +144,7 @@ function nameFindings(
   const names = certificate.subjectAltName ?? certificate.subject;
   const says = `${certFile} is not for ${host}, the host of \`serve.publicUrl\`, but for ${names}`;
   // A proxy in front may have a certificate of its own.
-  const next = `Get one for ${host}, or set \`serve.publicUrl\` to a name that it is for.`;
-  return [warn(says, next)];
+  return [warn(says, `Get one for ${host}, or set \`serve.publicUrl\` to a name that it is for.`)];
 }
 
 function dayOf(date: Date): string {

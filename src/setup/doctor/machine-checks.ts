@@ -198,9 +198,7 @@ export async function checkStart(
   const took = `answers 'initialize' after ${Math.round(milliseconds)} ms`;
   const speed: CheckResult =
     milliseconds > SLOW ? warn(took, "The disk may be slow, or the machine busy.") : ok(took);
-  if (lines.length === answers.length) {
-    return [speed, ok("writes only the protocol to stdout")];
-  }
+  if (lines.length === answers.length) return [speed, ok("writes only the protocol to stdout")];
   const stray = lines.find((line) => !isAnswer(line)) ?? "";
   const says = `writes something else than the protocol to stdout: ${stray.slice(0, 100)}`;
   const next = "Find out what prints it, for example a module that NODE_OPTIONS loads.";

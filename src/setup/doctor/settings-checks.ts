@@ -214,9 +214,7 @@ export async function checkServers(
   { patience, endsLater }: Allowance,
   wait = patience * SHARE,
 ): Promise<CheckResult[]> {
-  if (Object.keys(config.mcpServers).length === 0) {
-    return [ok("none configured")];
-  }
+  if (Object.keys(config.mcpServers).length === 0) return [ok("none configured")];
   const opened = await openTools(silentApp(config));
   await atMost(wait, opened.started());
   const findings = opened.status().map((status) => findingOf(status, wait));

@@ -310,8 +310,7 @@ class UserSystemd implements ServiceManager {
 
   constructor(env: NodeJS.ProcessEnv) {
     this.#env = env;
-    const config = env.XDG_CONFIG_HOME ?? join(homeOf(env), ".config");
-    this.file = join(config, "systemd/user", UNIT);
+    this.file = join(env.XDG_CONFIG_HOME ?? join(homeOf(env), ".config"), "systemd/user", UNIT);
   }
 
   text(words: ServiceWords): string {

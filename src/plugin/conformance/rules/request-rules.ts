@@ -3,8 +3,7 @@ import { FAILURE } from "../../../protocol/bus/failure.ts";
 import { encodeFrame } from "../../../wire/framing/length-prefixed.ts";
 import type { PluginResponse, ToolResponse } from "../../../protocol/bus/plugin.gen.ts";
 import { HealthResult_Status as Status } from "../../../protocol/bus/plugin.gen.ts";
-import { answered, type Probe, said, UNKNOWN } from "../probe.ts";
-import { demand, type Rule } from "../probe.ts";
+import { answered, demand, type Probe, type Rule, said, UNKNOWN } from "../probe.ts";
 
 /** Rules of requests and answers, whatever they are about. */
 export const REQUEST_RULES: readonly Rule[] = [
