@@ -190,12 +190,6 @@ export function gitFailure(args: readonly string[], end: ProgramEnd, folder: str
   return new TrunklineError("unavailable", `'${what}' failed in '${folder}': ${how}`);
 }
 
-/** Arguments and variables of one run of git. */
-interface HardenedCall {
-  readonly args: readonly string[];
-  readonly env: NodeJS.ProcessEnv;
-}
-
 /** The file system monitor is a hook. Git works without it. */
 const ALWAYS = ["core.fsmonitor=false"];
 /**
@@ -223,7 +217,7 @@ export async function hardenedCall(
   git: Git,
   command: GivenCommand,
   mode: GitMode,
-): Promise<HardenedCall> {
+): Promise<{ readonly args: readonly string[]; readonly env: NodeJS.ProcessEnv }> {
   const env = {
     // Otherwise git fetches missing objects of a partial clone, with a program that the remote's
     // configuration names.

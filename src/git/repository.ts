@@ -104,13 +104,9 @@ export function hooksIn(
   return resolve(worktree ?? gitDir, path);
 }
 
-/** A folder's repository, and what git is configured to there. */
-interface RepositoryConfig {
-  readonly repository: Repository | undefined;
-  readonly config: GitConfig;
-}
-
-export async function discover(git: Git): Promise<RepositoryConfig> {
+export async function discover(
+  git: Git,
+): Promise<{ readonly repository: Repository | undefined; readonly config: GitConfig }> {
   const [repository, config] = await Promise.all([findRepository(git), GitConfig.read(git)]);
   return { repository, config };
 }

@@ -63,7 +63,6 @@ import {
   isOfRemote,
   needsSshHost,
   sshBlockLines,
-  submodulesFile,
 } from "./switch/managed-blocks.ts";
 import { mkdtempDisposable, readdir, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -475,7 +474,8 @@ export async function planSync(
   const now = await readCurrent(globalTarget(options.env).path, 0o666);
   // A path rule counts for submodules too, whose own remotes come after it.
   const remotes = includes.filter(({ condition }) => isOfRemote(condition));
-  const inner = submodulesFile(options.folder);
+  // Where the conditions for submodules are kept: no name of an identity begins with a dot.
+  const inner = join(options.folder, ".submodules.gitconfig");
   const isMixed = remotes.length > 0 && remotes.length < includes.length;
   const again = isMixed ? [{ condition: IN_SUBMODULES, file: inner }] : [];
   const config = blockChange(now, gitBlockLines([...includes, ...again]), "end", true);

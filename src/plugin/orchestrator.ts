@@ -112,7 +112,8 @@ export class Orchestrator implements AsyncDisposable {
       log.warn("bus.certificates", { message });
     });
     this.#guests = new Guests({
-      rightsOf: (id) => (this.#find(id) ?? this.#findLeaving(id))?.settings,
+      rightsOf: (id) =>
+        (this.#find(id) ?? this.#leaving.keys().find((plugin) => plugin.id === id))?.settings,
     });
     const manifestOf = (id: string) => this.#guests.manifestOf(id);
     this.#tools = new PluginTools(offer, manifestOf);
@@ -289,10 +290,6 @@ export class Orchestrator implements AsyncDisposable {
 
   #find(id: string): Plugin | undefined {
     return this.#plugins.find((plugin) => plugin.id === id);
-  }
-
-  #findLeaving(id: string): Plugin | undefined {
-    return this.#leaving.keys().find((plugin) => plugin.id === id);
   }
 
   /** Resolves when the plugins of that id that are being ended have ended. */

@@ -329,7 +329,9 @@ class GitPlaces {
     const empty = shadows.flatMap((shadow) => this.#emptySubmodules(shadow));
     const isThere = (folder: string): boolean => this.#placeAt(folder)?.identity !== undefined;
     const free = this.#folders.filter((folder) => !isThere(folder));
-    const isTaken = (folder: string): boolean => hasEntry(folder) && isThere(folder);
+    // A quick check first. It follows links, so its result is only a hint.
+    const isTaken = (folder: string): boolean =>
+      lstatSync(join(folder, ".git"), { throwIfNoEntry: false }) !== undefined && isThere(folder);
     const tracked = this.#trackedFolders(repositories).filter((folder) => !isTaken(folder));
     let isMoved = false;
     return {
@@ -430,11 +432,6 @@ class GitPlaces {
       if (folder !== undefined) closeSync(folder);
     }
   }
-}
-
-/** A quick check. It follows links, so its result is only a hint. */
-function hasEntry(folder: string): boolean {
-  return lstatSync(join(folder, ".git"), { throwIfNoEntry: false }) !== undefined;
 }
 
 /** The facts about an index that are needed before a command. */

@@ -105,13 +105,9 @@ function at(values: JugglerValues, path: readonly string[]): unknown {
   let found: unknown = values;
   for (const step of path) {
     if (!isObject(found)) return undefined;
-    found = own(found, step);
+    found = Object.hasOwn(found, step) ? found[step] : undefined;
   }
   return found;
-}
-
-function own(values: JugglerValues, key: string): unknown {
-  return Object.hasOwn(values, key) ? values[key] : undefined;
 }
 
 function put(values: Record<string, unknown>, path: readonly string[], value: unknown): void {

@@ -288,11 +288,6 @@ function overrideNotes(
   });
 }
 
-interface RemoteEdits {
-  readonly edits: readonly ConfigEdit[];
-  readonly notes: readonly string[];
-}
-
 /**
  * Rewrites the remotes on an identity's host to use its SSH host, keeping form and port. Remotes on
  * other hosts stay.
@@ -301,7 +296,7 @@ function rewriteRemotes(
   identity: Identity,
   identities: readonly Identity[],
   context: RepositoryContext,
-): RemoteEdits {
+): { readonly edits: readonly ConfigEdit[]; readonly notes: readonly string[] } {
   const { name, host, sshHost } = identity;
   if (sshHost === undefined) {
     const next = `Set one with \`trunkline identity edit ${name} --ssh-host ALIAS\``;

@@ -211,16 +211,11 @@ interface FileKeyOptions {
   readonly ask?: ((question: string) => Promise<string>) | undefined;
 }
 
-interface FileKey {
-  readonly kind: KeyKind;
-  readonly words: string;
-}
-
 /** The passphrase of the token file; `kind` is undefined for a new file. */
 export async function fileKey(
   kind: KeyKind | undefined,
   options: FileKeyOptions,
-): Promise<FileKey> {
+): Promise<{ readonly kind: KeyKind; readonly words: string }> {
   const { env, keyFile, ask } = options;
   if (kind !== "generated") {
     const given = await givenWords(env);

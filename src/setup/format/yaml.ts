@@ -111,13 +111,8 @@ function insert(text: string, node: Collection, name: string, value: unknown): s
   const added = isSeq(node) ? blockText([value]) : blockText({ [name]: value });
   return (
     splice(text, at, at, eolOf(text) + indented(added, indent, eolOf(text)).trimEnd()) +
-    ending(text, at)
+    (at === text.length ? eolOf(text) : "")
   );
-}
-
-/** The line break after an entry that was added at the end of the text. */
-function ending(text: string, at: number): string {
-  return at === text.length ? eolOf(text) : "";
 }
 
 function replace(text: string, node: Collection, item: Item, value: unknown): string {

@@ -25,10 +25,6 @@ export function newToken(): string {
   return TOKEN_PREFIX + randomBytes(32).toString("base64url");
 }
 
-export function newTokenId(): string {
-  return randomBytes(4).toString("hex");
-}
-
 export function hashToken(token: string): string {
   return hash("sha256", token);
 }

@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 
 import { defined } from "../../base/defined.ts";
@@ -10,7 +11,6 @@ import {
   makersOf,
   nameProblem,
   newToken,
-  newTokenId,
   readAccessToken,
   TOKEN_PREFIX,
 } from "./access-token.ts";
@@ -189,7 +189,7 @@ function noted(token: AccessToken, used: ReadonlyMap<string, number>): AccessTok
 function freeId(tokens: readonly AccessToken[]): string {
   const taken = new Set(tokens.map(({ id }) => id));
   for (;;) {
-    const id = newTokenId();
+    const id = randomBytes(4).toString("hex");
     if (!taken.has(id)) return id;
   }
 }

@@ -58,14 +58,10 @@ function inLatin(name: string): string {
   const bare = name
     .normalize("NFKD")
     .replaceAll(/[\p{M}\p{Cf}\p{Default_Ignorable_Code_Point}]/gu, "");
-  const known = (letters ??= lettersByLooks());
-  return Array.from(bare, (character) => known.get(character) ?? character).join("");
-}
-
-function lettersByLooks(): ReadonlyMap<string, string> {
-  return new Map(
+  const known = (letters ??= new Map(
     Object.entries(LOOKS_LIKE).flatMap(([letter, others]) =>
       Array.from(others, (other) => [other, letter] as const),
     ),
-  );
+  ));
+  return Array.from(bare, (character) => known.get(character) ?? character).join("");
 }

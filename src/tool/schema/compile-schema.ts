@@ -76,7 +76,9 @@ function compile(schema: JsonSchema): ValidateFunction | undefined {
         type: "array",
         schemaType: "boolean",
         error: { message: "must not have an item twice" },
-        validate: (isWanted: boolean, items: unknown[]) => !isWanted || areUnique(items),
+        // In the time of one pass. Objects with their members in another order count as others.
+        validate: (isWanted: boolean, items: unknown[]) =>
+          !isWanted || new Set(items.map((item) => JSON.stringify(item))).size === items.length,
       });
       return ajv.compile(plain);
     } catch {
@@ -84,11 +86,6 @@ function compile(schema: JsonSchema): ValidateFunction | undefined {
     }
   }
   return undefined;
-}
-
-/** In the time of one pass. Objects with their members in another order count as others. */
-function areUnique(items: readonly unknown[]): boolean {
-  return new Set(items.map((item) => JSON.stringify(item))).size === items.length;
 }
 
 interface BoundedExpression {
