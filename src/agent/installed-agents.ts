@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { dirname, isAbsolute, join } from "node:path";
 
-import { attempt } from "../base/errors.ts";
+import { attempt } from "../base/attempt.ts";
 import { isExecutable } from "../base/file/path.ts";
 import { absolutePath } from "../base/process/environment.ts";
 import { shellWord } from "../base/text/shell-word.ts";

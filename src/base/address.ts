@@ -1,4 +1,4 @@
-import { attempt } from "./errors.ts";
+import { attempt } from "./attempt.ts";
 
 /**
  * The normal form of a host: small letters, no dot at the end, an IPv6 address in its short form and

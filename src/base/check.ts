@@ -1,4 +1,4 @@
-import { attempt } from "./errors.ts";
+import { attempt } from "./attempt.ts";
 import { suggest } from "./text/suggest.ts";
 
 /** What is wrong with a value, and where. */

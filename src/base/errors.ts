@@ -35,15 +35,6 @@ export function originalError(error: unknown): unknown {
   return original;
 }
 
-/** What a function returns; undefined if it throws. */
-export function attempt<T>(work: () => T): T | undefined {
-  try {
-    return work();
-  } catch {
-    return undefined;
-  }
-}
-
 /** System errors whose cause is the disk or its permissions, not a bug of ours. */
 const DISK_ERRORS = /^E(?:NOSPC|DQUOT|FBIG|IO|ROFS|ACCES|PERM|[MN]FILE|NAMETOOLONG|NOTDIR|LOOP)$/;
 

@@ -1,4 +1,4 @@
-import { attempt } from "./errors.ts";
+import { attempt } from "./attempt.ts";
 
 /** A field of a form that a JSON schema describes: of a question (elicitation), or of a tool's arguments. */
 export interface QuestionField {

@@ -1,6 +1,7 @@
 import { existsSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 
+import { attempt } from "../base/attempt.ts";
 import { readRegularFile } from "../base/file/read-regular-file.ts";
 import { hasDotGit } from "../base/file/repository-path.ts";
 
@@ -64,13 +65,9 @@ export function isEmbedded(gitFolder: string): boolean {
 
 /** Whether a folder is in a bare repository that is not part of another repository's work tree. */
 export function isInBareRepository(folder: string): boolean {
-  let at: string;
-  try {
-    at = realpathSync.native(folder);
-  } catch {
-    return false;
-  }
-  for (; ; at = dirname(at)) {
+  const real = attempt(() => realpathSync.native(folder));
+  if (real === undefined) return false;
+  for (let at = real; ; at = dirname(at)) {
     if (existsSync(join(at, ".git"))) return false;
     if (isGitFolder(at)) return !isEmbedded(at);
     if (at === dirname(at)) return false;

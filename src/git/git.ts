@@ -47,14 +47,12 @@ export abstract class GitRunner<Call> {
 
   /** The output of git without the last line end. */
   async text(args: readonly string[], call?: Call): Promise<string> {
-    const { stdout } = await this.run(args, call);
-    return stdout.toString("utf8").replace(/\r?\n$/, "");
+    return (await this.run(args, call)).stdout.toString("utf8").replace(/\r?\n$/, "");
   }
 
   /** The entries of an output that ends each with a NUL, as `-z` does. */
   async list(args: readonly string[], call?: Call): Promise<string[]> {
-    const { stdout } = await this.run(args, call);
-    return stdout.toString("utf8").split("\0").filter(Boolean);
+    return (await this.run(args, call)).stdout.toString("utf8").split("\0").filter(Boolean);
   }
 }
 
@@ -192,12 +190,6 @@ export function gitFailure(args: readonly string[], end: ProgramEnd, folder: str
   return new TrunklineError("unavailable", `'${what}' failed in '${folder}': ${how}`);
 }
 
-/** Arguments and variables of one run of git. */
-interface HardenedCall {
-  readonly args: readonly string[];
-  readonly env: NodeJS.ProcessEnv;
-}
-
 /** The file system monitor is a hook. Git works without it. */
 const ALWAYS = ["core.fsmonitor=false"];
 /**
@@ -225,13 +217,12 @@ export async function hardenedCall(
   git: Git,
   command: GivenCommand,
   mode: GitMode,
-): Promise<HardenedCall> {
-  const isReading = mode === "read";
+): Promise<{ readonly args: readonly string[]; readonly env: NodeJS.ProcessEnv }> {
   const env = {
     // Otherwise git fetches missing objects of a partial clone, with a program that the remote's
     // configuration names.
     GIT_NO_LAZY_FETCH: "1",
-    ...(isReading ? { GIT_OPTIONAL_LOCKS: "0" } : {}),
+    ...(mode === "read" ? { GIT_OPTIONAL_LOCKS: "0" } : {}),
   };
   const bare = `safe.bareRepository=${git.isInBareRepository ? "all" : "explicit"}`;
   // Reading the configuration runs nothing, and settings added here would appear in the output.
@@ -239,8 +230,7 @@ export async function hardenedCall(
   const isAsked = command.filters === true || mode === "files";
   const filters = isAsked ? await filterSettings(git) : undefined;
   if (filters !== undefined && command.filters === true) checkWorkTree(git, filters);
-  const added = { read: READING, files: FILES, write: [] }[mode];
-  const settings = [bare, ...ALWAYS, ...added];
+  const settings = [bare, ...ALWAYS, ...{ read: READING, files: FILES, write: [] }[mode]];
   const { keys = [], own = [], hooks = [] } = filters ?? {};
   const off = command.filters === true ? { read: keys, files: own, write: [] }[mode] : [];
   // An empty value is false. A reading git, which takes no locks, runs no hook.

@@ -188,8 +188,7 @@ interface FormerSettings {
 
 /** The settings of another identity that the environment already has, if they are the last ones. */
 function formerSettings(base: NodeJS.ProcessEnv): FormerSettings | undefined {
-  const count = countOf(base);
-  const keys = Array.from({ length: count }, (_, at) => base[`GIT_CONFIG_KEY_${at}`] ?? "");
+  const keys = Array.from({ length: countOf(base) }, (_, at) => base[`GIT_CONFIG_KEY_${at}`] ?? "");
   const start = keys.indexOf(IDENTITY_KEY);
   if (start < 0) return undefined;
   const plain = [IDENTITY_KEY, "user.name", "user.email", HOOKS_KEY];

@@ -90,8 +90,7 @@ export class IdentityCommands implements AsyncDisposable {
     const { data, env, ask } = options;
     this.#options = options;
     this.identities = new Identities(options);
-    const configFolder = dirname(this.identities.file);
-    this.tokens = new Tokens({ data, configFolder, env, ask });
+    this.tokens = new Tokens({ data, configFolder: dirname(this.identities.file), env, ask });
     this.tokenCommands = new TokenCommands(this.tokens, env, {
       saved: async ({ name }) => {
         await writeHelperFile(new Git("/", { env }), helperFile(data, name), this.credentialHelper);
@@ -164,8 +163,7 @@ export class IdentityCommands implements AsyncDisposable {
 
   async #hasToken(identity: Identity): Promise<boolean> {
     if (identity.settings.tokenSource !== undefined) return true;
-    const { storedAt } = await this.tokens.record(identity);
-    return storedAt !== undefined;
+    return (await this.tokens.record(identity)).storedAt !== undefined;
   }
 
   /**
@@ -178,8 +176,7 @@ export class IdentityCommands implements AsyncDisposable {
     rule?: AgentCommitRule,
     trailers: readonly string[] = [],
   ): Promise<(base: NodeJS.ProcessEnv) => NodeJS.ProcessEnv> {
-    const persona = personaOf(this.identities.find(name), rule, this.env);
-    const { identity, author, committer } = persona;
+    const { identity, author, committer } = personaOf(this.identities.find(name), rule, this.env);
     const folder = join(this.#options.data, "identity", "hooks");
     const hooks = trailers.length > 0 ? { hooks: await writeTrailerHooks(folder, trailers) } : {};
     const keys = await this.#environmentOptions(identity);
@@ -237,8 +234,7 @@ export class IdentityCommands implements AsyncDisposable {
   }
 
   git(folder: string): Git {
-    const { cwd, env } = this.#options;
-    return new Git(resolve(cwd, folder), { env });
+    return new Git(resolve(this.#options.cwd, folder), { env: this.#options.env });
   }
 
   /** Answers git's credential request. A failure is a refusal. */

@@ -112,8 +112,7 @@ function tokenSourceOf(text: string | undefined): IdentitySettings["tokenSource"
 
 /** `~/` stays as it is, for other machines; any other path is relative to the current folder. */
 function keyFile(text: string | undefined, { cwd }: TypedPlace): string | undefined {
-  if (text === undefined || text === "" || text.startsWith("~/")) return text;
-  return resolve(cwd, text);
+  return text === undefined || text === "" || text.startsWith("~/") ? text : resolve(cwd, text);
 }
 
 function ruleOf(text: string, place: TypedPlace): MatchRule {

@@ -32,8 +32,7 @@ export async function recognised(reviews: Reviews, here: FoundRepository): Promi
 
 /** Records how to recognise a repository, once, in the background. */
 export async function noteFirstCommit(reviews: Reviews, here: FoundRepository): Promise<void> {
-  const known = await reviews.repositories.list();
-  const own = known.find(({ gitDir }) => gitDir === here.gitDir);
+  const own = (await reviews.repositories.list()).find(({ gitDir }) => gitDir === here.gitDir);
   if (own === undefined || own.firstCommit !== undefined) return;
   await reviews.repositories.setFirstCommit(here.gitDir, (await firstCommit(here)) ?? "");
 }
@@ -45,8 +44,7 @@ export function isGone({ gitDir }: Pick<Repository, "gitDir">): boolean {
 
 /** Forks have the same first commit, but other remotes. */
 function isSameRemotes(some: readonly string[], others: readonly string[]): boolean {
-  if (some.length === 0) return others.length === 0;
-  return some.some((address) => others.includes(address));
+  return some.length === 0 ? others.length === 0 : some.some((address) => others.includes(address));
 }
 
 async function isSameHistory(
@@ -66,8 +64,7 @@ async function isSameHistory(
 /** The oldest commit without parents; undefined if there is none, or git takes too long. */
 async function firstCommit({ root }: FoundRepository): Promise<string | undefined> {
   try {
-    const args = ["rev-list", "--max-parents=0", "HEAD"];
-    const { code, stdout } = await new Git(root).run(args, {
+    const { code, stdout } = await new Git(root).run(["rev-list", "--max-parents=0", "HEAD"], {
       accepts: [0, 128],
       timeout: 10_000,
     });

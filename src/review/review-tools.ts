@@ -190,8 +190,7 @@ export class ReviewTools implements AsyncDisposable {
   /** The full id of a commit. It must exist, so that the reviewer can look at it. */
   async #commitOf(id: string, named: unknown): Promise<string | undefined> {
     if (typeof named !== "string") return undefined;
-    const { repository } = await this.#commands.reviews.get(id);
-    return commitId(repository.gitDir, named);
+    return commitId((await this.#commands.reviews.get(id)).repository.gitDir, named);
   }
 
   async #shown(

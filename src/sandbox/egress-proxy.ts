@@ -148,8 +148,7 @@ export class EgressProxy implements Disposable {
       }
       for (const name of KEYS) delete headers[name];
       Object.assign(headers, await service.headers(), { host: service.target.host });
-      const { protocol } = service.target;
-      const ask = protocol === "https:" ? httpsRequest : httpRequest;
+      const ask = service.target.protocol === "https:" ? httpsRequest : httpRequest;
       return pass(request, response, ask(service.target, { method, headers }));
     }
     const target = URL.parse(url);

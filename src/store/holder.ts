@@ -11,6 +11,7 @@ import {
 import { basename, dirname, join, parse } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 
+import { attempt } from "../base/attempt.ts";
 import { TrunklineError } from "../base/errors.ts";
 import { hasProc, processOf } from "../base/process/process-table.ts";
 import { FileLock, lockFile } from "./file-lock.ts";
@@ -196,11 +197,8 @@ export class Holder implements Disposable {
   }
 
   #removeFolder(): void {
-    try {
-      rmdirSync(this.#folder);
-    } catch {
-      // The folder has lock files of other processes.
-    }
+    // The folder has lock files of other processes.
+    attempt(() => rmdirSync(this.#folder));
   }
 
   /** Removes a lock file. One that stays is unlocked, and removed by the next process that cleans up. */

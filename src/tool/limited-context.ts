@@ -111,9 +111,7 @@ export class LimitedContext implements ToolContext {
     try {
       return await this.#context.ask(question);
     } finally {
-      if (--this.#questions === 0 && !this.#isOver && !this.signal.aborted) {
-        this.#deadline.start();
-      }
+      if (--this.#questions === 0 && !this.#isOver && !this.signal.aborted) this.#deadline.start();
     }
   }
 }

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { dirname, extname, isAbsolute, join, normalize, relative } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 
-import { attempt } from "../../base/errors.ts";
+import { attempt } from "../../base/attempt.ts";
 import { atMost } from "../../base/abort.ts";
 import { isObject, objectIn } from "../../base/check.ts";
 import { isExecutable, isInside, realPath } from "../../base/file/path.ts";

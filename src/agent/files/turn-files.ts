@@ -2,7 +2,8 @@ import { lstatSync, readlinkSync } from "node:fs";
 import { chmod, lstat, mkdir, rm, rmdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
-import { attempt, diskWords, fileWords, TrunklineError } from "../../base/errors.ts";
+import { attempt } from "../../base/attempt.ts";
+import { diskWords, fileWords, TrunklineError } from "../../base/errors.ts";
 import { ChangedFileError, type ExpectedContent, writeOver } from "../../base/file/overwrite.ts";
 import { isFolder } from "../../base/file/path.ts";
 import {

@@ -2,7 +2,8 @@ import { statSync } from "node:fs";
 import { basename, extname, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 
-import { attempt, TrunklineError } from "../../base/errors.ts";
+import { attempt } from "../../base/attempt.ts";
+import { TrunklineError } from "../../base/errors.ts";
 import { nextTurn } from "../../base/event-loop.ts";
 import { isInside, realPath } from "../../base/file/path.ts";
 import { readRegularFile, UnfitFileError } from "../../base/file/read-regular-file.ts";

@@ -7,7 +7,8 @@ import { type AgentTool, inputOf, textContent, type ToolAnswer } from "../tools/
 import { fenced } from "../tools/tool-runner.ts";
 import { WEB } from "../tools/tool-groups.ts";
 import { htmlToMarkdown } from "./html-to-markdown.ts";
-import { attempt, TrunklineError } from "../../base/errors.ts";
+import { attempt } from "../../base/attempt.ts";
+import { TrunklineError } from "../../base/errors.ts";
 import {
   clientFor,
   publicLookup,

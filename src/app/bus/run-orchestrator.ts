@@ -72,8 +72,7 @@ function reloadingOf(
   }
   if (reloading === undefined) return undefined;
   const load = async (): Promise<BusPlan> => {
-    const { bus } = await reloading.load();
-    return planOf({ bus, data: config.data }, options);
+    return planOf({ bus: (await reloading.load()).bus, data: config.data }, options);
   };
   return { files: reloading.files, load };
 }

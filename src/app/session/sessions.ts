@@ -84,8 +84,7 @@ export async function openSessions(
   const { store, database, holder } = shared;
   const audit = opening.use(openAudit(app));
   opening.defer(() => app.observers?.flush());
-  const tools = opening.use(new LazyTools(app));
-  const { offer = tools.offer } = options;
+  const { offer = opening.use(new LazyTools(app)).offer } = options;
   const agents = opening.use(new Agents(app, { offer, audit }, holder, options.traffic));
   const notices = await openNotifier(app, process.env);
   if (notices !== undefined) opening.use(notices);

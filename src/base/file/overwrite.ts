@@ -10,7 +10,7 @@ import {
   writeSync,
 } from "node:fs";
 
-import { attempt } from "../errors.ts";
+import { attempt } from "../attempt.ts";
 import { realPath } from "./path.ts";
 import { leadsInside, outside, UnfitFileError } from "./read-regular-file.ts";
 

@@ -1,7 +1,7 @@
 import { accessSync, constants, mkdirSync, realpathSync, statSync } from "node:fs";
 import { dirname, join, parse, resolve, sep } from "node:path";
 
-import { attempt } from "../errors.ts";
+import { attempt } from "../attempt.ts";
 
 /** The path with every symbolic link resolved. Its last parts need not exist. */
 export function realPath(path: string): string {

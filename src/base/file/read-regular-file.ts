@@ -10,7 +10,7 @@ import {
   statSync,
 } from "node:fs";
 
-import { attempt } from "../errors.ts";
+import { attempt } from "../attempt.ts";
 import { isInside, realPath } from "./path.ts";
 
 export interface ReadRegularFileOptions {

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 
-import { attempt } from "../errors.ts";
+import { attempt } from "../attempt.ts";
 
 /** A process that runs now. */
 export interface RunningProcess {

@@ -1,6 +1,6 @@
 import { setTimeout } from "node:timers/promises";
 
-import { attempt } from "../errors.ts";
+import { attempt } from "../attempt.ts";
 import {
   hasProc,
   processOf,

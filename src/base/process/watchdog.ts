@@ -1,6 +1,6 @@
 import type { ChildProcess } from "node:child_process";
 
-import { attempt } from "../errors.ts";
+import { attempt } from "../attempt.ts";
 import { markOfOwn, ProcessTree } from "./process-tree.ts";
 
 /**

@@ -216,8 +216,7 @@ export async function dropIncoming(
   commonDir: string,
   incoming: string,
 ): Promise<void> {
-  const names = readRefs(commonDir).ids.keys();
-  const lines = [...names].flatMap((name) =>
+  const lines = [...readRefs(commonDir).ids.keys()].flatMap((name) =>
     name.startsWith(`${incoming}/`) ? [`delete ${name}\0\0`] : [],
   );
   if (lines.length === 0) return;

@@ -261,8 +261,7 @@ async function moveMade(top: string, work: string): Promise<Shadow> {
   const common = join(work, "common");
   renameSync(path, aside);
   if (!lstatSync(aside).isDirectory()) {
-    const says = `its .git is not a folder. It is now '${aside}'`;
-    throw new TrunklineError("untrusted", says);
+    throw new TrunklineError("untrusted", `its .git is not a folder. It is now '${aside}'`);
   }
   try {
     renameSync(aside, common);
@@ -330,7 +329,9 @@ class GitPlaces {
     const empty = shadows.flatMap((shadow) => this.#emptySubmodules(shadow));
     const isThere = (folder: string): boolean => this.#placeAt(folder)?.identity !== undefined;
     const free = this.#folders.filter((folder) => !isThere(folder));
-    const isTaken = (folder: string): boolean => hasEntry(folder) && isThere(folder);
+    // A quick check first. It follows links, so its result is only a hint.
+    const isTaken = (folder: string): boolean =>
+      lstatSync(join(folder, ".git"), { throwIfNoEntry: false }) !== undefined && isThere(folder);
     const tracked = this.#trackedFolders(repositories).filter((folder) => !isTaken(folder));
     let isMoved = false;
     return {
@@ -368,12 +369,11 @@ class GitPlaces {
 
   /** Folders with tracked files that commands can write. The person uses git in them too. */
   #trackedFolders(repositories: readonly KnownRepository[]): string[] {
-    const paths = repositories.flatMap(({ top, gitDir, led: [found = gitDir] = [] }) =>
-      isFolder(found) ? this.#indexes.read(found).folders.map((path) => join(top, path)) : [],
-    );
-    return paths.filter(
-      (path) => this.#rootOf(path) !== undefined && !this.#folders.includes(path),
-    );
+    return repositories
+      .flatMap(({ top, gitDir, led: [found = gitDir] = [] }) =>
+        isFolder(found) ? this.#indexes.read(found).folders.map((path) => join(top, path)) : [],
+      )
+      .filter((path) => this.#rootOf(path) !== undefined && !this.#folders.includes(path));
   }
 
   #rootOf(path: string): string | undefined {
@@ -432,11 +432,6 @@ class GitPlaces {
       if (folder !== undefined) closeSync(folder);
     }
   }
-}
-
-/** A quick check. It follows links, so its result is only a hint. */
-function hasEntry(folder: string): boolean {
-  return lstatSync(join(folder, ".git"), { throwIfNoEntry: false }) !== undefined;
 }
 
 /** The facts about an index that are needed before a command. */

@@ -200,8 +200,7 @@ async function checkKey(
   const text = end.stdout.toString("utf8");
   const [first = ""] = [...text.matchAll(/^identityfile (.*)$/gm)].map((found) => found[1] ?? "");
   const path = first.replace(/^~(?=\/)/, git.env.HOME ?? "~");
-  const isOnly = /^identitiesonly yes$/m.test(text);
-  if (end.code === 0 && path === sshKey && isOnly) return [];
+  if (end.code === 0 && path === sshKey && /^identitiesonly yes$/m.test(text)) return [];
   const offers = path === sshKey ? "the agent's keys before" : `'${first || "no key"}' instead of`;
   return [account(`ssh would offer ${offers} the key of '${name}' (${sshKey}).`)];
 }
@@ -339,8 +338,7 @@ function isSameKey(one: string, other: string): boolean {
   if (one === other) return true;
   const [a, b] = [one, other].map((key) => key.replace(/^0x/i, "").replace(/!$/, "").toUpperCase());
   if (a === undefined || b === undefined) return false;
-  const isHex = /^[0-9A-F]{16,}$/.test(a) && /^[0-9A-F]{16,}$/.test(b);
-  return isHex && (a.endsWith(b) || b.endsWith(a));
+  return /^[0-9A-F]{16,}$/.test(a) && /^[0-9A-F]{16,}$/.test(b) && (a.endsWith(b) || b.endsWith(a));
 }
 
 interface PushedCommit {
@@ -401,8 +399,7 @@ async function pushedCommits(refs: string, { git }: GitContext): Promise<PushedC
   });
   if (!ids.some((id) => !id.startsWith("^"))) return [];
   const args = ["log", "-z", "--format=%H%n%ae%n%ce", "--ignore-missing"];
-  const { stdout } = await git.run([...args, ...ids, "--not", "--remotes", "--"]);
-  return stdout
+  return (await git.run([...args, ...ids, "--not", "--remotes", "--"])).stdout
     .toString("utf8")
     .split("\0")
     .filter((record) => record !== "")

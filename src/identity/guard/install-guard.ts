@@ -144,8 +144,7 @@ export async function guardStatus(
   }
   const broken = await brokenHook(hooks, guarded);
   const isInstalled = guarded.length === GUARD_HOOKS.length;
-  const names = await readdir(hooks).catch(() => []);
-  const chained = names
+  const chained = (await readdir(hooks).catch(() => []))
     .filter((name) => name.endsWith(keptName("")))
     .map((name) => {
       return name.slice(0, -keptName("").length);
@@ -170,8 +169,7 @@ async function brokenHook(
 ): Promise<string | undefined> {
   for (const hook of guarded) {
     const path = join(hooks, hook);
-    const needed = filesNeededBy(textOf(path) ?? "");
-    const missing = needed.find((each) => !existsSync(each));
+    const missing = filesNeededBy(textOf(path) ?? "").find((each) => !existsSync(each));
     if (missing !== undefined) {
       return `The guard refuses every ${hook === "pre-push" ? "push" : "commit"}: ${path} needs '${missing}', which does not exist. Perhaps Trunkline or Node was moved.`;
     }

@@ -18,8 +18,7 @@ const DEEPEST = 32;
 export function importJuggler(text: string, file: string): JugglerImport {
   const config = parse(text, file);
   const secrets: string[] = [];
-  const clean = withoutSecrets(config, "", secrets) as JugglerValues;
-  const { identities = {}, ...rest } = clean;
+  const { identities = {}, ...rest } = withoutSecrets(config, "", secrets) as JugglerValues;
   if (!isObject(identities)) throw malformed(file, "'identities' is not an object");
   const imported: Record<string, IdentitySettings> = {};
   for (const [name, fields] of Object.entries(identities)) {
@@ -106,13 +105,9 @@ function at(values: JugglerValues, path: readonly string[]): unknown {
   let found: unknown = values;
   for (const step of path) {
     if (!isObject(found)) return undefined;
-    found = own(found, step);
+    found = Object.hasOwn(found, step) ? found[step] : undefined;
   }
   return found;
-}
-
-function own(values: JugglerValues, key: string): unknown {
-  return Object.hasOwn(values, key) ? values[key] : undefined;
 }
 
 function put(values: Record<string, unknown>, path: readonly string[], value: unknown): void {

@@ -145,18 +145,16 @@ async function gpgReadiness(
   }
   const found = { key: key.fingerprint };
   if (!key.isValid) {
-    const says = `The key ${key.fingerprint} is ${key.trouble}.`;
     return say({
       ...found,
-      says,
+      says: `The key ${key.fingerprint} is ${key.trouble}.`,
       guidance: "Ask the person to renew it, or to configure another.",
     });
   }
   if (key.secret === "missing") {
-    const says = `The secret part of the key ${key.fingerprint} is not on this machine.`;
     return say({
       ...found,
-      says,
+      says: `The secret part of the key ${key.fingerprint} is not on this machine.`,
       guidance: "Ask the person to import it, or connect its device.",
     });
   }
@@ -279,14 +277,12 @@ async function sshReadiness(
   const touch = signing.touchPolicy ?? (hardware ? "on" : "off");
   if (hardware && touch !== "off") return say({ ...facts, needsTouch: true, ...TOUCH });
   if (!tries) return say({ ...facts, ...READY, says: "The key exists." });
-  const args = ["-Y", "sign", "-n", "trunkline", "-f", key];
-  const tried = await ask("ssh-keygen", args, TEST_TEXT);
+  const tried = await ask("ssh-keygen", ["-Y", "sign", "-n", "trunkline", "-f", key], TEST_TEXT);
   if (tried.isOk) return say({ ...facts, ...READY });
   if (tried.isLate) return say({ ...facts, ...late("ssh-keygen") });
-  const isLocked = /passphrase|agent|No private key found|Couldn't load/i.test(tried.err);
   return say({
     ...facts,
-    says: isLocked
+    says: /passphrase|agent|No private key found|Couldn't load/i.test(tried.err)
       ? "The key is locked, or only its public part is here, and no agent holds it."
       : `ssh-keygen cannot sign: ${tried.err.trim().split("\n").at(-1)}`,
     guidance: `Ask the person to add it to an agent: \`ssh-add ${key.replace(/\.pub$/, "")}\`.`,

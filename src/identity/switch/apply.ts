@@ -9,22 +9,11 @@ import {
   prepare,
   replace,
 } from "../../base/file/file-change.ts";
-import {
-  type ChangeKind,
-  type Journal,
-  type JournalState,
-  type Outcome,
-  type SettingChange,
-  type Subject,
-} from "./journal.ts";
+import type { Journal, JournalEntry, JournalState, Outcome } from "./journal.ts";
 
 /** All changes that a command is about to make. Nothing has been changed yet. */
-export interface Plan {
-  readonly kind: ChangeKind;
+export interface Plan extends Pick<JournalEntry, "kind" | "subject" | "settings" | "files"> {
   readonly identity?: string;
-  readonly subject: Subject;
-  readonly settings: readonly SettingChange[];
-  readonly files: readonly FileChange[];
   /** Information for the person before the change. */
   readonly notes: readonly string[];
   /** For an undo: the id of the change that it undoes. */

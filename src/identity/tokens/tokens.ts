@@ -89,8 +89,7 @@ export class Tokens {
     const { kind, service } = identity.tokenSource;
     if (kind === "none" || kind === "environment") return (await this.find(identity))?.where;
     if (kind === "command-line") return (forgeProgram(identity) ?? [])[0];
-    const { store } = await this.record(identity);
-    if (store === "keychain") return "the system's keychain";
+    if ((await this.record(identity)).store === "keychain") return "the system's keychain";
     if (await this.#file.has(nameOf(identity))) return this.#file.describe;
     return service === undefined ? undefined : `the system's keychain, as '${service}'`;
   }
@@ -186,8 +185,7 @@ export async function chooseStore(
     return { store: await openKeychain(), isForced };
   } catch (error) {
     if (isForced) throw error;
-    const why = `no keychain is available (${(error as Error).message})`;
-    return { store: file, why, isForced };
+    return { store: file, why: `no keychain is available (${(error as Error).message})`, isForced };
   }
 }
 

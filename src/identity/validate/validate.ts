@@ -106,8 +106,7 @@ async function checkKeyFile({ sshKey, email }: Identity): Promise<Finding[]> {
     ];
   }
   try {
-    const { mode } = await stat(sshKey);
-    if ((mode & 0o077) === 0 || process.platform === "win32") {
+    if (((await stat(sshKey)).mode & 0o077) === 0 || process.platform === "win32") {
       return [{ what, outcome: "pass", says: `The SSH key exists: ${sshKey}` }];
     }
     const command = `chmod 600 ${shellQuote(sshKey)}`;
@@ -127,8 +126,7 @@ async function checkSsh(identity: Identity, options: ValidateOptions): Promise<F
     return [{ what, outcome: "skip", says: "No host is configured to log in to." }];
   }
   const { isOk, says } = await logInBySsh(identity, options.env);
-  const where = sshHost ?? host;
-  return [{ what, outcome: isOk ? "pass" : "fail", says: `SSH to ${where}: ${says}` }];
+  return [{ what, outcome: isOk ? "pass" : "fail", says: `SSH to ${sshHost ?? host}: ${says}` }];
 }
 
 async function checkToken(
@@ -137,8 +135,7 @@ async function checkToken(
   { tokens }: ValidateOptions,
 ): Promise<Finding[]> {
   try {
-    const judged = await judgeToken(identity, tokens, { testAuth });
-    const { state, says, where, facts } = judged;
+    const { state, says, where, facts } = await judgeToken(identity, tokens, { testAuth });
     const outcome = TOKEN_OUTCOMES[state];
     if (where === undefined) {
       const command = state === "none" ? {} : { command: setTokenCommand(identity) };

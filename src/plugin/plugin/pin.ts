@@ -35,8 +35,7 @@ export function codeFile(words: readonly string[], cwd = "/"): string | undefine
 export function pinOf(settings: PluginSettings, version?: string): PluginPin | undefined {
   const file = settings.code;
   if (file === undefined) return undefined;
-  const named = version === undefined ? {} : { version };
-  return { ...named, sha256: digestOf(file) };
+  return { ...(version === undefined ? {} : { version }), sha256: digestOf(file) };
 }
 
 /** Throws "untrusted" where a plugin is not the one that was approved. */

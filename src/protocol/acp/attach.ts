@@ -232,8 +232,7 @@ export async function openSession(peer: Peer, wanted: Wanted): Promise<OpenedSes
     const { sessionId, cwd, observe = false } = wanted;
     const _meta = observe ? { trunkline: { role: "observer" } } : undefined;
     const params = { sessionId, cwd, mcpServers: [], ...(_meta === undefined ? {} : { _meta }) };
-    const settings = await peer.request(METHODS.loadSession, params);
-    return { sessionId, settings };
+    return { sessionId, settings: await peer.request(METHODS.loadSession, params) };
   }
   const { remote, cwd, ...trunkline } = { remote: undefined, cwd: "", ...wanted };
   // What is undefined is not sent. A run has its files on the server: where we are means nothing there.

@@ -277,8 +277,7 @@ function isGone(error: unknown): boolean {
 function continued<P>(params: P, shown: number): P {
   if (shown === 0) return params;
   const { _meta } = params as NewSessionParams;
-  const trunkline = { ...ours(_meta), after: shown };
-  return { ...params, _meta: { ..._meta, trunkline } };
+  return { ...params, _meta: { ..._meta, trunkline: { ...ours(_meta), after: shown } } };
 }
 
 /** The same, with what new sessions here would have. */

@@ -264,8 +264,7 @@ export class Redial implements AsyncDisposable {
       return this.#dial();
     }
     this.#count(current);
-    if (current.openStreams < MOST_AT_ONCE) return current;
-    return this.#getFurther() ?? current;
+    return current.openStreams < MOST_AT_ONCE ? current : (this.#getFurther() ?? current);
   }
 
   /** A further connection with a free slot; dials one if all are full. Undefined if there are too many already. */

@@ -1,3 +1,4 @@
+import { attempt } from "../../base/attempt.ts";
 import { onAbort } from "../../base/abort.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { ConnectionError } from "../../wire/quic/connection-error.ts";
@@ -139,7 +140,7 @@ class Exchange implements FrameTaker, BusCall, Begun {
   further(body: Buffer): void {
     if (++this.#further > MOST_FURTHER) throw new Error("Too many frames follow the request");
     // A caller cancels on the stream of its request. Other kinds are ignored there.
-    if (decodesTo(body, "streamCancel")) {
+    if (attempt(() => decodeRequest(body).request.case === "streamCancel", false)) {
       this.#controller.abort(new Error("The caller cancelled the stream"));
     }
   }
@@ -160,8 +161,7 @@ class Exchange implements FrameTaker, BusCall, Begun {
     this.#report("bus.unreadable", { error: message });
     try {
       const code = error instanceof OverLimit ? error.code : FAILURE.unknownRequest;
-      const value = failure(code, message);
-      await this.#stream.end(this.#frameOf({ case: "toolCall", value }));
+      await this.#stream.end(this.#frameOf({ case: "toolCall", value: failure(code, message) }));
     } catch {
       // The other side has gone.
     }
@@ -243,8 +243,7 @@ class Exchange implements FrameTaker, BusCall, Begun {
   }
 
   #handle(request: Request): Answer | Promise<Answer> {
-    const { handlers } = this.#service;
-    const handler = request.case === undefined ? undefined : handlers[request.case];
+    const handler = request.case === undefined ? undefined : this.#service.handlers[request.case];
     if (handler === undefined) {
       const value = failure(FAILURE.unknownRequest, "unrecognized request type");
       return { case: "toolCall", value };
@@ -280,14 +279,6 @@ class Exchange implements FrameTaker, BusCall, Begun {
   #report(event: string, fields: Record<string, unknown>): void {
     const peer = this.connection.peer?.name ?? "a client without a certificate";
     this.#service.report(event, { peer, ...fields });
-  }
-}
-
-function decodesTo(body: Buffer, kind: Kind): boolean {
-  try {
-    return decodeRequest(body).request.case === kind;
-  } catch {
-    return false;
   }
 }
 

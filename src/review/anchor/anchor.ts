@@ -1,6 +1,7 @@
 import { existsSync, lstatSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 
+import { attempt } from "../../base/attempt.ts";
 import { fileWords, TrunklineError } from "../../base/errors.ts";
 import { readRegularFile } from "../../base/file/read-regular-file.ts";
 import { counted } from "../../base/text/counted.ts";
@@ -171,11 +172,7 @@ function regularOrLink(root: string, file: string): Uint8Array | undefined {
 
 /** The same, but undefined if it cannot be read: one bad file must not affect other comments. */
 export function readable(root: string, path: string): Uint8Array | undefined {
-  try {
-    return written({ root }, path);
-  } catch {
-    return undefined;
-  }
+  return attempt(() => written({ root }, path));
 }
 
 /** The content of a file in a commit. */

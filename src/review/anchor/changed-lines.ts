@@ -3,8 +3,7 @@ import { join } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
 import { Git } from "../../git/git.ts";
-import { commitId, isInCommit } from "./anchor.ts";
-import { written } from "./anchor.ts";
+import { commitId, isInCommit, written } from "./anchor.ts";
 import { isBinary, linesOf, textOf } from "./file-text.ts";
 import type { FoundRepository } from "../repository.ts";
 

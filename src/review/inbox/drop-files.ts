@@ -1,3 +1,4 @@
+import { attempt } from "../../base/attempt.ts";
 import { TaskQueue } from "../../base/limit/task-queue.ts";
 import {
   existsSync,
@@ -273,15 +274,13 @@ export function waitingDrops(
     ...list(inbox).map((name) => join(inbox, name)),
   ].filter((path) => isDrop(path));
   return oldestFirst(paths).flatMap((path) => {
-    let text = "";
-    try {
-      text = readRegularFile(path, { most: LARGEST, followsLinks: false })?.toString("utf8") ?? "";
-    } catch {
-      // A server has just taken it, or it is no file: whoever imports it reports that.
-    }
-    return (readDropped(text) ?? []).filter(isDropped).filter((dropped) => {
-      return findRepository(projectOf(dropped, root))?.gitDir === gitDir;
-    });
+    // A server may just have taken it, or it is no file: whoever imports it reports that.
+    const bytes = attempt(() => readRegularFile(path, { most: LARGEST, followsLinks: false }));
+    return (readDropped(bytes?.toString("utf8") ?? "") ?? [])
+      .filter(isDropped)
+      .filter((dropped) => {
+        return findRepository(projectOf(dropped, root))?.gitDir === gitDir;
+      });
   });
 }
 
@@ -304,20 +303,14 @@ function list(folder: string, beginning = ""): string[] {
 
 /** By when they were written: several processes may have renamed them, and died. */
 function oldestFirst(files: readonly string[]): string[] {
-  return files
-    .map((file) => ({ file, at: writtenAt(file) }))
-    .toSorted((one, other) => one.at - other.at)
-    .map(({ file }) => file);
-}
-
-/** The time of a link itself: its target may be unreachable. */
-function writtenAt(file: string): number {
-  try {
-    return lstatSync(file).mtimeMs;
-  } catch {
-    // It was just removed, or its folder is not accessible: the attempt to take it reports that.
-    return 0;
-  }
+  return (
+    files
+      // The time of a link itself: its target may be unreachable. If the file was just removed, or its
+      // folder is not accessible, the attempt to take it reports that.
+      .map((file) => ({ file, at: attempt(() => lstatSync(file).mtimeMs, 0) }))
+      .toSorted((one, other) => one.at - other.at)
+      .map(({ file }) => file)
+  );
 }
 
 /** Which process holds a renamed file, by the id in its name. */
@@ -451,8 +444,7 @@ async function anchorOf(
 }
 
 function plainPath(project: string, file: string): string {
-  const path = isAbsolute(file) ? relative(project, file) : file;
-  return path.split(sep).join("/");
+  return (isAbsolute(file) ? relative(project, file) : file).split(sep).join("/");
 }
 
 /** A project without git is identified by its folder. */

@@ -142,8 +142,7 @@ export function withCommands(text: string, commands: readonly object[]): string 
 function inserted(text: string, present: unknown, commands: readonly object[]): string {
   const ended = text === "" || text.endsWith("\n") ? text : `${text}\n`;
   if (present === undefined) {
-    const block = stringify({ customCommands: commands }, FORM);
-    return `${ended}${BEGIN}\n${block}${END}\n`;
+    return `${ended}${BEGIN}\n${stringify({ customCommands: commands }, FORM)}${END}\n`;
   }
   if (!isSeq(present) || present.flow === true || present.items.length === 0) {
     throw refusal("write `customCommands` as a block list first, or remove it");
@@ -156,8 +155,7 @@ function inserted(text: string, present: unknown, commands: readonly object[]): 
   const block = stringify(commands, FORM).trimEnd().split("\n");
   const ours = [BEGIN, ...block, END].map((line) => `${indent}${line}\n`).join("");
   const head = text.slice(0, end);
-  const isEnded = head.endsWith("\n");
-  return `${head}${isEnded ? "" : "\n"}${ours}${text.slice(end)}`;
+  return `${head}${head.endsWith("\n") ? "" : "\n"}${ours}${text.slice(end)}`;
 }
 
 function withoutOurs(text: string): string {

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { pathToFileURL } from "node:url";
+import { attempt } from "../../base/attempt.ts";
 import { describeProblem } from "../../base/check.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { isRepositoryPath } from "../../base/file/repository-path.ts";
@@ -266,11 +267,10 @@ function severityOf(result: Loose, levels: Levels, rule: string | undefined): Se
 
 function pathOf(uri: string | undefined): string | undefined {
   if (uri === undefined || uri === "") return undefined;
-  try {
-    return decodeURIComponent(uri.startsWith("file://") ? new URL(uri).pathname : uri);
-  } catch {
-    return uri;
-  }
+  return attempt(
+    () => decodeURIComponent(uri.startsWith("file://") ? new URL(uri).pathname : uri),
+    uri,
+  );
 }
 
 function lineOf(value: unknown): number | undefined {

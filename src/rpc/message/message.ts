@@ -82,8 +82,7 @@ export function holdId(id: string | number, message: string): HeldId {
   // Minus zero is written without its sign.
   if (Number.isSafeInteger(id)) return id + 0;
   const { id: span, isAmbiguous } = readEnvelope(message);
-  if (span === undefined || isAmbiguous) return JSON.stringify(id);
-  return message.slice(span.from, span.to);
+  return span === undefined || isAmbiguous ? JSON.stringify(id) : message.slice(span.from, span.to);
 }
 
 /** What could be recovered of a message that was not read whole. */

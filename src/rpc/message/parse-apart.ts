@@ -62,8 +62,7 @@ export class ApartSink implements Sink<string> {
   }
 
   message(text: string): void | Room {
-    if (this.#waiting === undefined) return this.#read(text);
-    return this.#inOrder(() => this.#read(text));
+    return this.#waiting === undefined ? this.#read(text) : this.#inOrder(() => this.#read(text));
   }
 
   fault(fault: FrameFault): void {

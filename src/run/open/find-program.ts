@@ -2,7 +2,7 @@ import { existsSync, readFileSync, realpathSync } from "node:fs";
 import { delimiter, dirname, isAbsolute, join } from "node:path";
 
 import { objectIn } from "../../base/check.ts";
-import { attempt } from "../../base/errors.ts";
+import { attempt } from "../../base/attempt.ts";
 import { isExecutable } from "../../base/file/path.ts";
 
 export interface FoundProgram {

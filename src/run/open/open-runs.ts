@@ -8,7 +8,8 @@ import { type Models, type OpenKeys, storedKey } from "../../agent/models/models
 import type { ModelSettings } from "../../config/schema/schema.gen.ts";
 import { hostText } from "../../base/address.ts";
 import { currentSession } from "../../base/background.ts";
-import { attempt, TrunklineError } from "../../base/errors.ts";
+import { attempt } from "../../base/attempt.ts";
+import { TrunklineError } from "../../base/errors.ts";
 import { Semaphore } from "../../base/limit/semaphore.ts";
 import { accessTokenOf, type Principal } from "../../base/principal.ts";
 import { OwnedChild } from "../../base/process/child-process.ts";

@@ -25,7 +25,7 @@ import { type CommandSandbox as Sandbox, openCommandSandbox } from "../command-s
 import { EgressProxy } from "../egress-proxy.ts";
 import { topFolder } from "../../git/git-folder.ts";
 import type { FileView, Mount } from "../file-view.ts";
-import { listedVariables, toolchainsIn } from "../home-files.ts";
+import { listedVariables, TOOLCHAINS } from "../home-files.ts";
 import { namedFiles, type SandboxUser } from "../system-files.ts";
 import { systemProgram } from "../remedy.ts";
 import { folderOf, readRecord } from "../../worktree/worktrees.ts";
@@ -128,8 +128,7 @@ export class LocalSandbox implements CommandSandbox {
     const { variables } = this.#app.config.agent;
     const shown = { ...UNASKED, ...listedVariables(env, this.#env, variables) };
     const inside = { command, args, env: shown, cwd: realPath(cwd) };
-    const wrapped = sandbox.wrap(inside, mounts, hasNetwork);
-    return { ...rest, ...wrapped };
+    return { ...rest, ...sandbox.wrap(inside, mounts, hasNetwork) };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -223,7 +222,8 @@ export class LocalSandbox implements CommandSandbox {
     const seen = (at: string, isWritable: boolean): Mount => {
       return { at: homes.inRoot(at), from: homes.real(at), isWritable };
     };
-    const tools = toolchainsIn(home).filter((path) => homes.follow(path) !== undefined);
+    const toolchains = TOOLCHAINS.map((path) => join(home, path));
+    const tools = toolchains.filter((path) => homes.follow(path) !== undefined);
     const named = namedFiles(this.#env, home, (path) => homes.follow(path));
     const read = [
       ...[...files.show, ...tools, ...tops(folders, home)].map((path) => seen(path, false)),

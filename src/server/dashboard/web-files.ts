@@ -73,10 +73,9 @@ export class WebFiles {
   /** A file of the page, by its address. */
   send(path: string, request: IncomingMessage, response: ServerResponse): void {
     const name = path.slice(ASSETS.length);
-    if (name === PAGE || !this.#files.has(name)) {
-      return fail(response, 404, "Nothing is at this path. Load the page again.");
-    }
-    return this.#send(name, request, response);
+    return name === PAGE || !this.#files.has(name)
+      ? fail(response, 404, "Nothing is at this path. Load the page again.")
+      : this.#send(name, request, response);
   }
 
   #send(name: string, { headers }: IncomingMessage, response: ServerResponse): void {

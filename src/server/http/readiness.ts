@@ -51,8 +51,7 @@ export class Readiness {
     const problems: string[] = [];
     const reasons: unknown[] = [];
     if (isConnected() === false) problems.push("the connection to NATS is lost");
-    const signal = AbortSignal.timeout(PATIENCE);
-    const checked = [untilAborted(checkStore(), signal), this.#checkRoom()];
+    const checked = [untilAborted(checkStore(), AbortSignal.timeout(PATIENCE)), this.#checkRoom()];
     const [store, room] = await Promise.allSettled(checked);
     if (store?.status === "rejected") problems.push("the session store cannot be written");
     if (room?.status === "rejected") problems.push("the data folder cannot be written");

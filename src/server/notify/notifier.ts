@@ -128,8 +128,7 @@ export class Notifier implements NoticeListener, AsyncDisposable {
         return await sendCommand(message, entry, how, { log, signal });
       }
       case "webhook": {
-        const secret = await secrets.webhook();
-        return await sendWebhook(message, entry, how, { secret, signal });
+        return await sendWebhook(message, entry, how, { secret: await secrets.webhook(), signal });
       }
       case "push":
         return await this.#push(message, entry, deviceId, signal);
@@ -188,14 +187,13 @@ async function receiversOf(
 ): Promise<Receiver[]> {
   if (how.kind !== "push") return [{ entry, receiver: name }];
   const subscribed = await devices.list();
-  if (subscribed.length > 0) {
-    return subscribed.map(({ id, name: device }) => ({
-      entry,
-      device: id,
-      receiver: `${name}: ${device}`,
-    }));
-  }
-  return [{ entry, receiver: name, problem: "no browser has subscribed to notifications" }];
+  return subscribed.length > 0
+    ? subscribed.map(({ id, name: device }) => ({
+        entry,
+        device: id,
+        receiver: `${name}: ${device}`,
+      }))
+    : [{ entry, receiver: name, problem: "no browser has subscribed to notifications" }];
 }
 
 /** Posts a message as JSON, signed as Standard Webhooks specifies. */
@@ -360,8 +358,7 @@ export class StoreRetries implements AsyncDisposable {
         if (!mayPass || isLast) return this.#log.error("notify.lost", { error });
         this.#log.warn("notify.not-stored", { error });
       }
-      const wait = this.#backoff.failed();
-      await delay(wait, undefined, { signal, ref: false }).catch(() => {});
+      await delay(this.#backoff.failed(), undefined, { signal, ref: false }).catch(() => {});
     }
   }
 }
@@ -498,8 +495,7 @@ class Dispatcher implements AsyncDisposable {
       sent = { state: "retry", result: (error as Error).message };
     }
     try {
-      const isStopped = signal.aborted && sent.state === "retry";
-      if (isStopped) return await (await queue()).release(delivery);
+      if (signal.aborted && sent.state === "retry") return await (await queue()).release(delivery);
       const outcome = this.#outcomeOf(delivery, sent);
       const { receiver } = delivery;
       const { state, result } = outcome;

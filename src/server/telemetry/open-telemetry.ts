@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
+import { attempt } from "../../base/attempt.ts";
 import { mask, maskText } from "../../base/text/mask.ts";
 import type { Span, SpanAttributes, SpanEnd, TraceCarrier } from "../../base/trace.ts";
 import { VERSION } from "../../base/version.ts";
@@ -126,17 +127,10 @@ export function headersIn(text = ""): Record<string, string> {
   for (const pair of text.split(",")) {
     const at = pair.indexOf("=");
     if (at < 1) continue;
-    headers[pair.slice(0, at).trim()] = decode(pair.slice(at + 1).trim());
+    const value = pair.slice(at + 1).trim();
+    headers[pair.slice(0, at).trim()] = attempt(() => decodeURIComponent(value), value);
   }
   return headers;
-}
-
-function decode(value: string): string {
-  try {
-    return decodeURIComponent(value);
-  } catch {
-    return value;
-  }
 }
 
 /** Outcomes of a turn that are its agent's or a person's choice, and no failure. */
@@ -291,7 +285,7 @@ class RecordedSpan implements Span {
     this.#add = add;
     const { traceId, traceState, baggage } = begun.parent;
     this.carrier = {
-      traceparent: writeTraceParent(traceId, this.#spanId),
+      traceparent: `00-${traceId}-${this.#spanId}-01`,
       ...(traceState === undefined ? {} : { tracestate: traceState }),
       ...(baggage === undefined ? {} : { baggage }),
     };
@@ -375,10 +369,6 @@ export function readParent(meta: Readonly<Record<string, unknown>>): RemoteParen
   };
 }
 
-function writeTraceParent(traceId: string, spanId: string): string {
-  return `00-${traceId}-${spanId}-01`;
-}
-
 function headerValue(value: unknown, longest: number): string | undefined {
   if (typeof value !== "string" || value === "" || value.length > longest) return undefined;
   return PRINTABLE.test(value) ? value : undefined;
@@ -402,11 +392,10 @@ export class OperationMetrics extends WorkMetrics {
       ...this.callTimes.series.flatMap((each) => {
         const [tool, server, plugin, outcome, door] = each.values;
         if (door !== "mcp") return [];
-        const known = tool === "unknown" ? {} : { "gen_ai.tool.name": tool };
         return seriesOf(each, {
           "mcp.method.name": "tools/call",
           "gen_ai.operation.name": "execute_tool",
-          ...known,
+          ...(tool === "unknown" ? {} : { "gen_ai.tool.name": tool }),
           "error.type": errorOf(outcome),
           "trunkline.server": server || undefined,
           "trunkline.plugin": plugin || undefined,

@@ -168,8 +168,7 @@ export class OtlpExporter<T> {
       }
       if (attempt >= attempts || signal.aborted) return problem;
       this.#pausing = new AbortController();
-      const { signal: woken } = this.#pausing;
-      await delay(wait, undefined, { signal: woken, ref: false }).catch(() => {});
+      await delay(wait, undefined, { signal: this.#pausing.signal, ref: false }).catch(() => {});
       if (signal.aborted) return problem;
     }
   }
@@ -200,10 +199,9 @@ export class OtlpExporter<T> {
     const late = AbortSignal.any([working, AbortSignal.timeout(timeout)]);
     const own = await untilAborted(this.#options.headers(), late);
     const headers = { ...own, "content-type": "application/json" };
-    const body = Buffer.from(text);
     return post(url, {
       headers,
-      body,
+      body: Buffer.from(text),
       timeout,
       allowPrivate: true,
       signal: working,

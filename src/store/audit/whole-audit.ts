@@ -71,7 +71,7 @@ async function openSources(
   return Promise.all(
     all.map(async ({ node, paths }) => {
       const last = paths
-        .map(inodeOf)
+        .map((path) => String(statSync(path, { throwIfNoEntry: false })?.ino ?? ""))
         .map((inode) => places.get(inode))
         .find(Boolean);
       const options = { ...(last === undefined ? {} : { before: last }), spent };
@@ -85,10 +85,6 @@ function newestFirst(data: string, node: string): string[] {
   return copiesOf(data, node)
     .map(({ path }) => path)
     .toReversed();
-}
-
-function inodeOf(path: string): string {
-  return String(statSync(path, { throwIfNoEntry: false })?.ino ?? "");
 }
 
 async function nextOf(records: AsyncGenerator<AuditRecord>): Promise<AuditRecord | undefined> {
@@ -129,8 +125,7 @@ export function copiesOf(data: string, node: string): AuditCopy[] {
   return namesIn(folder)
     .flatMap((name) => {
       const [, file, from] = COPY.exec(name) ?? [];
-      if (file === undefined) return [];
-      return [{ path: join(folder, name), file, from: Number(from) }];
+      return file === undefined ? [] : [{ path: join(folder, name), file, from: Number(from) }];
     })
     .toSorted((one, other) =>
       one.file === other.file ? one.from - other.from : one.file < other.file ? -1 : 1,
@@ -150,8 +145,7 @@ export function addToCopy(
   const known = copiesOf(data, node).filter((copy) => copy.file === file);
   // Where lines are missing, another copy begins.
   const copy = known.findLast((each) => each.from <= from && endOf(each) >= from);
-  const isOld = copy === undefined && known.some((each) => endOf(each) > from);
-  if (isOld) return;
+  if (copy === undefined && known.some((each) => endOf(each) > from)) return;
   const folder = join(data, COPIES, node);
   makeFolder(folder, 0o700);
   const path = copy?.path ?? join(folder, `${file}.${from}.ndjson`);

@@ -515,13 +515,9 @@ export interface SessionRecord extends SessionFields {
   readonly isHeld: boolean;
 }
 
-interface NewSession {
-  readonly id: string;
-  readonly cwd: string;
-  readonly agent: string;
+interface NewSession extends Pick<SessionFields, "id" | "cwd" | "agent" | "notes"> {
   readonly title?: string;
   readonly parent?: string;
-  readonly notes: Readonly<Record<string, unknown>>;
 }
 
 /** A session that this process has open and may append to. */

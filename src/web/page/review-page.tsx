@@ -102,8 +102,7 @@ function Thread({ row }: { readonly row: ThreadRow }): JSX.Element {
   if (detail === undefined) return <Unloaded what="The thread" failed={failed} />;
   const send = (action: string): void =>
     act(async () => {
-      const body = text.trim() === "" ? {} : { text };
-      threads.put(await post<ThreadRow>(`${path}/${action}`, body));
+      threads.put(await post<ThreadRow>(`${path}/${action}`, text.trim() === "" ? {} : { text }));
       setText("");
     });
   return (

@@ -491,8 +491,7 @@ function permissionText({ title, answer, by }: Extract<Entry, { kind: "permissio
   const what = title ?? "a tool call";
   if (answer === undefined) return `Permission asked: ${what}`;
   const who = by === undefined || by === "" ? "" : ` by ${by}`;
-  if (answer.startsWith("allow")) {
-    return `Allowed${answer === "allow_always" ? " always" : ""}${who}: ${what}`;
-  }
-  return `${answer === "cancelled" ? "Not answered" : `Refused${who}`}: ${what}`;
+  return answer.startsWith("allow")
+    ? `Allowed${answer === "allow_always" ? " always" : ""}${who}: ${what}`
+    : `${answer === "cancelled" ? "Not answered" : `Refused${who}`}: ${what}`;
 }

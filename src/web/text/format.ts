@@ -48,8 +48,7 @@ function trim(value: number): string {
 }
 
 export function money({ amount, currency }: { amount: number; currency: string }): string {
-  const digits = amount !== 0 && Math.abs(amount) < 0.995 ? 3 : 2;
-  const text = amount.toFixed(digits);
+  const text = amount.toFixed(amount !== 0 && Math.abs(amount) < 0.995 ? 3 : 2);
   return currency === "USD" ? `$${text}` : `${text} ${currency}`;
 }
 

@@ -92,8 +92,7 @@ export class Outbox {
     this.#write(text);
     justSent();
     const unsent = this.#writable.writableLength;
-    const isMuch = unsent > this.#limits.maxUnsent;
-    if (isMuch || this.#holding?.set(unsent) === false) {
+    if (unsent > this.#limits.maxUnsent || this.#holding?.set(unsent) === false) {
       this.#fail(new SlowReaderError(unsent, this.#limits.maxUnsent));
     }
     // Below its own high water the stream would never say that it has drained.

@@ -40,8 +40,7 @@ export class QuicEngine {
     limits: ConnectionLimits,
     held?: HeldBytes,
   ): Promise<QuicConnection> {
-    const session = await this.#session();
-    return session.dial(settings, address, limits, held);
+    return (await this.#session()).dial(settings, address, limits, held);
   }
 
   /** Returns the engine's run and the listener's number in it. */
@@ -402,8 +401,7 @@ export class QuicConnection extends MultiplexedConnection {
   /** The engine reports the end of the connection, or has ended itself. */
   end(ending: Ending): void {
     if (this.#state === "over") return;
-    const what = this.#state === "opening" ? `connect` : `continue`;
-    const error = this.#trouble(what, ending);
+    const error = this.#trouble(this.#state === "opening" ? `connect` : `continue`, ending);
     this.#state = "over";
     this.#ending = ending;
     this.#opened.reject(error);

@@ -435,8 +435,7 @@ class TlsListener implements Listener {
     const isShown = socket.getPeerX509Certificate() !== undefined;
     const isRequired = (this.#options.clientCertificate ?? "require") === "require";
     if (!isShown && isRequired) {
-      const detail = "a certificate is required, and none was shown";
-      return { trouble: "no-certificate", detail };
+      return { trouble: "no-certificate", detail: "a certificate is required, and none was shown" };
     }
     if (!isShown || socket.authorized) return undefined;
     const error = new Error(String(socket.authorizationError));

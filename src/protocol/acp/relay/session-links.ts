@@ -276,8 +276,7 @@ export class SessionLinks {
 
   /** Takes a message of the client, for a holder or for the peer here. */
   take(text: string): void | Room {
-    const passed = this.#joined.size === 0 ? undefined : this.#pass(text);
-    return passed ?? this.#own?.message(text);
+    return (this.#joined.size === 0 ? undefined : this.#pass(text)) ?? this.#own?.message(text);
   }
 
   #pass(text: string): Room | undefined {

@@ -180,8 +180,7 @@ export class McpClient {
   }
 
   callTool(name: string, args: JsonObject, context: ToolContext): Promise<ToolResult> {
-    const params = { name, arguments: args };
-    return this.#requests.call("tools/call", params, context, plainToolResult);
+    return this.#requests.call("tools/call", { name, arguments: args }, context, plainToolResult);
   }
 
   /** Calls a tool that only works as a task (2025-11-25), and waits for its end. */

@@ -49,8 +49,7 @@ export async function followTask(created: JsonObject, link: TaskLink): Promise<J
   if (typeof taskId !== "string") {
     throw RpcError.of(TRUNKLINE.badAnswer, "the server's task has no 'taskId'");
   }
-  const task = new FollowedTask(taskId, created, link);
-  return outcomeOf(await task.untilOver());
+  return outcomeOf(await new FollowedTask(taskId, created, link).untilOver());
 }
 
 class FollowedTask implements TaskListener {

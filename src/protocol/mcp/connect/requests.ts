@@ -46,11 +46,9 @@ export class ClientRequests {
   /** A request that we send for no caller. */
   request(name: string, params: JsonObject, signal?: AbortSignal): Promise<JsonObject> {
     const _meta = this.codec.requestMeta(this.#info, undefined);
-    const full =
-      _meta === undefined ? params : { ...params, _meta: { ...metaOf(params), ..._meta } };
     return this.#peer.request(
       { name, checkResult },
-      full,
+      _meta === undefined ? params : { ...params, _meta: { ...metaOf(params), ..._meta } },
       signal === undefined ? { timeout: QUICK } : { signal },
     );
   }

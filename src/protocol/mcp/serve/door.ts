@@ -455,8 +455,7 @@ function serveLists(door: McpDoor): Route<Connection>[] {
       (request) =>
         inRounds(door, request, "resources/read", async (context) => {
           const { uri } = request.params;
-          const result = await offer.readResource(uri, context);
-          return result ?? notFound(request.client, uri);
+          return (await offer.readResource(uri, context)) ?? notFound(request.client, uri);
         }),
       UNCACHED,
     ),
@@ -598,9 +597,7 @@ async function complete(
     ...metaMember(request.params),
     ...(context?.arguments === undefined ? {} : { context: context.arguments }),
   };
-  if (ref.type === "ref/prompt") {
-    return promptFor(door, ref.name ?? "", request)?.complete?.(asked);
-  }
+  if (ref.type === "ref/prompt") return promptFor(door, ref.name ?? "", request)?.complete?.(asked);
   const { client, call } = request;
   const profile = door.profileOf(client, call.state);
   return door.offer.resources.complete(ref.uri ?? "", asked, call.state.principal, profile);
@@ -632,8 +629,7 @@ const load = () => import("./task/answer-tasks.ts");
 function serveTasks(door: McpDoor): Route<Connection>[] {
   return [
     door.serve(METHODS.getTask, async (request) => {
-      const task = await (await load()).findTask(door, request);
-      return request.client.codec.shapeTask(task);
+      return request.client.codec.shapeTask(await (await load()).findTask(door, request));
     }),
     door.serve(METHODS.cancelTask, async (request) => {
       return request.client.codec.cancelTask(await (await load()).findTask(door, request));

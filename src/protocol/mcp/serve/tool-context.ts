@@ -173,8 +173,7 @@ export class McpToolContext implements ToolContext {
   #tell(event: Method<JsonObject, void>, params: JsonObject): void {
     if (this.#isBehind) return;
     // MCP 2026-07-28, basic/transports/streamable-http § Receiving Messages: they precede the answer.
-    const isAnswered = this.isTask || this.call.isSettled;
-    if (isAnswered && this.#client.codec.has.silenceAfterAnswer) return;
+    if ((this.isTask || this.call.isSettled) && this.#client.codec.has.silenceAfterAnswer) return;
     const room = this.call.notify(event, params);
     if (room === ROOM) return;
     this.#isBehind = true;

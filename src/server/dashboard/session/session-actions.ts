@@ -46,8 +46,7 @@ export class SessionActions {
       if (isAccepted) failed(session.id, principal, error);
     });
     try {
-      const isRunning = typeof before.notes.turn === "string" && before.holder !== undefined;
-      if (isRunning) return;
+      if (typeof before.notes.turn === "string" && before.holder !== undefined) return;
       const signal = AbortSignal.timeout(PATIENCE);
       await Promise.race([ended, this.#prompted(session.id, before.last, signal)]);
       failed(session.id, principal, undefined);

@@ -76,8 +76,7 @@ export class SessionRoutes {
     return [
       get("", async ({ principal, query }) => {
         const limit = numberIn(query, "limit", { least: 1, most: MOST_ROWS, usual: 100 });
-        const cursor = query.get("cursor") ?? undefined;
-        return rows.page(principal, { cursor, limit });
+        return rows.page(principal, { cursor: query.get("cursor") ?? undefined, limit });
       }),
       get("/:id", (call) => this.#detail(call)),
       get("/:id/events", (call) => this.#events(call)),

@@ -46,12 +46,11 @@ export class FleetView implements Disposable {
 
   get state(): FleetState {
     const { connection, members, self } = this.#fleet;
-    const nodes = members.alive.map((member) => this.#nodeOf(member));
     return {
       pool: connection.subjects.pool,
       self: self.name,
       isConnected: connection.isConnected,
-      nodes,
+      nodes: members.alive.map((member) => this.#nodeOf(member)),
       waiting: waitingIn(members.alive),
       moves: this.#moves.toReversed(),
     };

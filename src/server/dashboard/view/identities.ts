@@ -56,8 +56,7 @@ async function addIdentity(
   };
   await using commands = await currentIdentities(app, app.config.data, env);
   // A page has no folder that a relative path could count from.
-  const settings = newIdentity(name, facts, { cwd: homeOf(env), env });
-  await commands.identities.save(name, settings, true);
+  await commands.identities.save(name, newIdentity(name, facts, { cwd: homeOf(env), env }), true);
   return { name };
 }
 

@@ -80,8 +80,7 @@ export class Runs {
 
   async #page({ principal, query }: ApiCall): Promise<Page<RunRow>> {
     const limit = numberIn(query, "limit", { least: 1, most: MOST_ROWS, usual: 100 });
-    const cursor = query.get("cursor") ?? undefined;
-    const request = { cursor, limit, runsOnly: true };
+    const request = { cursor: query.get("cursor") ?? undefined, limit, runsOnly: true };
     const { sessions, ...next } = await this.#sessions.listed(principal, request);
     return { rows: await Promise.all(sessions.map((session) => this.row(session))), ...next };
   }
@@ -116,8 +115,7 @@ export class Runs {
     const [, id] = SETUP.exec(says) ?? [];
     if (id === undefined || facts === undefined) return undefined;
     const path = join(folder, "layers", facts.repository, `${id}.log`);
-    const text = await readFile(path, "utf8").catch(() => "");
-    return maskText(text.slice(-LONGEST_LOG));
+    return maskText((await readFile(path, "utf8").catch(() => "")).slice(-LONGEST_LOG));
   }
 
   async #diff(call: ApiCall): Promise<FileDiff> {

@@ -103,15 +103,13 @@ export class Threads implements Disposable {
 
   /** Threads that wait for an agent or a person. */
   async count(principal: Principal): Promise<number> {
-    const open = await this.#visible(principal);
-    return open.filter(({ state }) => state !== "resolved").length;
+    return (await this.#visible(principal)).filter(({ state }) => state !== "resolved").length;
   }
 
   async #page({ principal, query }: ApiCall): Promise<Page<ThreadRow>> {
     const limit = numberIn(query, "limit", { least: 1, most: MOST, usual: 100 });
     const from = numberIn(query, "cursor", { usual: 0 });
-    const found = await this.#visible(principal);
-    const newest = found.toSorted((a, b) => b.updated - a.updated);
+    const newest = (await this.#visible(principal)).toSorted((a, b) => b.updated - a.updated);
     const rows = newest.slice(from, from + limit).map(rowOf);
     return { rows, ...(newest.length > from + limit ? { next: String(from + limit) } : {}) };
   }

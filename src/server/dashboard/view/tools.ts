@@ -63,7 +63,8 @@ export class Tools {
       route("GET /api/tools", "nothing", async ({ principal }) => {
         // As over MCP, servers that were not started yet are asked for their tools; the page shows the rest.
         await atMost(START_MS, Promise.resolve(this.#sources.tools.offer.known(principal)));
-        return { tools: this.#tools(principal) };
+        const seen = this.#seenBy(principal);
+        return { tools: seen.map(({ tool, held }) => this.#row(tool, held !== undefined)) };
       }),
       route("GET /api/tools/:id/definition", "nothing", async ({ principal, id }) =>
         this.#definition(principal, id),
@@ -110,8 +111,7 @@ export class Tools {
   /** The bearer of a token sees the same tools here as over MCP. */
   profileFor(principal: Principal): Profile | undefined {
     if (principal.id === OWNER.id) return undefined;
-    const subject = { door: "http", client: PERSON.name, principal };
-    return this.#sources.tools.offer.profileFor(subject);
+    return this.#sources.tools.offer.profileFor({ door: "http", client: PERSON.name, principal });
   }
 
   /** The tools that a principal sees, with why one cannot be called. */
@@ -124,10 +124,6 @@ export class Tools {
       ...listed.map((tool) => ({ tool })),
       ...held.map((each) => ({ tool: each.tool, held: heldBecause(each) })),
     ];
-  }
-
-  #tools(principal: Principal): ToolRow[] {
-    return this.#seenBy(principal).map(({ tool, held }) => this.#row(tool, held !== undefined));
   }
 
   #definition(principal: Principal, name: string): ToolDefinition {

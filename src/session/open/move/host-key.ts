@@ -2,7 +2,7 @@ import { createPrivateKey, createPublicKey, generateKeyPairSync, sign, verify } 
 import { link, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
-import { attempt } from "../../../base/errors.ts";
+import { attempt } from "../../../base/attempt.ts";
 
 /**
  * What a grant is about: session, move, epoch, SHA-256 of the bundle, and the target's public key. The target

@@ -145,8 +145,7 @@ export class Engine {
     for (const endpoint of this.#endpoints.values()) {
       if (endpoint.deadline + SLACK < deadline) deadline = endpoint.deadline + SLACK;
     }
-    if (deadline === Infinity) return -1;
-    return Math.max(0, Math.ceil(deadline - performance.now()));
+    return deadline === Infinity ? -1 : Math.max(0, Math.ceil(deadline - performance.now()));
   }
 
   #awaitRoom(): void {
@@ -196,8 +195,7 @@ export class Engine {
         return this.#onStream(id, (stream) => stream.reset(payload.readUInt32LE()));
       case COMMAND.dial:
         return this.#try(id, () => {
-          const settings = JSON.parse(payload.toString()) as DialSettings;
-          this.#add(new ClientEndpoint(this, id, settings));
+          this.#add(new ClientEndpoint(this, id, JSON.parse(payload.toString()) as DialSettings));
         });
       case COMMAND.listen:
         return this.#try(id, () => {
@@ -492,8 +490,7 @@ export class ListenerEndpoint extends Endpoint implements Pollable {
     for (;;) {
       const ssl = native.SSL_accept_connection(this.#ssl, NO_BLOCK);
       if (ssl === NULL) break;
-      const { maxConnections } = this.#settings;
-      const isFull = this.connections.size >= maxConnections;
+      const isFull = this.connections.size >= this.#settings.maxConnections;
       const options = { ...this.#settings, id: this.engine.nextId(), ssl, listener: this.id };
       const connection = new NativeConnection(this.engine, this, options);
       this.adopt(connection);

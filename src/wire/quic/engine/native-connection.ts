@@ -15,8 +15,7 @@ import { peerCertificate } from "./tls-context.ts";
 import { DiscardedStream, NativeStream } from "./native-stream.ts";
 import { internals, native } from "./native.ts";
 import { WAIT, type PollSet, type Pollable } from "./poll-set.ts";
-import { SendWindow } from "./send-window.ts";
-import { SpentStreams } from "./send-window.ts";
+import { SendWindow, SpentStreams } from "./send-window.ts";
 
 const CTRL_MODE = 33;
 const PARTIAL_WRITE = 1n;

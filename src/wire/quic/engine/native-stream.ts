@@ -4,8 +4,7 @@ import type { Endpoint } from "./engine.ts";
 import type { NativeConnection } from "./native-connection.ts";
 import { native } from "./native.ts";
 import { WAIT, type Pollable } from "./poll-set.ts";
-import type { Sender } from "./send-window.ts";
-import { bytesUnderWay } from "./send-window.ts";
+import { bytesUnderWay, type Sender } from "./send-window.ts";
 
 const CONCLUDE = 1n;
 const ERROR_WANT_READ = 2;
@@ -195,8 +194,7 @@ export class NativeStream implements Pollable, Sender {
     let hasTaken = false;
     for (let first = this.#unsent[0]; first !== undefined; first = this.#unsent[0]) {
       if (first.length > 0 && !window.hasRoom) break;
-      const isLast = this.#isConcluded && this.#unsent.length === 1;
-      const taken = this.#send(first, isLast);
+      const taken = this.#send(first, this.#isConcluded && this.#unsent.length === 1);
       if (taken < 0) {
         this.#fail(WAIT.writeFailed);
         break;

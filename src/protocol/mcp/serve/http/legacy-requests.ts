@@ -44,9 +44,7 @@ export class LegacyRequests {
     if (!Array.isArray(value) && first?.kind === "invalid") {
       return refuse(response, 400, invalid(first.why), { id: String(first.id) });
     }
-    if (messages.some(isInitialize)) {
-      return this.#initialize(posted, messages, principal);
-    }
+    if (messages.some(isInitialize)) return this.#initialize(posted, messages, principal);
     const session = this.#find(request, response, principal);
     if (session === undefined) return undefined;
     if (

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders, ServerResponse } from "node:http";
+import { attempt } from "../../../../base/attempt.ts";
 import { background } from "../../../../base/background.ts";
 import { STANDARD, MCP } from "../../../../rpc/codes.ts";
 import { classify } from "../../../../rpc/message/message.ts";
@@ -191,11 +192,7 @@ function decodeHeader(value: string): string | undefined {
   if (!value.startsWith(PREFIX) || !value.endsWith(SUFFIX)) return value;
   const encoded = value.slice(PREFIX.length, -SUFFIX.length);
   if (!BASE64.test(encoded)) return undefined;
-  try {
-    return utf8.decode(Buffer.from(encoded, "base64"));
-  } catch {
-    return undefined;
-  }
+  return attempt(() => utf8.decode(Buffer.from(encoded, "base64")));
 }
 
 /** Whether a header says the same as the argument it stands for. */
@@ -307,6 +304,5 @@ const STATUS: ReadonlyMap<number, number> = new Map([
 
 /** § Server Validation: an HTTP error for a bad request; all other errors come with status 200. */
 function statusOf(errorCode: number | undefined): number {
-  if (errorCode === undefined) return 200;
-  return STATUS.get(errorCode) ?? 200;
+  return errorCode === undefined ? 200 : (STATUS.get(errorCode) ?? 200);
 }

@@ -55,8 +55,7 @@ export async function listTasks(
   const { principal, tasks } = call.state;
   const { page, next } = pageOf([...tasks], params.cursor);
   const known = await Promise.all(page.map((id) => keptTask(door, id, principal.id)));
-  const told = known.flatMap((task) => (task ? [client.codec.shapeTask(task)] : []));
-  return { tasks: told, ...next };
+  return { tasks: known.flatMap((task) => (task ? [client.codec.shapeTask(task)] : [])), ...next };
 }
 
 /** Waits for the end. Questions of the task are sent meanwhile, on the stream of this request. */
