@@ -35,7 +35,7 @@ import {
 } from "./juggler/import-juggler.ts";
 import { Journal, type JournalState, type SettingChange } from "./switch/journal.ts";
 import { planSwitch, type SwitchOptions, globalTarget } from "./switch/switch-plan.ts";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import {
   readConfigBytes,
   restoreKeys,
@@ -391,7 +391,7 @@ async function mustStayOn(
   if (!isTurnedOn) return false;
   for (const path of worktreeConfigs(repository)) {
     const at = entry.files.findIndex((change) => change.path === path);
-    const bytes = at < 0 ? readFileSync(path) : undone[at]?.bytes;
+    const bytes = at < 0 ? bytesOf(path) : undone[at]?.bytes;
     if (bytes === undefined || (at >= 0 && isSame(bytes, entry.files[at]?.before))) continue;
     if ((await readConfigBytes(git, bytes)).length > 0) return true;
   }

@@ -46,7 +46,7 @@ export async function openShadow(git: Git, folder: string): Promise<Shadow> {
       git.text(["rev-parse", "--path-format=absolute", "--git-path", name]);
     const seen = `${await pathOf("objects")}\n`;
     await writeFile(join(folder, "objects", "info", "alternates"), seen);
-    const exclude = (await bytesOf(await pathOf("info/exclude"))) ?? "";
+    const exclude = bytesOf(await pathOf("info/exclude")) ?? "";
     await writeFile(join(folder, "info", "exclude"), exclude);
   }
   const index = join(folder, "index");
