@@ -20,7 +20,7 @@ describe("run show --url", () => {
       const show = (what = "show") => line.run("run", what, "0b9e4c1d", "--url", url);
       answer = JSON.stringify(good);
       const shown = await show();
-    assert.match(shown.out, /ready/, shown.err);
+      assert.match(shown.out, /ready/, shown.err);
       for (const wrong of [
         "<html>",
         "null",
