@@ -110,6 +110,7 @@ export class Dashboard implements AsyncDisposable {
       rows: this.#rows,
       clients: this.#clients,
       data,
+      limits: app.config.limits.messages,
       traffic: options.traffic,
       failed: (session, { id }, error) =>
         tellTrouble(this.#live, {

@@ -31,6 +31,7 @@ export interface SessionRoutesOptions {
   readonly rows: SessionRows;
   readonly clients: SessionClients;
   readonly data: string;
+  readonly limits: SessionActionsOptions["limits"];
   readonly traffic: TrafficRing;
   readonly failed: SessionActionsOptions["failed"];
 }
