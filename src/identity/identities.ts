@@ -268,7 +268,7 @@ export async function planUndo(
   const { force = false } = options;
   const entry = findEntry(entries, options);
   const later = force ? [] : laterSwitches(entries, entry);
-  const now = await Promise.all(entry.files.map(({ path }) => bytesOf(path)));
+  const now = entry.files.map(({ path }) => bytesOf(path));
   const undo = async (except?: ReadonlySet<string>): Promise<Undone[]> => {
     const keys = { force, ...(except && { except }) };
     return await Promise.all(entry.files.map((change, at) => undoFile(git, change, now[at], keys)));
@@ -558,7 +558,7 @@ async function includesOf(
   });
   if (all.length === 0) return [];
   const own = await GitConfig.read(git);
-  const block = blockLines(await bytesOf(globalTarget(env).path))?.join("\n") ?? "";
+  const block = blockLines(bytesOf(globalTarget(env).path))?.join("\n") ?? "";
   const unclear = new Set<string>();
   const clear = all.filter(({ identity: { name }, condition }) => {
     const both = all.find((each) => each.condition === condition && each.identity.name !== name);

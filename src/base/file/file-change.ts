@@ -133,7 +133,7 @@ export async function replace(change: FileChange, id: string): Promise<void> {
   const lock = lockOf(path);
   try {
     if (isGitConfig) await takeLock(temporary, lock, path);
-    if (!isSame(await bytesOf(path), before)) {
+    if (!isSame(bytesOf(path), before)) {
       const says = `Cannot change '${path}': another program changed it at the same time. Try again`;
       throw new TrunklineError("unavailable", says);
     }
