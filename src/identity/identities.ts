@@ -35,7 +35,7 @@ import {
 } from "./juggler/import-juggler.ts";
 import { Journal, type JournalState, type SettingChange } from "./switch/journal.ts";
 import { planSwitch, type SwitchOptions, globalTarget } from "./switch/switch-plan.ts";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import {
   readConfigBytes,
   restoreKeys,
@@ -265,7 +265,7 @@ export async function planUndo(
   const { force = false } = options;
   const entry = findEntry(entries, options);
   const later = force ? [] : laterSwitches(entries, entry);
-  const now = await Promise.all(entry.files.map(({ path }) => bytesOf(path)));
+  const now = entry.files.map(({ path }) => bytesOf(path));
   const undo = async (except?: ReadonlySet<string>): Promise<Undone[]> => {
     const keys = { force, ...(except && { except }) };
     return await Promise.all(entry.files.map((change, at) => undoFile(git, change, now[at], keys)));
@@ -388,7 +388,7 @@ async function mustStayOn(
   if (!isTurnedOn) return false;
   for (const path of worktreeConfigs(repository)) {
     const at = entry.files.findIndex((change) => change.path === path);
-    const bytes = at < 0 ? readFileSync(path) : undone[at]?.bytes;
+    const bytes = at < 0 ? bytesOf(path) : undone[at]?.bytes;
     if (bytes === undefined || (at >= 0 && isSame(bytes, entry.files[at]?.before))) continue;
     if ((await readConfigBytes(git, bytes)).length > 0) return true;
   }
@@ -555,7 +555,7 @@ async function includesOf(
   });
   if (all.length === 0) return [];
   const own = await GitConfig.read(git);
-  const block = blockLines(await bytesOf(globalTarget(env).path))?.join("\n") ?? "";
+  const block = blockLines(bytesOf(globalTarget(env).path))?.join("\n") ?? "";
   const unclear = new Set<string>();
   const clear = all.filter(({ identity: { name }, condition }) => {
     const both = all.find((each) => each.condition === condition && each.identity.name !== name);

@@ -57,11 +57,7 @@ const LONGEST = 64 * 1024;
  * are never copied: git has written those of the right commit.
  */
 async function carryFiles(from: Git, tree: string, patterns: readonly string[]): Promise<void> {
-  const include = readRegularFile(join(from.folder, INCLUDE), {
-    most: LONGEST,
-    inside: [from.folder],
-  });
-  const all = [...patterns, ...(include === undefined ? [] : [include.toString("utf8")])];
+  const all = [...patterns, includedBy(from.folder)];
   if (all.every((pattern) => pattern.trim() === "")) return;
   const found = await ignoredFiles(from, `${tree}.carry`, all);
   // A file that the commit of the work tree does not ignore would be committed with the session's work.
@@ -80,6 +76,17 @@ async function carryFiles(from: Git, tree: string, patterns: readonly string[]):
         return stats.isFile() || stats.isDirectory() || stats.isSymbolicLink();
       },
     });
+  }
+}
+
+/** The patterns in the `.worktreeinclude` of a work tree. */
+export function includedBy(top: string): string {
+  const path = join(top, INCLUDE);
+  try {
+    return readRegularFile(path, { most: LONGEST, inside: [top] })?.toString("utf8") ?? "";
+  } catch (error) {
+    const why = (error as Error).message;
+    throw new TrunklineError("conflict", `Cannot read '${path}': ${why}.`, { cause: error });
   }
 }
 

@@ -132,6 +132,9 @@ describe("the dashboard's API", { timeout: 600_000 }, () => {
     const sent = await page.post(`/api/sessions/${sessionId}/prompt`, { text: "forever" });
     assert.deepEqual(sent.body, { ok: true });
     await live.find("session-events", ({ events }) => events.at(-1).seq > 1);
+    const later = await page.post(`/api/sessions/${sessionId}/prompt`, long);
+    assert.equal(later.status, 400, "also while a turn runs");
+    assert.match(later.body.error, /A prompt has at most 1048576 bytes/);
     // The connection is lost in the middle; a browser comes back with the id of the last event.
     const { lastId } = live;
     const before = live.events.length;

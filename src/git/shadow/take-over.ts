@@ -302,7 +302,8 @@ async function takeLfsObjects(shadow: Shadow, changed: readonly string[]): Promi
 /** No folder on the way is a link: what is not a file or a folder was refused before. */
 async function copyHashed(from: string, to: string): Promise<string> {
   const hash = createHash("sha256");
-  await using source = await open(from, constants.O_RDONLY | constants.O_NOFOLLOW);
+  const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
+  await using source = await open(from, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
   await using target = await open(to, "wx", 0o444);
   for await (const chunk of source.createReadStream({ autoClose: false })) {
     hash.update(chunk as Buffer);

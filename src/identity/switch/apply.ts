@@ -146,7 +146,7 @@ async function recover(journal: Journal): Promise<Recovery | undefined> {
 }
 
 async function stateOf({ path, before, after }: FileChange): Promise<"before" | "after" | "other"> {
-  const now = await bytesOf(path);
+  const now = bytesOf(path);
   if (isSame(now, after)) return "after";
   return isSame(now, before) ? "before" : "other";
 }

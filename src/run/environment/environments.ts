@@ -514,7 +514,8 @@ export class SecretSearch {
   }
 
   async #findInFile(path: Buffer): Promise<string | undefined> {
-    await using file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW);
+    const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
+    await using file = await open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
     let kept = Buffer.alloc(0);
     const stream = file.createReadStream({ highWaterMark: CHUNK, autoClose: false });
     for await (const chunk of stream as AsyncIterable<Buffer>) {

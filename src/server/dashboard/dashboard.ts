@@ -113,6 +113,7 @@ export class Dashboard implements AsyncDisposable {
       rows: this.#rows,
       clients: this.#clients,
       data,
+      limits: app.config.limits.messages,
       traffic: options.traffic,
       moving: options.moving,
       failed: (session, { id }, error) =>

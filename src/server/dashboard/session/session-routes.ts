@@ -42,6 +42,7 @@ export interface SessionRoutesOptions {
   readonly rows: SessionRows;
   readonly clients: SessionClients;
   readonly data: string;
+  readonly limits: SessionActionsOptions["limits"];
   readonly traffic: TrafficRing;
   readonly failed: SessionActionsOptions["failed"];
   readonly moving: () => Promise<Moving>;

@@ -67,7 +67,7 @@ export async function moveTo(
   try {
     const coming = { session: id, agent, key, epoch: String(epoch) };
     const path = `${move}/bundle?${new URLSearchParams(coming).toString()}`;
-    const body = await openAsBlob(mover.bundle(move));
+    const body = await openAsBlob(mover.bundle(id, "out"));
     const ready = (await (await ask(gateway, path, { method: "PUT", body })).json()) as Answer;
     if (ready.digest !== digest) throw refusal("the other side has got something else");
   } catch (error) {
@@ -114,7 +114,7 @@ export async function moveHere(
   const from = { key: await pinned(mover, gateway, key, wish), owner: OWNER.id, isTrusted: false };
   await mover.expect({ session: id, move, epoch: Number(epoch), agent: String(agent), ...from });
   const { body } = await ask(gateway, `${move}/bundle?session=${encodeURIComponent(id)}`);
-  const file = createWriteStream(mover.bundle(move), { mode: 0o600, flush: true });
+  const file = createWriteStream(mover.bundle(id, "in"), { mode: 0o600, flush: true });
   await pipeline((body ?? []) as unknown as Readable, file);
   if ((await mover.check(id, move)) !== digest)
     throw refusal("it is not what the other side has sent");

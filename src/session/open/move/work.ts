@@ -1,8 +1,9 @@
 import { existsSync } from "node:fs";
-import { copyFile, mkdir, rm, unlink, writeFile } from "node:fs/promises";
+import { mkdir, rm, unlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
 import { TrunklineError } from "../../../base/errors.ts";
+import { bytesOf } from "../../../base/file/file-change.ts";
 import { copyIndex } from "../../../git/copy-index.ts";
 import { authorVariables, type Git, type GitCall } from "../../../git/git.ts";
 import type { MovedWork } from "../../../store/schema.gen.ts";
@@ -45,7 +46,8 @@ export async function openShadow(git: Git, folder: string): Promise<Shadow> {
       git.text(["rev-parse", "--path-format=absolute", "--git-path", name]);
     const seen = `${await pathOf("objects")}\n`;
     await writeFile(join(folder, "objects", "info", "alternates"), seen);
-    await copyFile(await pathOf("info/exclude"), join(folder, "info", "exclude")).catch(() => {});
+    const exclude = bytesOf(await pathOf("info/exclude")) ?? "";
+    await writeFile(join(folder, "info", "exclude"), exclude);
   }
   const index = join(folder, "index");
   const literal = { GIT_LITERAL_PATHSPECS: "1" };
@@ -136,6 +138,21 @@ export async function takeObjects(
   } catch (error) {
     throw refusal(`git refuses its work (${(error as Error).message})`, error);
   }
+}
+
+/** Refuses work whose links would lead the session's folder out of its work tree. */
+export async function refuseLinks(
+  { git, call }: Shadow,
+  { tree }: MovedWork,
+  inside: string,
+): Promise<void> {
+  const parts = inside.split("/").filter(Boolean);
+  const above = parts.map((_, at) => parts.slice(0, at + 1).join("/"));
+  if (above.length === 0) return;
+  const ask = ["ls-tree", "--full-tree", "--format=%(objecttype)", tree, "--", ...above];
+  const types = (await git.text(ask, call)).split("\n").filter(Boolean);
+  if (types.every((type) => type === "tree")) return;
+  throw refusal(`its folder '${inside}' is a file or a link in its work tree`);
 }
 
 /** Makes a work tree of ours exactly what the work is. Only files that git ignores stay as they are. */
