@@ -19,6 +19,8 @@ export class SmallIssuer implements AsyncDisposable {
   readonly grants: URLSearchParams[] = [];
   readonly registered: Record<string, unknown>[] = [];
   readonly revoked: string[] = [];
+  /** Told of each access token before it is given. */
+  given: (token: string) => void = () => {};
   /** Resolved before a request for tokens is answered. */
   hold: Promise<unknown> = Promise.resolve();
   /** Added to the address that the browser is sent back to. */
@@ -103,6 +105,7 @@ export class SmallIssuer implements AsyncDisposable {
       else {
         const refresh_token = this.giveRefreshToken();
         const access_token = `at-${this.grants.length}-${randomUUID()}`;
+        this.given(access_token);
         json(200, { access_token, refresh_token, token_type: "Bearer", expires_in: 3600 });
       }
     } else response.writeHead(404).end();

@@ -60,7 +60,7 @@ export async function list(invocation: Invocation): Promise<number> {
       tools: tools.length,
       held,
       ...(isAddress(settings) && URL.canParse(settings.url)
-        ? { login: await logins.of(name, new URL(settings.url)).state() }
+        ? { login: await logins.ofCaller(OWNER.id, name, settings).state() }
         : {}),
     };
   });

@@ -107,7 +107,8 @@ function clientOf(id: string, { clientSecret: secret }: OAuthSettings) {
 }
 
 const NO_SUBJECT =
-  "it is used with the token that you have for this gateway from its authorization server, and you have none now";
+  "its 'login' is 'passed on', and you have come without a token of 'serve.oauth.authorizationServers'. " +
+  "Connect to the address of the gateway with such a login: over stdio, the server cannot be used";
 const NO_CLIENT =
   "'oauth.issuer' and 'oauth.clientId' of the server have to say where tokens are exchanged";
 

@@ -6,7 +6,7 @@ import { logIn, type LogInOptions } from "../oauth/log-in.ts";
 import type { Login, LoginStore } from "../oauth/login-tokens.ts";
 import { OAuthHttp, revokeLogin } from "../oauth/oauth-http.ts";
 import { withReferences } from "../references.ts";
-import { type AddressSettings, hasAuthorization, isAddress, isPersonal } from "../settings.ts";
+import { type AddressSettings, hasAuthorization, isAddress } from "../settings.ts";
 import { ServerLogins } from "./server-logins.ts";
 import { serverReferences } from "./server-references.ts";
 
@@ -65,7 +65,7 @@ export async function reachLogin(
   return {
     name,
     settings: resolved,
-    store: isPersonal(resolved) ? logins.ofPerson(person, name, resolved) : logins.of(name, server),
+    store: logins.ofCaller(person, name, resolved),
     http: new OAuthHttp({ server, trustsIssuer }),
     place: () => logins.place(),
   };

@@ -19,7 +19,7 @@ import {
   LoginTokens,
 } from "../oauth/login-tokens.ts";
 import { OAuthHttp, revokeLogin } from "../oauth/oauth-http.ts";
-import { type AddressSettings, hasAuthorization } from "../settings.ts";
+import { type AddressSettings, hasAuthorization, isPersonal } from "../settings.ts";
 import { userKeyFile } from "../../config/locations.ts";
 import { openSecretStore } from "../../identity/open/open-secret-store.ts";
 
@@ -60,6 +60,14 @@ export class ServerLogins {
   /** The place of the login that all share at a server: for its name and its address, and for no other. */
   of(name: string, server: URL): LoginStore {
     return this.#at(`${name} ${hashOf(server.href).slice(0, 16)}`, server);
+  }
+
+  /** The place of a person's own login, or of that which all share, as the settings say. */
+  ofCaller(person: string, name: string, settings: AddressSettings): LoginStore {
+    const { url } = settings;
+    return isPersonal(settings)
+      ? this.ofPerson(person, name, settings)
+      : this.of(name, new URL(url));
   }
 
   /** The place of a person's own login: for the server's name, its address and the configured issuer. */
