@@ -5,8 +5,15 @@ import { describe, it } from "node:test";
 
 import { bearer, type GuardedGateway, GuardedHome } from "../support/guarded-gateway.ts";
 import { allAsOtherUser, noOtherUser } from "../support/other-user.ts";
+import { until } from "../support/until.ts";
 import { PersonalServer } from "../upstream/personal-server.ts";
 import { SmallIssuer } from "../upstream/small-issuer.ts";
+
+const META = {
+  "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+  "io.modelcontextprotocol/clientInfo": { name: "c", version: "1" },
+  "io.modelcontextprotocol/clientCapabilities": {},
+};
 
 interface Said {
   readonly status: number;
@@ -28,7 +35,7 @@ async function rig() {
     mallory: await home.createToken("mallory"),
   };
   const gateway = ending.use(await home.serve());
-  return { ending, issuer, home, tokens, gateway };
+  return { ending, issuer, server, home, tokens, gateway };
 }
 
 /** A browser on the login page. */
@@ -119,6 +126,46 @@ describe("a login of each person, attacked", { timeout: 600_000 }, () => {
     }
     assert.equal((await hers.post("list")).who, "ada");
     assert.equal((await hers.post("finish", { search })).status, 200);
+  });
+
+  it("is listed and ended by the owner once its person has left, and the audit has it", async () => {
+    const { ending, issuer, server, home, tokens, gateway } = await rig();
+    await using _ = ending;
+    issuer.given = (token) => server.people.set(token, "someone");
+    for (const token of [tokens.ada, tokens.mallory]) {
+      const browser = await Browser.of(gateway, token);
+      const { link = "" } = await browser.post("begin", { server: "mail" });
+      const { search } = await issuer.browse(link);
+      assert.equal((await browser.post("finish", { search })).status, 200);
+    }
+    const ask = (method: string, params: object, token: string, more: object) => {
+      const body = { jsonrpc: "2.0", id: 1, method, params: { ...params, _meta: META } };
+      const headers = { "mcp-protocol-version": "2026-07-28", "mcp-method": method };
+      return gateway.post(body, { ...headers, ...bearer(token), ...more });
+    };
+    const call = (token: string) =>
+      ask("tools/call", { name: "work", arguments: {} }, token, { "mcp-name": "work" });
+    for (const token of [tokens.ada, tokens.mallory]) {
+      await until(async () => (await ask("tools/list", {}, token, {})).body.includes('"work"'));
+      assert.match((await call(token)).body, /done for someone/);
+    }
+    const { logins } = JSON.parse((await home.run("server", "list", "--people", "--json")).out);
+    assert.equal(logins.length, 2);
+    const { tokens: kept } = JSON.parse((await home.runInProcess("token", "list", "--json")).out);
+    const ada = kept.find(({ name }: { name: string }) => name === "ada").id;
+    const listed = logins.map(
+      ({ person = "", server: name = "" }: Record<string, string>) => person + name,
+    );
+    assert.ok(listed.includes(`token ${ada}mail`), listed.join());
+    const wrong = await home.run("server", "logout", "--person", "eve");
+    assert.match(wrong.err, /no login of 'eve'\. Who has logins: [^,]+, [^,]+\./);
+    const done = await home.run("server", "logout", "--person", ada);
+    assert.equal(done.code, 0, done.err);
+    assert.equal(issuer.revoked.length, 2);
+    assert.match((await call(tokens.ada)).body, /wants to know who you are/);
+    assert.match((await call(tokens.mallory)).body, /done for someone/);
+    const audit = await home.runInProcess("audit", "search", "login-ended", "--json");
+    assert.match(audit.out, /"person": "token [^"]+",\s+"server": "mail",\s+"by": "owner"/);
   });
 
   it("is not for a token that may not use such servers, whosever it is", async () => {

@@ -321,9 +321,9 @@ describe("a server with a login of each person", { timeout: 60_000 }, () => {
     await using rig = await Rig.open();
     await rig.logIn(ADA, "ada");
     const token = { id: "a1", name: "a", sha256: "", created: "", scopes: [], person: "ada" };
-    await rig.logins.endOf(token, [{ ...token, id: "a2" }]);
+    await rig.logins.endOf(token, [{ ...token, id: "a2" }], "owner");
     assert.equal((await rig.logins.listOf("token ada")).length, 1);
-    await rig.logins.endOf(token, [{ ...token, id: "a2", person: "bob" }]);
+    await rig.logins.endOf(token, [{ ...token, id: "a2", person: "bob" }], "owner");
     assert.deepEqual(await rig.logins.listOf("token ada"), []);
     assert.equal(await rig.logins.ofPerson("token ada", "mail", rig.settings).read(), undefined);
   });
