@@ -23,12 +23,12 @@ interface Said {
 }
 
 /** A gateway with a server that each person uses with a login of their own. */
-async function rig() {
+async function rig(config: object = {}) {
   const ending = new AsyncDisposableStack();
   const issuer = ending.use(await SmallIssuer.open());
   const server = ending.use(await PersonalServer.open(issuer.url));
   const home = ending.use(
-    new GuardedHome({ mcpServers: { mail: { url: server.url, login: "each" } } }),
+    new GuardedHome({ mcpServers: { mail: { url: server.url, login: "each" } }, ...config }),
   );
   const tokens = {
     ada: await home.createToken("ada"),
@@ -111,6 +111,23 @@ describe("a login of each person, attacked", { timeout: 600_000 }, () => {
     assert.equal((await hers.post("finish", { search })).status, 403);
     assert.equal(issuer.grants.length, 0);
     assert.throws(() => readFileSync(join(home.data, "logins.json")), { code: "ENOENT" });
+  });
+
+  it("is nobody else's over TLS, whatever cookie another host has set", async () => {
+    const publicUrl = "https://tools.example.com";
+    const { ending, tokens, gateway } = await rig({ serve: { publicUrl } });
+    await using _ = ending;
+    const tls = { host: "tools.example.com", origin: publicUrl };
+    const theirs = new Browser(gateway);
+    assert.equal(
+      (await theirs.post("enter", {}, { ...tls, ...bearer(tokens.mallory) })).status,
+      200,
+    );
+    assert.match(theirs.cookie, /^__Host-trunkline_person_/);
+    assert.equal((await theirs.post("list", {}, tls)).who, "mallory");
+    const hers = new Browser(gateway);
+    hers.cookie = theirs.cookie.replace("__Host-", "");
+    assert.equal((await hers.post("begin", { server: "mail" }, tls)).status, 401);
   });
 
   it("is not displaced by what others begin", async () => {

@@ -18,7 +18,7 @@ import { fail, failWith, readJson, sendJson } from "../http/http-answers.ts";
 import type { Admitted, Refused } from "./access.ts";
 import type { Admission } from "./admission.ts";
 import { COMEBACK_PATH, LOGINS_PAGE, LOGINS_PATH } from "./login-page.ts";
-import { type PeerUser, peerUser } from "./browser-logins.ts";
+import { cookieIn, HOST, type PeerUser, peerUser } from "./browser-logins.ts";
 import { hostOf, isLoopbackAddress, isOwnOrigin, type OwnAddress } from "./refuse-foreign.ts";
 import type { Serving } from "./serving.ts";
 
@@ -273,24 +273,23 @@ export class ServerLoginRoutes {
     return { "set-cookie": this.#remember(session, request) };
   }
 
-  #remember(session: BrowserSession, { headers }: IncomingMessage): string {
+  #remember(session: BrowserSession, request: IncomingMessage): string {
     for (const [hash, { until }] of this.#sessions) {
       if (until <= Date.now()) this.#sessions.delete(hash);
     }
     const others = [...this.#sessions].filter(([, { person }]) => person === session.person);
     if (others.length >= MOST_SESSIONS) this.#sessions.delete(others[0]?.[0] ?? "");
     this.#sessions.set(hashToken(session.key), session);
-    const parts = [`${this.#cookie}=${session.key}`, "HttpOnly", "SameSite=Strict"];
-    const secure = headers.origin?.startsWith("https:") === true ? ["Secure"] : [];
-    return [...parts, `Max-Age=${GOOD_FOR / 1000}`, ...secure].join("; ");
+    const { logins } = this.#options.admission;
+    return logins.cookie(request, this.#cookie, session.key, GOOD_FOR);
   }
 
   #sessionOf(request: IncomingMessage): BrowserSession | undefined {
-    if (!this.#options.admission.logins.isOfOwnPage(request)) return undefined;
-    const { cookie = "" } = request.headers;
-    const start = `${this.#cookie}=`;
-    const own = cookie.split(";").find((part) => part.trim().startsWith(start));
-    const session = this.#sessions.get(hashToken(own?.trim().slice(start.length) ?? ""));
+    const { logins } = this.#options.admission;
+    if (!logins.isOfOwnPage(request)) return undefined;
+    // With a cookie that another host has set, a person would log in for somebody else.
+    const name = logins.isSecure(request) ? HOST + this.#cookie : this.#cookie;
+    const session = this.#sessions.get(hashToken(cookieIn(request, name) ?? ""));
     if (session === undefined || session.until <= Date.now()) return undefined;
     const isLive = session.admitted?.proof?.isLive() !== false;
     return isLive && session.from === peerUser(request.socket) ? session : undefined;
