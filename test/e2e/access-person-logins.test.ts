@@ -113,6 +113,23 @@ describe("a login of each person, attacked", { timeout: 600_000 }, () => {
     assert.throws(() => readFileSync(join(home.data, "logins.json")), { code: "ENOENT" });
   });
 
+  it("is counted before its issuer has answered", async () => {
+    const { ending, issuer, tokens, gateway } = await rig();
+    await using _ = ending;
+    const answering = Promise.withResolvers<void>();
+    issuer.slow = answering.promise;
+    const browser = await Browser.of(gateway, tokens.mallory);
+    const begun = Array.from({ length: 20 }, () => browser.post("begin", { server: "mail" }));
+    const asked = (): number => issuer.requests.length;
+    await until(() => asked() >= 20);
+    const refused = await browser.post("begin", { server: "mail" });
+    assert.match(refused.error ?? "", /20 logins are being begun already\. Wait, then try again/);
+    assert.equal(asked(), 20);
+    answering.resolve();
+    for (const { status } of await Promise.all(begun)) assert.equal(status, 200);
+    assert.equal((await browser.post("begin", { server: "mail" })).status, 200);
+  });
+
   it("is nobody else's over TLS, whatever cookie another host has set", async () => {
     const publicUrl = "https://tools.example.com";
     const { ending, tokens, gateway } = await rig({ serve: { publicUrl } });

@@ -23,6 +23,8 @@ export class SmallIssuer implements AsyncDisposable {
   given: (token: string) => void = () => {};
   /** Resolved before a request for tokens is answered. */
   hold: Promise<unknown> = Promise.resolve();
+  /** Resolved before the metadata are served. */
+  slow: Promise<unknown> = Promise.resolve();
   /** Added to the address that the browser is sent back to. */
   extra: Record<string, string> = {};
   readonly #codes = new Map<string, URLSearchParams>();
@@ -87,8 +89,10 @@ export class SmallIssuer implements AsyncDisposable {
       response.end(JSON.stringify(value));
     };
     if (this.documents.has(at.pathname)) json(200, this.documents.get(at.pathname));
-    else if (at.pathname === "/.well-known/oauth-authorization-server") json(200, this.metadata);
-    else if (at.pathname === "/authorize") this.#authorize(at.searchParams, response);
+    else if (at.pathname === "/.well-known/oauth-authorization-server") {
+      await this.slow;
+      json(200, this.metadata);
+    } else if (at.pathname === "/authorize") this.#authorize(at.searchParams, response);
     else if (at.pathname === "/register") {
       const client = JSON.parse(body) as Record<string, unknown>;
       this.registered.push(client);
