@@ -271,7 +271,8 @@ export class ServerLoginRoutes {
     const state = params.get("state") ?? "";
     const begun = [...this.#begun].find((each) => each.state === state);
     if (begun?.came === undefined || begun.by !== by) {
-      const why = "This browser has not begun this login, or it took too long";
+      const why =
+        "This browser has not begun this login, or it took too long, or too many others were begun";
       throw new TrunklineError("untrusted", `${why}. Begin again on the page with your logins.`);
     }
     begun.came(params);

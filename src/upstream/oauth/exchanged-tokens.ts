@@ -5,7 +5,7 @@ import { holdSecrets } from "../../base/text/mask.ts";
 import type { AfterRefusal, HttpRefusal } from "../http/http-exchange.ts";
 import type { AddressSettings, OAuthSettings } from "../settings.ts";
 import { issuerMetadata } from "./discovery.ts";
-import { clientAuth, loadOAuth, oauthError, OAuthHttp, requestOptions } from "./oauth-http.ts";
+import { clientAuth, issuerFault, loadOAuth, OAuthHttp, requestOptions } from "./oauth-http.ts";
 
 /** A token with which somebody has come to the gateway, and when it ends. */
 export interface SubjectToken {
@@ -96,7 +96,7 @@ export class ExchangedTokens {
       const end = answer.expires_in === undefined ? until : Date.now() + answer.expires_in * 1000;
       return { token: answer.access_token, until: Math.min(end, until) };
     } catch (error) {
-      throw failed(`${issuer.issuer} did not exchange your token: ${oauthError(error)}`);
+      throw issuerFault(issuer.issuer, "did not exchange your token", error);
     }
   }
 }
