@@ -102,7 +102,16 @@ export async function logInTo(
   } finally {
     clearTimeout(late);
   }
-  await store.write(made);
+  try {
+    await store.write(made);
+  } catch (error) {
+    // Else its tokens would be good where nobody knows of them.
+    const isEnded = await revokeLogin(made, http).catch(() => false);
+    const then = isEnded ? "so it was ended there" : "and could not be ended there";
+    const why = error instanceof Error ? error.message : String(error);
+    const says = `The login at ${made.issuer} could not be stored, ${then}: ${why}`;
+    throw new TrunklineError("unavailable", says, { cause: error });
+  }
   return made;
 }
 
