@@ -28,10 +28,11 @@ class Assistant implements AsyncDisposable {
   async ask(method: string, params: object = {}): Promise<Json> {
     const id = ++this.#last;
     this.program.write({ jsonrpc: "2.0", id, method, params });
-    const found = (): Json | undefined =>
-      this.program.lines.map((line): Json => JSON.parse(line)).find((each) => each.id === id);
-    await this.program.until(() => found() !== undefined);
-    return found()?.result ?? found();
+    const found = (): Json[] =>
+      this.program.lines.map((line): Json => JSON.parse(line)).filter((each) => each.id === id);
+    await this.program.until(() => found().length > 0);
+    const [answer] = found();
+    return answer?.result ?? answer;
   }
 
   async begin(): Promise<void> {

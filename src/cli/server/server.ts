@@ -204,10 +204,11 @@ const NOT_OPENED =
 
 async function listPeople(invocation: Invocation): Promise<number> {
   const found = await (await loginsOf(invocation)).listOf();
-  const logins = found.map(({ key: _, name: server, ...login }) => ({ server, ...login }));
-  const rows = logins.map(({ server = "", person, issuer = "", ...state }) => {
-    return [personName(person), server, loginText({ issuer, ...state }), issuer];
+  const rows = found.map((login) => {
+    const { person, name = "", issuer = "" } = login;
+    return [personName(person), name, loginText(login), issuer];
   });
+  const logins = found.map(({ name: server, ...login }) => ({ server, ...login }));
   const none = "Nobody has a login of their own at a server.";
   return printList(invocation, { logins }, [["PERSON", "NAME", "LOGIN", "ISSUER"], ...rows], none);
 }

@@ -437,13 +437,13 @@ export class OperationMetrics extends WorkMetrics {
     });
     const sent = this.#sent.series.map((each) => {
       const [server, method, tool, error] = each.values;
-      const called = tool && { "gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": tool };
-      const what = {
+      return seriesOf(each, {
         "mcp.method.name": method,
-        ...(called || {}),
+        "gen_ai.operation.name": tool ? "execute_tool" : undefined,
+        "gen_ai.tool.name": tool || undefined,
         "error.type": error || undefined,
-      };
-      return seriesOf(each, { ...what, "trunkline.server": server });
+        "trunkline.server": server,
+      });
     });
     const sessionsAs = (as: string): DurationSeries[] =>
       this.#sessions.series.flatMap((each) => {

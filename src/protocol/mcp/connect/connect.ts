@@ -58,7 +58,7 @@ function observed({
       tell({ server, method, tool, milliseconds: performance.now() - started, error });
     answer.then(
       (result) => over(isObject(result) && result.isError === true ? "tool_error" : undefined),
-      (error: { code?: unknown }) => over(String(error.code ?? "error")),
+      (error: { code?: string | number }) => over(String(error.code ?? "error")),
     );
   };
 }
@@ -130,7 +130,8 @@ export class McpClient {
     }
     client.#requests.codec = client.codec;
     if (client.codec.has.listening) client.#listening.renew();
-    if (client.codec.era === "legacy") {
+    else {
+      // The revisions without it are those with sessions.
       const started = performance.now();
       const { name: server, observer } = options;
       const { revision } = client;
