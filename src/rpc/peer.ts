@@ -47,6 +47,7 @@ export class Peer<S = undefined> implements Sink<string>, RequestLink {
   readonly #limits: PeerLimits;
   readonly #trace: Trace | undefined;
   readonly #observer: RequestObserver | undefined;
+  readonly #sent: PeerOptions<S>["sent"];
   readonly #report: (event: string, fields: Record<string, unknown>) => void;
   /** Requests of the other side that have no answer yet. */
   readonly #inFlight = new Map<HeldId, Call<S>>();
@@ -69,6 +70,7 @@ export class Peer<S = undefined> implements Sink<string>, RequestLink {
     this.#errorThrottle = new ErrorThrottle(options.errorRate);
     this.#trace = options.trace;
     this.#observer = options.observer;
+    this.#sent = options.sent;
     this.#report = options.report ?? (() => {});
     this.requests = new PendingRequests(this, options.firstId);
     channel.receive(options.receiver?.(this) ?? this);
@@ -77,7 +79,9 @@ export class Peer<S = undefined> implements Sink<string>, RequestLink {
   /** Asks the other side and waits for its answer. Rejects with what it answered, as an `RpcError`. */
   request<P, R>(method: Method<P, R>, params: P, options: RequestOptions = {}): Promise<R> {
     // The method's own check makes the result an R.
-    return this.requests.request(method, params, options) as Promise<R>;
+    const answer = this.requests.request(method, params, options) as Promise<R>;
+    this.#sent?.(method.name, params, answer);
+    return answer;
   }
 
   /** Tells the other side. Resolves when there is room to tell it more. */

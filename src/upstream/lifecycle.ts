@@ -27,7 +27,7 @@ export interface LifecycleOptions {
   readonly settings: UpstreamSettings;
   readonly limits: UpstreamLimits;
   readonly log: Log;
-  readonly client: Pick<McpClientOptions, "events" | "report" | "limits">;
+  readonly client: Pick<McpClientOptions, "events" | "report" | "limits" | "observer">;
   readonly open?: OpenLink | undefined;
   readonly channelLimits?: Partial<ChannelLimits> | undefined;
   readonly up: (client: McpClient) => void;

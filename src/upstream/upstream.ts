@@ -7,6 +7,7 @@ import { TrunklineError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { McpClientEvents } from "../protocol/mcp/connect/routes.ts";
 import type { McpClient } from "../protocol/mcp/connect/connect.ts";
+import type { CallObserver } from "../tool/call-observer.ts";
 import type { Notice } from "../tool/notices.ts";
 import type { ChannelLimits } from "../wire/channel.ts";
 import { ClientInstances, type InstanceMode } from "./client-instances.ts";
@@ -53,6 +54,7 @@ export interface UpstreamOptions {
   readonly isOffered: (name: string) => boolean;
   /** It has something to say to people that belongs to no call. */
   readonly logged?: (notice: Notice) => void;
+  readonly observer?: CallObserver | undefined;
   readonly open?: OpenLink | undefined;
   readonly limits?: Partial<UpstreamLimits> | undefined;
   readonly channelLimits?: Partial<ChannelLimits> | undefined;
@@ -126,6 +128,7 @@ export class Upstream {
       log: this.#log,
       client: {
         events: this.#events(),
+        observer: options.observer,
         limits: { maxInFlight: MOST_QUESTIONS },
         report: (event, fields) => {
           const count = faults.take();

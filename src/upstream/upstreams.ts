@@ -37,7 +37,7 @@ import { CALL, tracedHop } from "../tool/traced-hop.ts";
 
 /** The part of an offer that upstreams publish to. */
 export interface UpstreamOffer {
-  readonly tools: Pick<Toolbox, "add" | "get">;
+  readonly tools: Pick<Toolbox, "add" | "get"> & Partial<Pick<Toolbox, "observer">>;
   readonly prompts: Pick<Registry<Prompt>, "add" | "get">;
   readonly resources: Pick<Resources, "add" | "changed" | "updated">;
   readonly notices: Pick<Notices, "post">;
@@ -200,6 +200,7 @@ export class Upstreams implements Required<Omit<ToolSources, "opened">>, AsyncDi
     return new Upstream(name, settings, {
       ...options,
       person: this.#person,
+      observer: offer.tools.observer,
       changed: (kind) => this.#changed(kind),
       updated: (uri) => {
         for (const shown of this.#resources.watchedAs(name, uri)) offer.resources.updated(shown);

@@ -126,7 +126,7 @@ export async function revoke(invocation: Invocation): Promise<number> {
   const kept = await tokens.revoke(named);
   const { name, id } = kept;
   const { data } = (await openQuietApp(invocation)).config;
-  await new ServerLogins({ data, env: invocation.env }).endOf(kept, tokens.list());
+  await new ServerLogins({ data, env: invocation.env }).endOf(kept, tokens.list(), "owner");
   print(
     invocation,
     { revoked: shownOf(kept) },

@@ -87,7 +87,7 @@ function rowsOf({ offer: { tools } }: OpenedTools, profile: Profile | undefined)
   }
   const allowed = new Set(tools.listFor({ caller: TERMINAL }));
   return [
-    ...tools.list().map((tool) => rowOf(tool, allowed.has(tool) ? "" : "(denied) ")),
+    ...tools.list(OWNER).map((tool) => rowOf(tool, allowed.has(tool) ? "" : "(denied) ")),
     ...tools.held().map(({ tool, why, like = "" }) => {
       return rowOf(
         tool,
@@ -106,7 +106,8 @@ function rowOf({ definition, source, bringer, purpose }: Tool, mark: string): Ro
 
 function asJson(opened: OpenedTools, profile: Profile | undefined): object {
   const { tools } = opened.offer;
-  const all = profile === undefined ? tools.list() : tools.listFor({ caller: TERMINAL, profile });
+  const all =
+    profile === undefined ? tools.list(OWNER) : tools.listFor({ caller: TERMINAL, profile });
   return {
     tools: all.map(({ definition, source, bringer = OURS }) => ({
       ...definition,
@@ -153,7 +154,8 @@ export async function call(invocation: Invocation<{ readonly args: string }>): P
   });
   const { tools } = opened.offer;
   const isThere = (): boolean =>
-    tools.get(name) !== undefined || tools.held().some(({ tool }) => tool.definition.name === name);
+    tools.get(name, undefined, OWNER) !== undefined ||
+    tools.held().some(({ tool }) => tool.definition.name === name);
   // An unknown name is called as well, so that the audit has it; only its error is replaced.
   const result = await Promise.race([
     (async () => tools.call(name, args, caller))().catch((error: unknown) => {
@@ -173,7 +175,7 @@ function failureOf(error: unknown): unknown {
 function unknownTool(name: string, offer: OpenedTools["offer"]): TrunklineError {
   const near = suggest(
     name,
-    offer.tools.list().map(({ definition }) => definition.name),
+    offer.tools.list(OWNER).map(({ definition }) => definition.name),
   );
   const next =
     near.length > 0
@@ -223,7 +225,7 @@ export async function diff(invocation: Invocation): Promise<number> {
 
 /** What profiles make of one tool, or of all those that they suspend. */
 function changedTools({ tools, profiles }: Offer, name: string | undefined) {
-  const all = [...tools.list(), ...tools.held().map(({ tool }) => tool)];
+  const all = [...tools.list(OWNER), ...tools.held().map(({ tool }) => tool)];
   return (profiles?.names ?? []).flatMap((profile) => {
     const by = profiles?.get(profile) as Profile;
     return all.flatMap((tool) => {
@@ -302,7 +304,7 @@ function candidates({ approvals, offer }: OpenedTools): Candidate[] {
   for (const { tool, source, why, like } of tools.held()) {
     put(source, { here: tool.definition.name, why, ...(like === undefined ? {} : { like }) });
   }
-  for (const { definition, source } of tools.list()) {
+  for (const { definition, source } of tools.list(OWNER)) {
     if (source !== undefined) put(source, { here: definition.name });
   }
   for (const { server } of instructions.list()) put({ server, name: INSTRUCTIONS_NAME }, {});

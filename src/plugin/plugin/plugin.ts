@@ -227,7 +227,8 @@ export class Plugin {
       await before;
       this.#stopping.signal.throwIfAborted();
       await Promise.all(this.#options.needs().map((needed) => needed.start()));
-      this.#hold();
+      await this.#hold();
+      this.#stopping.signal.throwIfAborted();
       this.#starts++;
       await this.#connect();
     } catch (error) {
@@ -237,9 +238,9 @@ export class Plugin {
   }
 
   /** Throws where its code is not what was approved: it is started again once its settings say so. */
-  #hold(): void {
+  async #hold(): Promise<void> {
     try {
-      checkPin(this.settings);
+      await checkPin(this.settings);
     } catch (error) {
       this.#become("held");
       throw error;

@@ -9,7 +9,7 @@ import { META, TRACE_HEADER } from "../../protocol/mcp/meta.ts";
 import type { TurnObserver } from "../../session/turn/turns.ts";
 import type { CallObserver, ObservedCall } from "../../tool/call-observer.ts";
 import type { ToolContext } from "../../tool/tool.ts";
-import { BOUNDS, type Series, WorkMetrics } from "../http/metrics.ts";
+import { Histogram, type Series, WorkMetrics } from "../http/metrics.ts";
 import type { Observer } from "./observers.ts";
 import { type ExporterOptions, OtlpExporter } from "./otlp-exporter.ts";
 import {
@@ -78,7 +78,8 @@ export function openMetrics(options: TelemetryOptions): Observer {
     if (snapshot !== undefined) exporter.add(snapshot);
   };
   setInterval(add, Number(options.env.OTEL_METRIC_EXPORT_INTERVAL) || EVERY).unref();
-  const { calls, requests, turns } = operations;
+  const { requests, turns } = operations;
+  const calls = { ...operations.calls, ...operations.more };
   const flush = (): Promise<void> => {
     add();
     return exporter.flush(FLUSH);
@@ -374,9 +375,26 @@ function headerValue(value: unknown, longest: number): string | undefined {
   return PRINTABLE.test(value) ? value : undefined;
 }
 
+/** Upper bounds in seconds. OpenTelemetry, Semantic conventions for MCP § Metrics. */
+const MCP_BOUNDS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300];
+
 /** How long operations take, with the names of OpenTelemetry's conventions for MCP. */
 export class OperationMetrics extends WorkMetrics {
   readonly #start = Date.now();
+  readonly #sent = new Histogram("", "", ["server", "method", "tool", "error"], MCP_BOUNDS);
+  readonly #sessions = new Histogram("", "", ["as", "server", "revision"], MCP_BOUNDS);
+
+  constructor() {
+    super(MCP_BOUNDS);
+  }
+
+  /** What the text of Prometheus has not. */
+  readonly more: Pick<CallObserver, "sent" | "sessionOver"> = {
+    sent: ({ server, method, tool = "", milliseconds, error = "" }) =>
+      this.#sent.observe(milliseconds, server, method, tool, error),
+    sessionOver: ({ as, server = "", revision, milliseconds }) =>
+      this.#sessions.observe(milliseconds, as, server, revision),
+  };
 
   /** As it is now; undefined as long as nothing was observed. */
   snapshot(): DurationSnapshot | undefined {
@@ -406,15 +424,35 @@ export class OperationMetrics extends WorkMetrics {
       const [agent, outcome] = each.values;
       return seriesOf(each, { "gen_ai.agent.name": agent, "trunkline.stop_reason": outcome });
     });
+    const sent = this.#sent.series.map((each) => {
+      const [server, method, tool, error] = each.values;
+      return seriesOf(each, {
+        "mcp.method.name": method,
+        "gen_ai.operation.name": tool ? "execute_tool" : undefined,
+        "gen_ai.tool.name": tool || undefined,
+        "error.type": error || undefined,
+        "trunkline.server": server,
+      });
+    });
+    const sessionsAs = (as: string): DurationSeries[] =>
+      this.#sessions.series.flatMap((each) => {
+        const [side, server, revision] = each.values;
+        if (side !== as) return [];
+        const peer = { "mcp.protocol.version": revision, "trunkline.server": server || undefined };
+        return [seriesOf(each, peer)];
+      });
     const all = [
       ["mcp.server.operation.duration", "Requests of MCP clients.", operations],
+      ["mcp.server.session.duration", "Sessions of MCP clients.", sessionsAs("server")],
+      ["mcp.client.operation.duration", "Requests to MCP servers.", sent],
+      ["mcp.client.session.duration", "Sessions at MCP servers.", sessionsAs("client")],
       ["trunkline.turn.duration", "Turns of sessions, by the agent that worked.", turns],
     ] as const;
     const metrics = all.flatMap(([name, description, series]) => {
       return series.length === 0 ? [] : [{ name, description, series }];
     });
     if (metrics.length === 0) return undefined;
-    return { start: this.#start, time: Date.now(), bounds: BOUNDS, metrics };
+    return { start: this.#start, time: Date.now(), bounds: MCP_BOUNDS, metrics };
   }
 }
 

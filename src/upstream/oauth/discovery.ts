@@ -140,8 +140,12 @@ export async function issuerMetadata(
     if (found === undefined) continue;
     return checkedIssuer(issuer, found);
   }
-  const why = `${url.origin} has no metadata of an authorization server`;
-  throw new TrunklineError("unavailable", `It does not say where to log in: ${why}`);
+  const why = "none of the usual places has its metadata";
+  const next = "Check the issuer, if you have configured it";
+  throw new TrunklineError(
+    "unavailable",
+    `No authorization server is at ${issuer}: ${why}. ${next}`,
+  );
 }
 
 function checkedIssuer(issuer: string, metadata: Metadata): AuthorizationServer {

@@ -5,7 +5,7 @@ import { holdSecrets } from "../../base/text/mask.ts";
 import type { AfterRefusal, HttpRefusal } from "../http/http-exchange.ts";
 import type { AddressSettings, OAuthSettings } from "../settings.ts";
 import { issuerMetadata } from "./discovery.ts";
-import { clientAuth, loadOAuth, oauthError, OAuthHttp, requestOptions } from "./oauth-http.ts";
+import { clientAuth, issuerFault, loadOAuth, OAuthHttp, requestOptions } from "./oauth-http.ts";
 
 /** A token with which somebody has come to the gateway, and when it ends. */
 export interface SubjectToken {
@@ -96,7 +96,7 @@ export class ExchangedTokens {
       const end = answer.expires_in === undefined ? until : Date.now() + answer.expires_in * 1000;
       return { token: answer.access_token, until: Math.min(end, until) };
     } catch (error) {
-      throw failed(`${issuer.issuer} did not exchange your token: ${oauthError(error)}`);
+      throw issuerFault(issuer.issuer, "did not exchange your token", error);
     }
   }
 }
@@ -107,7 +107,8 @@ function clientOf(id: string, { clientSecret: secret }: OAuthSettings) {
 }
 
 const NO_SUBJECT =
-  "it is used with the token that you have for this gateway from its authorization server, and you have none now";
+  "its 'login' is 'passed on', and you have come without a token of 'serve.oauth.authorizationServers'. " +
+  "Connect to the address of the gateway with such a login: over stdio, the server cannot be used";
 const NO_CLIENT =
   "'oauth.issuer' and 'oauth.clientId' of the server have to say where tokens are exchanged";
 

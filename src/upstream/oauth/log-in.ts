@@ -12,7 +12,7 @@ import type { ClientMethod, Login, OAuthClient } from "./login-tokens.ts";
 import {
   clientAuth,
   loadOAuth,
-  oauthError,
+  issuerFault,
   type OAuthHttp,
   requestOptions,
   withoutIdToken,
@@ -140,8 +140,8 @@ export async function clientFor(
   }
   if (issuer.registration_endpoint !== undefined) return register(issuer, redirectUri, http);
   const needed = `register Trunkline there, and set 'oauth.clientId' of the server`;
-  const why = `${issuer.issuer} has no dynamic registration`;
-  throw new TrunklineError("config", `It does not know Trunkline, and ${why}: ${needed}`);
+  const says = `${issuer.issuer} does not know Trunkline, and has no dynamic registration`;
+  throw new TrunklineError("config", `${says}: ${needed}`);
 }
 
 function needsIssuer({ issuer }: AuthorizationServer): TrunklineError {
@@ -178,8 +178,7 @@ async function register(
     const used = method === undefined ? methodWithSecret(issuer) : (method as ClientMethod);
     return { id: client_id, secret: client_secret, method: used };
   } catch (error) {
-    const why = oauthError(error);
-    throw new TrunklineError("unavailable", `${issuer.issuer} does not register Trunkline: ${why}`);
+    throw issuerFault(issuer.issuer, "does not register Trunkline", error);
   }
 }
 
@@ -340,9 +339,6 @@ async function exchangeCode(
     const bare = await withoutIdToken(response);
     return withTokens(login, await oauth.processAuthorizationCodeResponse(issuer, known, bare));
   } catch (error) {
-    throw new TrunklineError(
-      "unavailable",
-      `${issuer.issuer} did not log you in: ${oauthError(error)}`,
-    );
+    throw issuerFault(issuer.issuer, "did not log you in", error);
   }
 }

@@ -136,9 +136,13 @@ function unreachable(url: URL, error: string | Error): TrunklineError {
 async function bodyOf(url: URL, response: IncomingMessage): Promise<string> {
   try {
     const { body, isCut } = await boundedBody(response, LARGEST_ANSWER);
-    if (isCut) throw new Error(`it answered more than ${LARGEST_ANSWER} bytes`);
+    if (isCut) {
+      const why = `it has more than ${LARGEST_ANSWER} bytes`;
+      throw new TrunklineError("unavailable", `Cannot use the answer of ${url.origin}: ${why}`);
+    }
     return body.toString("utf8");
   } catch (error) {
+    if (error instanceof TrunklineError) throw error;
     throw unreachable(url, error as Error);
   }
 }
@@ -185,8 +189,7 @@ export async function renewLogin(login: Login, http: OAuthHttp): Promise<Login> 
       why,
     );
     if (isOver) throw new LoginEnded(why);
-    const says = `its login at ${login.issuer} could not be renewed: ${why}`;
-    throw new TrunklineError("unavailable", says);
+    throw issuerFault(login.issuer, "did not renew your login", error);
   }
 }
 
@@ -249,6 +252,23 @@ export function oauthError(error: unknown): string {
   if (cause instanceof Response) return `it answered ${cause.status}, and not as OAuth has it`;
   if (typeof code !== "string") return typeof message === "string" ? message : String(error);
   return typeof text === "string" ? `${code}: ${text}` : code;
+}
+
+/**
+ * What went wrong with an issuer, on the side where it did: it was not reached, its answer is not right, or it
+ * refused. `refused` is what it did not do then.
+ */
+export function issuerFault(issuer: string, refused: string, error: unknown): TrunklineError {
+  if (error instanceof TrunklineError) return error;
+  const { error: code, cause } = error as OAuthErrorLike;
+  const why = oauthError(error);
+  const isAnswer = typeof code === "string" || cause instanceof Response;
+  const isUnknown = code === "invalid_client" || code === "unauthorized_client";
+  const next = "Check the client that is configured for it ('clientId' and 'clientSecret')";
+  const says = isAnswer
+    ? `${issuer} ${refused}: ${why}`
+    : `Refused what ${issuer} answered: ${why}`;
+  return new TrunklineError("unavailable", isUnknown ? `${says}. ${next}` : says);
 }
 
 interface OAuthErrorLike {

@@ -6,7 +6,7 @@ import { logIn, type LogInOptions } from "../oauth/log-in.ts";
 import type { Login, LoginStore } from "../oauth/login-tokens.ts";
 import { OAuthHttp, revokeLogin } from "../oauth/oauth-http.ts";
 import { withReferences } from "../references.ts";
-import { type AddressSettings, hasAuthorization, isAddress, isPersonal } from "../settings.ts";
+import { type AddressSettings, hasAuthorization, isAddress } from "../settings.ts";
 import { ServerLogins } from "./server-logins.ts";
 import { serverReferences } from "./server-references.ts";
 
@@ -65,7 +65,7 @@ export async function reachLogin(
   return {
     name,
     settings: resolved,
-    store: isPersonal(resolved) ? logins.ofPerson(person, name, resolved) : logins.of(name, server),
+    store: logins.ofCaller(person, name, resolved),
     http: new OAuthHttp({ server, trustsIssuer }),
     place: () => logins.place(),
   };
@@ -102,7 +102,16 @@ export async function logInTo(
   } finally {
     clearTimeout(late);
   }
-  await store.write(made);
+  try {
+    await store.write(made);
+  } catch (error) {
+    // Else its tokens would be good where nobody knows of them.
+    const isEnded = await revokeLogin(made, http).catch(() => false);
+    const then = isEnded ? "so it was ended there" : "and could not be ended there";
+    const why = error instanceof Error ? error.message : String(error);
+    const says = `The login at ${made.issuer} could not be stored, ${then}: ${why}`;
+    throw new TrunklineError("unavailable", says, { cause: error });
+  }
   return made;
 }
 

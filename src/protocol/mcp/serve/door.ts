@@ -393,7 +393,16 @@ function serveSession(door: McpDoor): Route<Connection>[] {
     door.serve(METHODS.initialize, ({ params, call }) => {
       // MCP 2025-11-25, basic/lifecycle § Initialization.
       const { protocolVersion, capabilities = {}, clientInfo } = params;
+      const isFirst = !call.state.isInitialized;
       const codec = call.state.agree(protocolVersion, capabilities, clientInfo);
+      if (isFirst) {
+        const started = performance.now();
+        const { observer } = door.offer.tools;
+        call.state.onEnd(() => {
+          const milliseconds = performance.now() - started;
+          observer?.sessionOver?.({ as: "server", revision: codec.revision, milliseconds });
+        });
+      }
       door.welcome(call.state, call.peer);
       return {
         protocolVersion: codec.revision,

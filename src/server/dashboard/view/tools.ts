@@ -171,7 +171,7 @@ export class Tools {
     const { tool: name, decision } = bodyAs(body, checkPolicyBody);
     const { tools, input } = this.#sources;
     const box = tools.offer.tools;
-    const known = [...box.list(), ...box.held().map(({ tool }) => tool)];
+    const known = [...box.list(OWNER), ...box.held().map(({ tool }) => tool)];
     const tool = known.find(({ definition }) => definition.name === name);
     if (tool === undefined) throw unknownTool(name);
     await editConfig(input, "user", (now) => {
