@@ -1,5 +1,6 @@
 import { background } from "../../base/background.ts";
 import { Checkpoints } from "../../fleet/checkpoints.ts";
+import { FleetBudgets } from "../../fleet/fleet-budgets.ts";
 import { answerNodes, serveNode } from "../../fleet/connection/node-server.ts";
 import { serveJobs, WorkerSlots } from "../../fleet/members/job-server.ts";
 import { nodeIdOf } from "../../fleet/ownership/node-id.ts";
@@ -137,7 +138,9 @@ export class WorkerSharing implements SessionSharing {
     const { data } = this.#app.config;
     const store = await WorkerStore.open({ connection, data, isAlive, lost, log });
     this.#store = store;
+    const process = { connection, isAlive, holder: store.holder, node: await nodeIdOf(data) };
     return {
+      pool: new FleetBudgets(process),
       store: counted(store, this.#options.slots),
       database: store.log.database,
       holder: store.holder,
