@@ -179,6 +179,16 @@ describe("FleetConnection", { skip: noNats, timeout: 300_000 }, () => {
     await other.close();
   });
 
+  it("waits for a JetStream that is still beginning", async () => {
+    const users = "users [{ user: a, password: b }]";
+    await using server = await NatsServer.start(`accounts { A { ${users} } }`);
+    const credentials = await file("beginning", "a:b\n");
+    const opening = open({ url: server.url, credentials });
+    await server.reload(`accounts { A { jetstream: enabled, ${users} } }`);
+    await using connection = await opening;
+    assert.equal(await connection.problem(), undefined);
+  });
+
   it("sends a password or the signature of an nkey from a file, read anew for each connection", async () => {
     const user = nkeys.createUser();
     const seed = Buffer.from(user.getSeed()).toString();

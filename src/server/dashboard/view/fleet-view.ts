@@ -44,6 +44,11 @@ export class FleetView implements Disposable {
     return mayUseAll(principal) ? this.#fleet.connection.subjects.pool : undefined;
   }
 
+  /** See `FleetConnection.problem`. */
+  problem(): Promise<string | undefined> {
+    return this.#fleet.connection.problem();
+  }
+
   get state(): FleetState {
     const { connection, members, self } = this.#fleet;
     const nodes = members.alive.map((member) => this.#nodeOf(member));

@@ -134,18 +134,26 @@ export class Runs {
   }
 
   async #need({ principal, id }: RunCall): Promise<ReadSession> {
-    const session = await this.#sessions.need(principal, (await this.#whole(principal, id)) ?? id);
+    const session = await this.#sessions.need(principal, await this.#whole(principal, id));
     if (session.notes.run !== undefined) return session;
     throw new TrunklineError("not-found", `Session '${id}' is not a remote run.`);
   }
 
   /** The id of the only run of the latest that begins like this. */
-  async #whole(principal: Principal, id: string): Promise<string | undefined> {
-    if (!SHORT_ID.test(id)) return undefined;
+  async #whole(principal: Principal, id: string): Promise<string> {
+    if (WHOLE_ID.test(id)) return id;
+    const shown = id.slice(0, 64);
+    if (!SHORT_ID.test(id)) {
+      const form = "it is that of its session, such as 0b9e4c1d-…, or its first 8 characters";
+      throw new TrunklineError("usage", `'${shown}' is not the id of a run: ${form}.`);
+    }
     const owner = onlyOwner(principal);
     const latest = await this.#sessions.reader.list({ owner, runsOnly: true, limit: MOST_ROWS });
     const [only, ...others] = latest.filter((session) => session.id.startsWith(id));
-    return others.length === 0 ? only?.id : undefined;
+    if (only !== undefined && others.length === 0) return only.id;
+    const found = only === undefined ? "No run begins" : "Several runs begin";
+    const next = "`trunkline session list` shows their ids";
+    throw new TrunklineError("not-found", `${found} with '${shown}'. ${next}.`);
   }
 
   async #log({ id, last }: ReadSession): Promise<RunDetail["log"]> {
@@ -171,6 +179,7 @@ export class Runs {
 export type RunCall = Pick<ApiCall, "principal" | "id">;
 
 const NO_WORKSPACE = "Its workspace does not exist yet, or was removed.";
+const WHOLE_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const SHORT_ID = /^[0-9a-f]{8}[0-9a-f-]{0,27}$/;
 /** What a session says where set-up has failed (src/run/environment). */
 const SETUP = /\(set-up ([0-9a-f]+-[0-9a-f]+)\)\.?$/;
