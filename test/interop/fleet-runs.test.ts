@@ -80,7 +80,7 @@ describe("remote runs in a fleet", { timeout: 600_000, skip }, () => {
     const env = { TRUNKLINE_TOKEN: authorization.replace(/^Bearer /, "").trim() };
     const run = async (...words: string[]) => {
       await using program = new Program(["run", ...words, "--url", acp], {
-        env: { ...rig.env, ...env } as never,
+        env: { ...rig.env, ...env },
       });
       const exit = await program.exit;
       return { exit, text: `${program.lines.join("\n")}\n`, stderr: program.stderr };
