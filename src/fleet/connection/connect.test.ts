@@ -183,7 +183,17 @@ describe("FleetConnection", { skip: noNats, timeout: 300_000 }, () => {
     const users = "users [{ user: a, password: b }]";
     await using server = await NatsServer.start(`accounts { A { ${users} } }`);
     const credentials = await file("beginning", "a:b\n");
+    const other = await connect({ servers: server.url, user: "a", pass: "b" });
+    const asked = Promise.withResolvers<void>();
+    const error = { code: 503, err_code: 10_039, description: "JetStream not enabled for account" };
+    other.subscribe("$JS.API.INFO", {
+      max: 1,
+      callback: (_error, message) => asked.resolve(void message.respond(JSON.stringify({ error }))),
+    });
+    await other.flush();
     const opening = open({ url: server.url, credentials });
+    await asked.promise;
+    await other.close();
     await server.reload(`accounts { A { jetstream: enabled, ${users} } }`);
     await using connection = await opening;
     assert.equal(await connection.problem(), undefined);
