@@ -126,6 +126,8 @@ interface SessionRoomOptions {
   readonly limitOf: (principal: Principal) => number | undefined;
   /** Ids of a principal's sessions that any process has open. */
   readonly openOf: (owner: string) => Promise<readonly string[]>;
+  /** Runs the work while no other process opens a session of the owner. */
+  readonly alone?: <T>(owner: string, work: () => Promise<T>) => Promise<T>;
   /** Sessions that are open in this process. */
   readonly open: ReadonlyMap<string, Session>;
   /** Closes a session, which can be opened again. */
@@ -156,7 +158,8 @@ export class SessionRoom {
       await this.#makeRoom(principal, limit);
       return await hold();
     };
-    return await this.#queue.run(open, principal.id);
+    const { alone = (_, work) => work() } = this.#options;
+    return await this.#queue.run(() => alone(principal.id, open), principal.id);
   }
 
   async #makeRoom(principal: Principal, limit: number): Promise<void> {
@@ -213,6 +216,7 @@ export class Sessions implements AsyncDisposable {
     this.#room = new SessionRoom({
       limitOf: (principal) => budgets?.concurrentFor(principal),
       openOf: (owner) => store.openOf(owner),
+      ...(budgets?.alone === undefined ? {} : { alone: budgets.alone }),
       open: this.#open,
       putAway: (session) => this.#closeOpen(session.id, session),
     });

@@ -138,7 +138,7 @@ export class HttpServer {
     this.#readiness = new Readiness({
       data: app.config.data,
       checkStore: async () => (await this.#sessions.get()).check(),
-      isConnected: () => this.#fleet?.state.isConnected,
+      natsProblem: async () => this.#fleet?.problem(),
       log: app.log,
     });
     this.#serverLogins = new ServerLoginRoutes({

@@ -103,6 +103,7 @@ export async function openSessions(
         run === undefined ? agents.get(name) : needRuns(options).agent(agents.nameOf(name), run),
       budgets: new Budgets({
         store: new SessionUsage(database),
+        pool: shared.pool,
         session: settings.budget ?? {},
         day: settings.dailyBudget ?? {},
         concurrent: settings.concurrent,

@@ -1,3 +1,6 @@
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
+
 import { requireModel } from "../../agent/open/offered-agents.ts";
 import { background } from "../../base/background.ts";
 import { defined } from "../../base/defined.ts";
@@ -18,6 +21,9 @@ import type { Invocation, OptionValues } from "../shell/command.ts";
 import { gatewayOf } from "../shell/gateway-url.ts";
 import { openQuietApp } from "../shell/open-app.ts";
 
+/** The commands about the result of a run, which take an id. */
+const RESULTS: ReadonlySet<string> = new Set(["show", "log", "diff", "patch"]);
+
 type RunValues = OptionValues<
   "revision" | "agent" | "url",
   "pull-request" | "retry-setup" | "yes" | "unsafe-no-sandbox"
@@ -27,6 +33,14 @@ type RunValues = OptionValues<
 export async function run(invocation: Invocation<RunValues>): Promise<number> {
   const { values, positionals, cwd, env, out, err, color, width, data } = invocation;
   const [repository = "", prompt = ""] = positionals;
+  // A prompt of one word is more likely an id that was typed wrong.
+  const isWord = !/\s/.test(prompt);
+  if (isWord && RESULTS.has(repository) && !existsSync(resolve(cwd, repository))) {
+    const form = "it is that of its session, such as 0b9e4c1d-…, or its first 8 characters";
+    const next = "`trunkline session list` shows the ids";
+    const says = `'${prompt.slice(0, 64)}' is not the id of a run: ${form}. ${next}.`;
+    throw new TrunklineError("usage", says);
+  }
   const url = gatewayOf(invocation);
   const { "unsafe-no-sandbox": noSandbox } = values;
   if (noSandbox === true && values.url !== undefined) {

@@ -42,7 +42,7 @@ import { CallStatistics } from "./view/call-statistics.ts";
 import { identityRoutes } from "./view/identities.ts";
 import { type OverviewOptions, readOverview } from "./view/overview.ts";
 import { PageCalls } from "./view/page-calls.ts";
-import { Runs } from "./view/runs.ts";
+import { Runs, runsOn } from "./view/runs.ts";
 import { serverRoutes } from "./view/server-routes.ts";
 import { serviceParts } from "./view/services.ts";
 import { Threads } from "./view/threads.ts";
@@ -102,7 +102,7 @@ export class Dashboard implements AsyncDisposable {
     this.#ends = ends;
     this.#reader = rows.reader;
     this.#rows = rows;
-    const runs = new Runs(data, rows);
+    const runs = new Runs(rows, options.sources.fleet?.readRun ?? runsOn(data));
     this.#source = new SessionSource(rows, (session) => runs.row(session));
     this.#clients = new SessionClients({
       door,

@@ -274,6 +274,7 @@ export class Turns {
       await this.#recordPrompt(turn, options);
     } catch (error) {
       // There is no turn without its prompt. Where another process has the session, it gets the prompt.
+      await meter?.end(undefined);
       await this.#noteEnd();
       throw notHeld(sessionId, error);
     }
