@@ -86,7 +86,12 @@ function messagesOf({ told }: Recorded): Json[] {
   const joined: Json[] = [];
   for (const message of told.map(plain)) {
     const update = message.params?.update;
-    const before = joined.at(-1)?.params?.update;
+    // A title may come at any time, and between two pieces.
+    const last = joined.findLastIndex(
+      ({ method, params }) =>
+        !ALWAYS.some(({ is }) => is(params?.update ?? {}, new Map(), method as string)),
+    );
+    const before = joined[last]?.params?.update;
     const isText = typeof update?.content?.text === "string";
     const printed = before?._meta?.terminal_output_delta?.data;
     if (isText && before?.sessionUpdate === update.sessionUpdate) {
@@ -98,7 +103,7 @@ function messagesOf({ told }: Recorded): Json[] {
       const output = { ...before._meta.terminal_output_delta, data };
       const _meta = { ...before._meta, ...meta, terminal_output_delta: output };
       message.params.update = { ...before, ...update, _meta };
-      joined[joined.length - 1] = plain(message);
+      joined[last] = plain(message);
     } else joined.push(message);
   }
   return joined;
@@ -142,7 +147,8 @@ export function compare(
   for (const [name, { stopReason, usage = null }] of Object.entries(direct.answers)) {
     if (stopReason === undefined) continue;
     const got = through.answers[name];
-    assert.deepEqual([got.stopReason, got.usage ?? null], [stopReason, usage], name);
+    assert.equal(got.stopReason, stopReason, name);
+    if (!differences.includes(GOOSE)) assert.deepEqual(got.usage ?? null, usage, name);
   }
   // However it is shown, nothing of a command's output is lost. What runs in the editor's terminal is there.
   if (!other.some(({ method }) => method === "terminal/create")) {

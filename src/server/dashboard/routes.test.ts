@@ -32,12 +32,14 @@ GET /api/sessions/:id/diff nothing
 GET /api/sessions/:id/undo nothing
 GET /api/sessions/:id/why nothing
 GET /api/sessions/:id/export nothing
+GET /api/sessions/:id/move nothing
 POST /api/sessions/:id/prompt sessions
 POST /api/sessions/:id/cancel sessions
 POST /api/sessions/:id/undo sessions
 POST /api/sessions/:id/redo sessions
 POST /api/sessions/:id/answer sessions
 POST /api/sessions/:id/setting sessions
+POST /api/sessions/:id/move admin
 POST /api/sessions/:id/comment review review_reply
 GET /api/runs nothing
 GET /api/runs/:id nothing
@@ -82,7 +84,7 @@ const ALL = ["tools", "sessions", "programs", "review", "dashboard", "admin"] as
 async function routesOf(data: string): Promise<readonly ApiRoute[]> {
   await using _log = await SessionLog.open(data);
   const sources = { tools: {}, bus: {}, fleet: {}, input: {} };
-  const app = { config: { data }, log: new Log("error", () => {}) };
+  const app = { config: { data, limits: {} }, log: new Log("error", () => {}) };
   const reader = (): Promise<SessionReader> => SessionReader.open(data);
   const options = { app, sources, reader, holder: "x" } as unknown as DashboardOptions;
   await using dashboard = await Dashboard.open(options);
