@@ -20,6 +20,7 @@ const MAY: Readonly<Record<string, readonly string[]>> = {
     "git/shadow/receive-objects.ts",
     "git/shadow/shadow-git.ts",
     "git/shadow/take-over.ts",
+    "plugin/plugin/pin.ts",
     "run/deliver.ts",
     "run/environment/environments.ts",
     "run/open-below.ts",
