@@ -105,10 +105,8 @@ function signingKey(identity: Identity): string {
   if (signing?.format !== "ssh") return email;
   if (sshKey !== undefined) return sshKey;
   const next = `Set it with \`trunkline identity edit ${identity.name} --signing-key FILE\``;
-  throw new TrunklineError(
-    "config",
-    `Identity '${identity.name}' has no key to sign with. ${next}`,
-  );
+  const says = `Identity '${identity.name}' has no key to sign with. ${next}`;
+  throw new TrunklineError("config", says);
 }
 
 /** The value of `core.sshCommand` that makes ssh offer this key first. A shell parses it. */

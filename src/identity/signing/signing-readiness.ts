@@ -69,14 +69,7 @@ export function quietRunner({ env, timeout = TIMEOUT }: ReadinessOptions): RunQu
   return async (command, args, input = "") => {
     let end: ProgramEnd;
     try {
-      end = await runProgram({
-        command,
-        args,
-        env: quiet,
-        input,
-        timeout,
-        maxOutput: MAX_OUTPUT,
-      });
+      end = await runProgram({ command, args, env: quiet, input, timeout, maxOutput: MAX_OUTPUT });
     } catch (error) {
       const { code, message } = error as { code?: string; message: string };
       const isLate = code === "timeout";

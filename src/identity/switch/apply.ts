@@ -136,13 +136,7 @@ async function recover(journal: Journal): Promise<Recovery | undefined> {
   }
   await journal.end(id, outcome);
   const left = files.filter((_, at) => states[at] === "other").map(({ path }) => path);
-  return {
-    id,
-    identity: pending.identity,
-    outcome,
-    left,
-    says: explain(pending, outcome, left),
-  };
+  return { id, identity: pending.identity, outcome, left, says: explain(pending, outcome, left) };
 }
 
 async function stateOf({ path, before, after }: FileChange): Promise<"before" | "after" | "other"> {

@@ -232,11 +232,7 @@ function begun(line: BeginLine): JournalState {
   };
   return {
     ...entry,
-    files: files.map((file) => ({
-      ...file,
-      before: bytes(file.before),
-      after: bytes(file.after),
-    })),
+    files: files.map((file) => ({ ...file, before: bytes(file.before), after: bytes(file.after) })),
     outcome: undefined,
     isUndone: false,
   };
