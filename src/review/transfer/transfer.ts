@@ -42,14 +42,7 @@ export async function exportThreads(reviews: Reviews, filter: ThreadFilter): Pro
     const [, ...events] = await reviews.history(id);
     const text = anchor.blob === undefined ? undefined : await reviews.text(anchor.blob);
     threads.push({
-      id,
-      state,
-      severity,
-      comment,
-      by,
-      at,
-      source,
-      anchor,
+      ...{ id, state, severity, comment, by, at, source, anchor },
       ...(suggestion === undefined ? {} : { suggestion }),
       events: events.map(past),
       ...(text === undefined ? {} : { text: Buffer.from(text).toString("base64") }),
