@@ -64,13 +64,11 @@ export function gitSettings(identity: Identity, options: GitSettingsOptions = {}
     { key: "user.email", values: [email] },
   ];
   const mustSet = options.keepSigning !== true;
-  if (signing !== undefined && mustSet) {
-    settings.push(
-      { key: "gpg.format", values: [signing.format] },
-      { key: "user.signingKey", values: [signingKey(identity)] },
-    );
-  }
   if (mustSet) {
+    if (signing !== undefined) {
+      settings.push({ key: "gpg.format", values: [signing.format] });
+      settings.push({ key: "user.signingKey", values: [signingKey(identity)] });
+    }
     settings.push(
       { key: "commit.gpgSign", values: [String(signing?.signCommits ?? signing !== undefined)] },
       { key: "tag.gpgSign", values: [String(signing?.signTags ?? false)] },
