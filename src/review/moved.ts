@@ -65,10 +65,8 @@ async function isSameHistory(
 /** The oldest commit without parents; undefined if there is none, or git takes too long. */
 async function firstCommit({ root }: FoundRepository): Promise<string | undefined> {
   try {
-    const { code, stdout } = await new Git(root).run(["rev-list", "--max-parents=0", "HEAD"], {
-      accepts: [0, 128],
-      timeout: 10_000,
-    });
+    const call = { accepts: [0, 128], timeout: 10_000 };
+    const { code, stdout } = await new Git(root).run(["rev-list", "--max-parents=0", "HEAD"], call);
     return code === 0 ? stdout.toString("utf8").trim().split("\n").at(-1) : undefined;
   } catch {
     return undefined;

@@ -265,9 +265,8 @@ async function moveMade(top: string, work: string): Promise<Shadow> {
     copyTree(aside, common);
     await rm(aside, { recursive: true, force: true });
   }
-  await new Git(top).run(["init", "--quiet", "--template=", "--object-format=sha1", "."], {
-    mode: "files",
-  });
+  const init = ["init", "--quiet", "--template=", "--object-format=sha1", "."];
+  await new Git(top).run(init, { mode: "files" });
   const repository = repositoryAt(top);
   if (repository === undefined) throw new TrunklineError("unavailable", "git made no repository");
   const refs = { ids: new Map(), symbolic: new Map() };
