@@ -1,5 +1,6 @@
 import { join } from "node:path";
 
+import { attempt } from "../base/attempt.ts";
 import { isObject, objectIn } from "../base/check.ts";
 import { readRegularFile } from "../base/file/read-regular-file.ts";
 import { VERSION } from "../base/version.ts";
@@ -24,14 +25,10 @@ interface TracedRange {
 
 /** What the records in a repository say of agents. Anybody may have written them, in any form. */
 export function readTraces(root: string): TracedRange[] {
-  try {
-    const options = { most: LARGEST, followsLinks: false, inside: [root] };
-    const text = readRegularFile(join(root, FILE), options)?.toString("utf8") ?? "";
-    const found = text.split("\n").flatMap((row) => rangesIn(objectIn(row) ?? {}));
-    return found.slice(-MOST_RANGES);
-  } catch {
-    return [];
-  }
+  const options = { most: LARGEST, followsLinks: false, inside: [root] };
+  const text = attempt(() => readRegularFile(join(root, FILE), options))?.toString("utf8") ?? "";
+  const found = text.split("\n").flatMap((row) => rangesIn(objectIn(row) ?? {}));
+  return found.slice(-MOST_RANGES);
 }
 
 function rangesIn({ version, vcs, tool, files }: Record<string, unknown>): TracedRange[] {

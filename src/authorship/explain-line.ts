@@ -119,29 +119,17 @@ async function maySeeReview(principal: Principal, { repository }: Thread): Promi
   return mayUseRepository(principal, await repositoryAddresses(repository.root));
 }
 
-/** Why a line is there, as far as its session's log tells. */
-interface LineReason {
-  /** What the person asked for. */
-  readonly prompt?: string | undefined;
-  /** Who allowed the tool call, and how. */
-  readonly permission?:
-    | { readonly title?: string | undefined; readonly by: string; readonly outcome: string }
-    | undefined;
-  /** When the turn ran, in milliseconds since 1970, and what its tool calls said. */
-  readonly from: number;
-  readonly to: number;
-  readonly calls: string;
-}
+type LineReason = Awaited<ReturnType<typeof reasonOf>>;
 
-/** Reads a session's events for the turn and the call that wrote a line. */
-async function reasonOf(
-  { step }: LineSource,
-  events: AsyncIterable<LoggedEvent>,
-): Promise<LineReason> {
+/** Why a line is there: reads a session's events for the turn and the call that wrote it. */
+async function reasonOf({ step }: LineSource, events: AsyncIterable<LoggedEvent>) {
+  /** What the person asked for. */
   let prompt: string | undefined;
   const asked = new Map<string, string | undefined>();
-  let permission: LineReason["permission"];
+  /** Who allowed the tool call, and how. */
+  let permission: { title: string | undefined; by: string; outcome: string } | undefined;
   let isInTurn = false;
+  /** When the turn ran, in milliseconds since 1970, and what its tool calls said. */
   let [from, to, calls] = [Infinity, Infinity, ""];
   for await (const { at, message } of events) {
     const event = message as SessionEvent;
@@ -161,10 +149,9 @@ async function reasonOf(
     }
     if (event.kind === "answer" && asked.has(event.requestId)) {
       const title = asked.get(event.requestId);
-      const { outcome } = event;
-      const chosen =
-        outcome.outcome === "selected" ? (outcome.kind ?? outcome.optionId) : outcome.outcome;
-      permission = { title, by: event.by, outcome: chosen };
+      const { by, outcome: it } = event;
+      const outcome = it.outcome === "selected" ? (it.kind ?? it.optionId) : it.outcome;
+      permission = { title, by, outcome };
     }
     if (event.kind === "end") {
       to = at;

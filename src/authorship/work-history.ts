@@ -369,9 +369,7 @@ export class WorkHistory {
     const kept = [...new Set(changed)].filter(
       (path) => this.#isKept(path) && only?.(path) !== false,
     );
-    const input = kept.map((path) => `${path}\0`).join("");
-    await this.#git.run(UPDATE, { ...this.#call("files"), input });
-    return await this.#text(["write-tree"]);
+    return await this.#treeOf(kept, this.#call("files"));
   }
 
   /** The tree of the last step with some files as they are now, or with all. */
@@ -380,13 +378,17 @@ export class WorkHistory {
     copyFileSync(this.#index, index);
     const call = this.#call("files", index);
     try {
-      const changed = await this.#git.list([...CHANGED, "--", ...paths], call);
-      const input = changed.map((path) => `${path}\0`).join("");
-      await this.#git.run(UPDATE, { ...call, input });
-      return await this.#git.text(["write-tree"], call);
+      return await this.#treeOf(await this.#git.list([...CHANGED, "--", ...paths], call), call);
     } finally {
       rmSync(index, { force: true });
     }
+  }
+
+  /** Puts files as they are now into the index of a call, and writes its tree. */
+  async #treeOf(paths: readonly string[], call: GitCall): Promise<string> {
+    const input = paths.map((path) => `${path}\0`).join("");
+    await this.#git.run(UPDATE, { ...call, input });
+    return await this.#git.text(["write-tree"], call);
   }
 
   #isKept(path: string): boolean {

@@ -21,7 +21,7 @@ const LONGEST_POINTER = 64 * 1024;
 /** The work tree whose top folder this is, read from its files without running git. */
 export function worktreeAt(folder: string): (Repository & { worktree: string }) | undefined {
   const file = join(folder, ".git");
-  try {
+  return attempt(() => {
     const stats = statSync(file, { throwIfNoEntry: false });
     if (stats === undefined) return undefined;
     const link = stats.isDirectory() ? [] : /^gitdir: (.+?)\r?\n*$/s.exec(pointerIn(file) ?? "");
@@ -29,9 +29,7 @@ export function worktreeAt(folder: string): (Repository & { worktree: string }) 
     const gitDir = realpathSync.native(resolve(folder, link[1] ?? ".git"));
     if (!existsSync(join(gitDir, "HEAD"))) return undefined;
     return { worktree: folder, gitDir, commonDir: commonDirOf(gitDir) };
-  } catch {
-    return undefined;
-  }
+  });
 }
 
 /** The folder that all work trees share. `gitDir` is a real path. */

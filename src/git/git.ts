@@ -2,6 +2,7 @@ import { isUtf8 } from "node:buffer";
 import { realpathSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Readable } from "node:stream";
+import { attempt } from "../base/attempt.ts";
 import { TrunklineError } from "../base/errors.ts";
 import { maskText } from "../base/text/mask.ts";
 import { isInBareRepository, topFolder, worktreeAt } from "./git-folder.ts";
@@ -96,28 +97,21 @@ export class Git extends GitRunner<GitCall> {
     const { timeout = TIMEOUT, maxOutput = MAX_OUTPUT } = this.#options;
     const { mode = "read", protocols = [] } = call;
     const hardened = await hardenedCall(this, gitCommand(args, mode), mode);
-    let end: ProgramEnd;
-    try {
-      end = await runProgram({
-        command: "git",
-        args: hardened.args,
-        cwd: this.folder,
-        env: {
-          ...this.#env,
-          ...hardened.env,
-          GIT_ALLOW_PROTOCOL: protocols.join(":"),
-          ...call.env,
-        },
-        timeout: call.timeout ?? timeout,
-        maxOutput,
-        signal: call.signal,
-        // Otherwise hooks, filters and helpers of transports may run.
-        isAlone: mode === "read" && protocols.length === 0,
-        ...(call.input === undefined ? {} : { input: call.input }),
-      });
-    } catch (error) {
+    const allowed = { GIT_ALLOW_PROTOCOL: protocols.join(":") };
+    const end = await runProgram({
+      command: "git",
+      args: hardened.args,
+      cwd: this.folder,
+      env: { ...this.#env, ...hardened.env, ...allowed, ...call.env },
+      timeout: call.timeout ?? timeout,
+      maxOutput,
+      signal: call.signal,
+      // Otherwise hooks, filters and helpers of transports may run.
+      isAlone: mode === "read" && protocols.length === 0,
+      ...(call.input === undefined ? {} : { input: call.input }),
+    }).catch((error: unknown) => {
       throw this.#unstarted(error);
-    }
+    });
     const { code, stdout, stderr } = end;
     if (typeof code === "number" && (call.accepts ?? [0]).includes(code)) {
       return { code, stdout, stderr };
@@ -250,12 +244,8 @@ function checkWorkTree(git: Git, { workTree }: FilterSettings): void {
   const isLinked = found !== undefined && found.gitDir !== found.commonDir;
   const named = isLinked ? workTree.worktree : (workTree.worktree ?? workTree.local);
   if (named === undefined) return;
-  try {
-    if (found !== undefined && realpathSync(resolve(found.gitDir, named)) === top) return;
-  } catch {
-    // The folder does not exist.
-  }
-  throw foreignWorkTree(git, named);
+  const folder = found && attempt(() => realpathSync(resolve(found.gitDir, named)));
+  if (folder === undefined || folder !== top) throw foreignWorkTree(git, named);
 }
 
 /** A repository could point core.worktree at somebody's home folder. */

@@ -114,11 +114,7 @@ export class IdentityCommands implements AsyncDisposable {
   /** How git and hooks start us, with the same configuration and data folder as this run. */
   get program(): OwnProgram {
     const { data, file } = this.#options;
-    return {
-      command: selfCommand(),
-      ...(file.isNamed ? { config: file.path } : {}),
-      data,
-    };
+    return { command: selfCommand(), ...(file.isNamed ? { config: file.path } : {}), data };
   }
 
   /** The credential helper for `gitSettings`. */

@@ -87,10 +87,8 @@ function signingOf(
   if (format === "none") return undefined;
   if (format === undefined) {
     if (given === undefined) return undefined;
-    throw new TrunklineError(
-      "usage",
-      "Cannot use --signing-key alone: add --signing openpgp or --signing ssh",
-    );
+    const says = "Cannot use --signing-key alone: add --signing openpgp or --signing ssh";
+    throw new TrunklineError("usage", says);
   }
   // A key of one format cannot sign in the other.
   const { key: former, ...rest } = old?.format === format ? old : { format, key: undefined };

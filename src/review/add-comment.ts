@@ -82,10 +82,8 @@ export class ThreadMaker {
     const hasLines = made.anchor.line !== undefined;
     const suggestion = said.suggestion ?? (hasLines ? fencedIn(said.comment) : undefined);
     if (suggestion !== undefined && !hasLines) {
-      throw new TrunklineError(
-        "usage",
-        "Cannot suggest lines without --line: give the lines to replace.",
-      );
+      const says = "Cannot suggest lines without --line: give the lines to replace.";
+      throw new TrunklineError("usage", says);
     }
     return {
       ...said,

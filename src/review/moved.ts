@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 
+import { attempt } from "../base/attempt.ts";
 import { readRegularFile } from "../base/file/read-regular-file.ts";
 import { Git } from "../git/git.ts";
 import type { KnownRepository, Repository } from "../store/review/review-thread.ts";
@@ -64,10 +65,8 @@ async function isSameHistory(
 /** The oldest commit without parents; undefined if there is none, or git takes too long. */
 async function firstCommit({ root }: FoundRepository): Promise<string | undefined> {
   try {
-    const { code, stdout } = await new Git(root).run(["rev-list", "--max-parents=0", "HEAD"], {
-      accepts: [0, 128],
-      timeout: 10_000,
-    });
+    const call = { accepts: [0, 128], timeout: 10_000 };
+    const { code, stdout } = await new Git(root).run(["rev-list", "--max-parents=0", "HEAD"], call);
     return code === 0 ? stdout.toString("utf8").trim().split("\n").at(-1) : undefined;
   } catch {
     return undefined;
@@ -76,13 +75,9 @@ async function firstCommit({ root }: FoundRepository): Promise<string | undefine
 
 /** The addresses of the remotes, read from the file: a person waits, and running git takes long. */
 function remotesIn(gitDir: string): string[] {
-  let text = "";
-  try {
-    const file = join(gitDir, "config");
-    text = readRegularFile(file, { most: LARGEST_CONFIG })?.toString("utf8") ?? "";
-  } catch {
-    // Without remotes it is recognised by its history alone.
-  }
+  // Without remotes it is recognised by its history alone.
+  const file = attempt(() => readRegularFile(join(gitDir, "config"), { most: LARGEST_CONFIG }));
+  const text = file?.toString("utf8") ?? "";
   const sections = text.matchAll(/^[ \t]*\[remote "[^\n]*"\]([^]*?)(?=^[ \t]*\[|$(?![^]))/gim);
   const addresses = Array.from(sections, ([, body = ""]) => {
     return [...body.matchAll(/^[ \t]*url[ \t]*=[ \t]*(.+?)[ \t]*$/gim)].map(([, url = ""]) => url);

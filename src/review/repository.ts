@@ -26,19 +26,14 @@ export interface FoundRepository extends Repository {
  * would take longer than everything else.
  */
 export function findRepository(folder: string): FoundRepository | undefined {
-  let at: string;
-  try {
-    at = realpathSync.native(folder);
-  } catch {
-    return undefined;
-  }
-  for (;;) {
+  let at = attempt(() => realpathSync.native(folder));
+  while (at !== undefined) {
     const found = repositoryAt(at);
     if (found !== undefined) return found;
     const above = dirname(at);
-    if (above === at) return undefined;
-    at = above;
+    at = above === at ? undefined : above;
   }
+  return undefined;
 }
 
 /** Throws "not-found" where there is none. */

@@ -219,10 +219,7 @@ export class Database implements Disposable {
 
   async #afterOthers<T>(work: () => Promise<T>): Promise<T> {
     const result = (this.#waiting ?? Promise.resolve()).then(work);
-    const settled = result.then(
-      () => {},
-      () => {},
-    );
+    const settled = Promise.allSettled([result]);
     this.#waiting = settled;
     try {
       return await result;
@@ -289,12 +286,10 @@ function makeFile(path: string): void {
 
 /** Whether a path still names the same file. True if the system cannot tell. */
 function isFile(path: string, before: Stats): boolean {
-  try {
+  return attempt(() => {
     const found = statSync(path, { throwIfNoEntry: false });
     return found?.ino === before.ino && found.dev === before.dev;
-  } catch {
-    return true;
-  }
+  }, true);
 }
 
 function versionOf(database: DatabaseSync): number {

@@ -36,17 +36,12 @@ export class FileLock implements Disposable {
   /** Whether somebody has the lock now. The check does not prevent others from taking it. */
   static isTaken(path: string): boolean {
     if (statSync(path, { throwIfNoEntry: false }) === undefined) return false;
-    let database: DatabaseSync | undefined;
-    try {
-      database = new DatabaseSync(path, { timeout: 0, readOnly: true });
+    // Without permission to read the file, the lock counts as taken.
+    return attempt(() => {
+      using database = new DatabaseSync(path, { timeout: 0, readOnly: true });
       database.prepare("SELECT count(*) FROM sqlite_schema").get();
       return false;
-    } catch {
-      // Without permission to read the file, the lock counts as taken.
-      return true;
-    } finally {
-      database?.close();
-    }
+    }, true);
   }
 
   [Symbol.dispose](): void {

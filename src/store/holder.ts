@@ -94,15 +94,13 @@ export class Holder implements Disposable {
     const lock = statSync(this.#pathOf(id), { throwIfNoEntry: false });
     if (lock === undefined) return undefined;
     const fds = `/proc/${pid}/fd`;
-    try {
+    return attempt(() => {
       const isIt = readdirSync(fds).some((fd) => {
         const open = statSync(join(fds, fd), { throwIfNoEntry: false });
         return open?.ino === lock.ino && open.dev === lock.dev;
       });
       return isIt ? pid : undefined;
-    } catch {
-      return undefined;
-    }
+    });
   }
 
   /** Whether the process with this id is stopped, as by Ctrl-Z or a debugger. */
@@ -203,12 +201,11 @@ export class Holder implements Disposable {
 
   /** Removes a lock file. One that stays is unlocked, and removed by the next process that cleans up. */
   #remove(id: string): void {
-    try {
+    // The lock itself is released anyway.
+    attempt(() => {
       rmSync(socketIn(this.#folder, id), { force: true });
       rmSync(this.#pathOf(id), { force: true });
-    } catch {
-      // The lock itself is released anyway.
-    }
+    });
   }
 }
 

@@ -41,9 +41,7 @@ export async function hasBranch(git: Git, branch: string): Promise<boolean> {
 /** The branch that is checked out; undefined for a detached HEAD. */
 export async function currentBranch(git: Git): Promise<string | undefined> {
   // Works also before the first commit of a branch.
-  const full = await git.text(["rev-parse", "--symbolic-full-name", "HEAD"], {
-    accepts: [0, 128],
-  });
+  const full = await git.text(["rev-parse", "--symbolic-full-name", "HEAD"], { accepts: [0, 128] });
   return full.startsWith(HEADS) ? full.slice(HEADS.length) : undefined;
 }
 

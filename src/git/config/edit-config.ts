@@ -83,10 +83,8 @@ async function editBytes(
 
 function toBytes(text: string): string {
   if (text.includes("\0")) {
-    throw new TrunklineError(
-      "usage",
-      "Cannot write a value that holds a NUL to git's configuration",
-    );
+    const says = "Cannot write a value that holds a NUL to git's configuration";
+    throw new TrunklineError("usage", says);
   }
   return Buffer.from(text, "utf8").toString("latin1");
 }

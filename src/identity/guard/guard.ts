@@ -4,7 +4,6 @@ import { join } from "node:path";
 import { hostText } from "../../base/address.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { parseRemoteUrl, type RemoteUrl, USUAL_PORTS } from "../../base/remote-url.ts";
-import { type ProgramEnd, runProgram } from "../../git/run-program.ts";
 import { parseCredential } from "../credential/credential-helper.ts";
 import {
   type GitContext,
@@ -70,10 +69,8 @@ interface KnownCase extends GuardOptions, RightIdentity {
 export async function judge(question: GuardQuestion, options: GuardOptions): Promise<GuardVerdict> {
   const { identities, env, rules, isSwitched = async () => false } = options;
   const { hook, remote, refs = "" } = question;
-  const context =
-    remote === undefined
-      ? options.context
-      : withOnlyRemote(options.context, remote.url, remote.name);
+  const { context: whole } = options;
+  const context = remote === undefined ? whole : withOnlyRemote(whole, remote.url, remote.name);
   const right = await rightIdentity(identities, context, env, rules);
   const { identity, acting, why } = right;
   if (identity === undefined) {
@@ -160,7 +157,6 @@ function touchNotes({ signing }: Identity): string[] {
 }
 
 const TIMEOUT = 10_000;
-const MAX_OUTPUT = 1024 * 1024;
 
 /** Checks which account a push would use, as far as git and ssh can tell. */
 export async function checkAccount(known: KnownCase, url: string): Promise<GuardProblem[]> {
@@ -185,22 +181,13 @@ async function checkKey(
   if (command === sshCommand(sshKey)) return [];
   const where = user === undefined ? host : `${user}@${host}`;
   const args = [...(port === undefined ? [] : ["-p", String(port)]), "-G", where];
-  let end: ProgramEnd;
-  try {
-    end = await runProgram({
-      command: "/bin/sh",
-      args: ["-c", `${command} "$@"`, "ssh", ...args],
-      env: git.env,
-      timeout: TIMEOUT,
-      maxOutput: MAX_OUTPUT,
-    });
-  } catch (error) {
-    return [account(`Cannot find out which key ssh would use: ${(error as Error).message}.`)];
-  }
-  const text = end.stdout.toString("utf8");
+  const shell = ["-c", `${command} "$@"`, "ssh", ...args];
+  const ask = quietRunner({ env: git.env, timeout: TIMEOUT });
+  const { code, out: text, err } = await ask("/bin/sh", shell);
+  if (code === undefined) return [account(`Cannot find out which key ssh would use: ${err}.`)];
   const [first = ""] = [...text.matchAll(/^identityfile (.*)$/gm)].map((found) => found[1] ?? "");
   const path = first.replace(/^~(?=\/)/, git.env.HOME ?? "~");
-  if (end.code === 0 && path === sshKey && /^identitiesonly yes$/m.test(text)) return [];
+  if (code === 0 && path === sshKey && /^identitiesonly yes$/m.test(text)) return [];
   const offers = path === sshKey ? "the agent's keys before" : `'${first || "no key"}' instead of`;
   return [account(`ssh would offer ${offers} the key of '${name}' (${sshKey}).`)];
 }

@@ -56,6 +56,8 @@ export type RunQuietly = (
 ) => Promise<Answer>;
 
 interface Answer {
+  /** Undefined where it was not run to its end: `err` says why. */
+  readonly code?: ProgramEnd["code"];
   readonly isOk: boolean;
   readonly isLate: boolean;
   readonly isMissing: boolean;
@@ -67,23 +69,17 @@ export function quietRunner({ env, timeout = TIMEOUT }: ReadinessOptions): RunQu
   const { GPG_TTY: _, DISPLAY: __, ...own } = gitEnvironment(env);
   const quiet = { ...own, SSH_ASKPASS_REQUIRE: "never", SSH_ASKPASS: "" };
   return async (command, args, input = "") => {
-    let end: ProgramEnd;
+    const limits = { timeout, maxOutput: MAX_OUTPUT };
     try {
-      end = await runProgram({
-        command,
-        args,
-        env: quiet,
-        input,
-        timeout,
-        maxOutput: MAX_OUTPUT,
-      });
+      const end = await runProgram({ command, args, env: quiet, input, ...limits });
+      const { code, stdout, stderr: err } = end;
+      const out = stdout.toString("utf8");
+      return { code, isOk: code === 0, isLate: false, isMissing: false, out, err };
     } catch (error) {
-      const { code, message } = error as { code?: string; message: string };
+      const { code, message: err } = error as { code?: string; message: string };
       const isLate = code === "timeout";
-      return { isOk: false, isLate, isMissing: code === "unavailable", out: "", err: message };
+      return { isOk: false, isLate, isMissing: code === "unavailable", out: "", err };
     }
-    const out = end.stdout.toString("utf8");
-    return { isOk: end.code === 0, isLate: false, isMissing: false, out, err: end.stderr };
   };
 }
 

@@ -160,10 +160,8 @@ export class EncryptedFile implements SecretStore {
     const file = objectIn(text) as TokenFile | undefined;
     if (file?.version === 1 && Array.isArray(file.secrets)) return file;
     const next = "Move it away, and store the tokens again";
-    throw new TrunklineError(
-      "config",
-      `Cannot read '${this.path}': it is not a token file. ${next}`,
-    );
+    const says = `Cannot read '${this.path}': it is not a token file. ${next}`;
+    throw new TrunklineError("config", says);
   }
 }
 
@@ -288,10 +286,8 @@ export async function readPrivate(file: string): Promise<string> {
   try {
     if (((await stat(file)).mode & 0o077) !== 0 && process.platform !== "win32") {
       const next = `Make it private with: chmod 600 '${file}'`;
-      throw new TrunklineError(
-        "untrusted",
-        `Cannot use '${file}': other users may read it. ${next}`,
-      );
+      const says = `Cannot use '${file}': other users may read it. ${next}`;
+      throw new TrunklineError("untrusted", says);
     }
     return await readFile(file, "utf8");
   } catch (error) {

@@ -138,10 +138,8 @@ function checkLines(path: string, line: number | undefined, end: number | undefi
     if (line !== undefined || end === undefined) return;
   }
   const what = `Cannot comment on lines ${line ?? "?"} to ${end ?? "?"} of '${path}'`;
-  throw new TrunklineError(
-    "usage",
-    `${what}: lines count from 1, and the last is not before the first.`,
-  );
+  const says = `${what}: lines count from 1, and the last is not before the first.`;
+  throw new TrunklineError("usage", says);
 }
 
 /** The current content of a file of the work tree; for a symbolic link, its target. */

@@ -278,9 +278,7 @@ export function waitingDrops(
     const bytes = attempt(() => readRegularFile(path, { most: LARGEST, followsLinks: false }));
     return (readDropped(bytes?.toString("utf8") ?? "") ?? [])
       .filter(isDropped)
-      .filter((dropped) => {
-        return findRepository(projectOf(dropped, root))?.gitDir === gitDir;
-      });
+      .filter((dropped) => findRepository(projectOf(dropped, root))?.gitDir === gitDir);
   });
 }
 
@@ -291,14 +289,11 @@ function isOf(file: string, name: string): boolean {
 
 /** The names in a folder that begin so, in numeric order: 10 comes after 9. */
 function list(folder: string, beginning = ""): string[] {
-  try {
-    const names = readdirSync(folder).filter((name) => name.startsWith(beginning));
-    // The first collator of a process takes 14 ms to make.
-    if (names.length < 2) return names;
-    return names.toSorted(new Intl.Collator("en", { numeric: true }).compare);
-  } catch {
-    return [];
-  }
+  const names = attempt(() => readdirSync(folder), []);
+  const found = names.filter((name) => name.startsWith(beginning));
+  // The first collator of a process takes 14 ms to make.
+  if (found.length < 2) return found;
+  return found.toSorted(new Intl.Collator("en", { numeric: true }).compare);
 }
 
 /** By when they were written: several processes may have renamed them, and died. */
@@ -315,24 +310,21 @@ function oldestFirst(files: readonly string[]): string[] {
 
 /** Which process holds a renamed file, by the id in its name. */
 function ownerOf(path: string, id: string): "us" | "another" | "nobody" {
-  try {
+  // Where this fails, the folder was removed at this moment.
+  return attempt(() => {
     using holder = Holder.at(join(dirname(path), HOLDERS));
     if (id === holder.known) return "us";
     return holder.isAlive(id) ? "another" : "nobody";
-  } catch {
-    // The folder was removed at this moment.
-    return "another";
-  }
+  }, "another");
 }
 
 /** Removes locks of killed processes that hold no file. */
 function clean(folder: string): void {
-  try {
+  // Left-over locks do no harm.
+  attempt(() => {
     using holder = Holder.at(join(folder, HOLDERS));
     holder.clean();
-  } catch {
-    // Left-over locks do no harm.
-  }
+  });
 }
 
 function isStores(error: unknown): boolean {
@@ -449,12 +441,8 @@ function plainPath(project: string, file: string): string {
 
 /** A project without git is identified by its folder. */
 function plainFolder(project: string): Repository {
-  try {
-    const root = realpathSync(project);
-    return { gitDir: root, root };
-  } catch {
-    return { gitDir: resolve(project), root: resolve(project) };
-  }
+  const root = attempt(() => realpathSync(project)) ?? resolve(project);
+  return { gitDir: root, root };
 }
 
 function timeOf(time: unknown): number | undefined {

@@ -14,10 +14,8 @@ function repositoryConfig(folder: string): string {
   const found = findRepository(folder);
   if (found !== undefined) return join(found.gitDir, "lazygit.yml");
   const why = "it is in no git repository. Go into one, name one with --repo, or give --user";
-  throw new TrunklineError(
-    "not-found",
-    `Cannot set up lazygit in '${folder}': ${why} to have it in all.`,
-  );
+  const says = `Cannot set up lazygit in '${folder}': ${why} to have it in all.`;
+  throw new TrunklineError("not-found", says);
 }
 
 /** Where lazygit looks for its configuration, in that order. */
@@ -35,11 +33,7 @@ const BEGIN = "# >>> trunkline: made by `trunkline setup lazygit`, and removed w
 const END = "# <<< trunkline";
 
 /** Lazygit's YAML reader has no aliases, and reads a bare Y as true. */
-const FORM = {
-  lineWidth: 0,
-  aliasDuplicateObjects: false,
-  version: "1.1",
-} as const;
+const FORM = { lineWidth: 0, aliasDuplicateObjects: false, version: "1.1" } as const;
 
 /** As lazygit offers them, the usual one first. */
 const SEVERITIES = ["should", "must", "nit", "question"];

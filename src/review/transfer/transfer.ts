@@ -42,14 +42,7 @@ export async function exportThreads(reviews: Reviews, filter: ThreadFilter): Pro
     const [, ...events] = await reviews.history(id);
     const text = anchor.blob === undefined ? undefined : await reviews.text(anchor.blob);
     threads.push({
-      id,
-      state,
-      severity,
-      comment,
-      by,
-      at,
-      source,
-      anchor,
+      ...{ id, state, severity, comment, by, at, source, anchor },
       ...(suggestion === undefined ? {} : { suggestion }),
       events: events.map(past),
       ...(text === undefined ? {} : { text: Buffer.from(text).toString("base64") }),
@@ -350,14 +343,9 @@ async function outcomeOf(
 ): Promise<Imported> {
   const old = await Promise.all(all.filter(({ isNew }) => !isNew).map(({ id }) => reviews.get(id)));
   const elsewhere = old.filter(({ repository }) => repository.gitDir !== here.gitDir);
-  const why = elsewhere.map(
-    ({ id, repository }) => `Thread ${id} is in ${repository.root} already.`,
-  );
-  return {
-    added: all.length - old.length,
-    known: old.length - elsewhere.length,
-    refused: [...refused, ...why],
-  };
+  const why = elsewhere.map((each) => `Thread ${each.id} is in ${each.repository.root} already.`);
+  const [added, known] = [all.length - old.length, old.length - elsewhere.length];
+  return { added, known, refused: [...refused, ...why] };
 }
 
 function parsed(text: string): object {

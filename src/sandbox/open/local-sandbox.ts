@@ -14,6 +14,7 @@ import {
 import { tmpdir } from "node:os";
 import { join, relative, resolve, dirname } from "node:path";
 import type { AskHost, CommandSandbox, Confinement } from "../../agent/files/command-sandbox.ts";
+import { attempt } from "../../base/attempt.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { isInside, realPath } from "../../base/file/path.ts";
 import type { ChildOptions, Confine } from "../../base/process/child-process.ts";
@@ -441,12 +442,8 @@ export class ProjectHomes {
 
   /** The path without links; undefined if it does not exist, or must not be followed. */
   follow(path: string): string | undefined {
-    try {
-      const real = this.real(path);
-      return existsSync(real) ? real : undefined;
-    } catch {
-      return undefined;
-    }
+    const real = attempt(() => this.real(path));
+    return real !== undefined && existsSync(real) ? real : undefined;
   }
 
   /** The path without a link in the root, which sandboxes have, too. */

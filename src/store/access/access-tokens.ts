@@ -87,10 +87,8 @@ export class AccessTokens implements AsyncDisposable {
     ] as const) {
       const problem = given === undefined ? undefined : nameProblem(given);
       if (problem === undefined) continue;
-      throw new TrunklineError(
-        "usage",
-        `Cannot name a ${what} '${shown(given ?? "")}': ${problem}`,
-      );
+      const says = `Cannot name a ${what} '${shown(given ?? "")}': ${problem}`;
+      throw new TrunklineError("usage", says);
     }
     if (grant.scopes.includes("admin") && isLimited(grant)) {
       const why = "it reaches what belongs to all, and a limited token would not";

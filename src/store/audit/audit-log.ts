@@ -132,7 +132,7 @@ export class AuditLog implements Disposable {
 
   /** Writes all buffered entries, as far as the disk accepts them. */
   flush(): void {
-    if (this.#retry !== undefined) clearTimeout(this.#retry);
+    clearTimeout(this.#retry);
     this.#retry = undefined;
     try {
       this.#appendLines();
@@ -400,9 +400,8 @@ export function firstHash(writer: string): string {
 
 /** The authentication code of a seal, which only somebody with the key can compute. */
 export function macOf(key: string, writer: string, sealed: string): string {
-  return process
-    .getBuiltinModule("node:crypto")
-    .hash("sha256", `${key} ${writer} ${sealed} ${key}`);
+  const { hash } = process.getBuiltinModule("node:crypto");
+  return hash("sha256", `${key} ${writer} ${sealed} ${key}`);
 }
 
 /** The key of a data folder's seals; undefined if there is none. */

@@ -7,6 +7,7 @@ import {
   openSync,
   readFileSync,
   statSync,
+  writeFileSync,
   writeSync,
 } from "node:fs";
 import { join, relative } from "node:path";
@@ -234,23 +235,21 @@ export async function repairAudit(data: string, ending: string): Promise<void> {
     const bytes = readFileSync(path);
     const damaged = damagedLines(bytes);
     if (damaged.length === 0) continue;
-    const moved = damaged.flatMap(({ from, to }) => [bytes.subarray(from, to), "\n"]);
-    write(path + ending, "a", (file) => moved.forEach((piece) => writeSync(file, piece as Buffer)));
-    write(path, "r+", (file) => {
-      for (const { from, to } of damaged) {
-        writeSync(file, Buffer.alloc(to - from, NEWLINE), 0, to - from, from);
-      }
-    });
+    const moved = damaged.map(({ from, to }) => `${bytes.toString("latin1", from, to)}\n`).join("");
+    const options = { encoding: "latin1", flag: "a", mode: 0o600, flush: true } as const;
+    writeFileSync(path + ending, moved, options);
+    blank(path, damaged);
     using log = new AuditLog(data);
     const time = new Date().toISOString();
     log.record({ time, event: REPAIRED, file: name, lines: damaged.length, moved: name + ending });
   }
 }
 
-function write(path: string, flags: string, work: (file: number) => void): void {
-  const file = openSync(path, flags, 0o600);
+function blank(path: string, lines: readonly Line[]): void {
+  const file = openSync(path, "r+");
   try {
-    work(file);
+    for (const { from, to } of lines)
+      writeSync(file, Buffer.alloc(to - from, NEWLINE), 0, to - from, from);
     fsyncSync(file);
   } finally {
     closeSync(file);

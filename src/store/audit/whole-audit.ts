@@ -1,12 +1,4 @@
-import {
-  closeSync,
-  existsSync,
-  fstatSync,
-  openSync,
-  readdirSync,
-  statSync,
-  writeSync,
-} from "node:fs";
+import { appendFileSync, existsSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 
 import { auditFiles, type AuditRecord, filesBackwards } from "./audit-reader.ts";
@@ -149,14 +141,8 @@ export function addToCopy(
   const folder = join(data, COPIES, node);
   makeFolder(folder, 0o700);
   const path = copy?.path ?? join(folder, `${file}.${from}.ndjson`);
-  const descriptor = openSync(path, "a", 0o600);
-  try {
-    const end = (copy?.from ?? from) + fstatSync(descriptor).size;
-    let rest = lines.subarray(end - from);
-    while (rest.length > 0) rest = rest.subarray(writeSync(descriptor, rest));
-  } finally {
-    closeSync(descriptor);
-  }
+  const end = copy === undefined ? from : endOf(copy);
+  appendFileSync(path, lines.subarray(end - from), { mode: 0o600 });
 }
 
 /** The place in the file of its machine up to which it is here. */

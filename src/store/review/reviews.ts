@@ -163,17 +163,12 @@ export class Reviews implements Disposable {
           : [claimable(findThread(database, id, moment), claimant)];
       return threads.map((thread) => {
         const { id } = thread;
+        const event = { thread: id, at: now, role: "agent" } as const;
         if (thread.storedState === "claimed" && thread.state !== "claimed") {
-          append(database, {
-            thread: id,
-            kind: "returned",
-            at: now,
-            by: "trunkline",
-            role: "agent",
-          });
+          append(database, { ...event, kind: "returned", by: "trunkline" });
         }
         if (thread.state !== "claimed") {
-          append(database, { thread: id, kind: "claimed", at: now, by: agent, role: "agent" });
+          append(database, { ...event, kind: "claimed", by: agent });
           sql(database).run`UPDATE thread SET state = 'claimed', state_before = ${thread.state},
             updated = ${now} WHERE id = ${id}`;
         }

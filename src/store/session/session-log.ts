@@ -357,10 +357,8 @@ interface StoredSession {
 
 function unanswered(id: string, holder: string): TrunklineError {
   const where = `in another Trunkline (process ${holder.split("-", 1)[0]}), which does not answer`;
-  return new TrunklineError(
-    "conflict",
-    `Session '${id}' is open ${where}. Continue or end it there.`,
-  );
+  const says = `Session '${id}' is open ${where}. Continue or end it there.`;
+  return new TrunklineError("conflict", says);
 }
 
 /** Milliseconds until a failed release of a session is retried. */
@@ -423,10 +421,8 @@ class SessionHolds implements Disposable {
       this.#lost(id);
     }
     const why = "since this one did not answer for a while";
-    return new TrunklineError(
-      "closed",
-      `Another Trunkline has taken session '${id}' over, ${why}.`,
-    );
+    const says = `Another Trunkline has taken session '${id}' over, ${why}.`;
+    return new TrunklineError("closed", says);
   }
 
   /** Checks whether other processes have taken the held sessions, or one of them. */
