@@ -153,10 +153,7 @@ export class Peer<S = undefined> implements Sink<string>, RequestLink {
   }
 
   #unreadable({ idText, isResponse }: LostMessage, error: RpcError): void {
-    if (!isResponse) {
-      this.#fail(idText, error);
-      return;
-    }
+    if (!isResponse) return this.#fail(idText, error);
     const isMalformed = error.code === STANDARD.parse.code;
     const failure = isMalformed ? error : new TrunklineError("limit", error.message);
     if (this.requests.fail(JSON.parse(idText), failure)) return;
@@ -214,10 +211,7 @@ export class Peer<S = undefined> implements Sink<string>, RequestLink {
       this.#failCall(call, this.#toRpcError(error, name));
       return;
     }
-    if (!(result instanceof Promise)) {
-      this.#answer(call, result);
-      return;
-    }
+    if (!(result instanceof Promise)) return this.#answer(call, result);
     this.#inFlight.set(id, call);
     const { timeout } = route;
     if (timeout !== undefined) {
@@ -254,10 +248,7 @@ export class Peer<S = undefined> implements Sink<string>, RequestLink {
   }
 
   #notified(name: string, params: unknown, text: string): void {
-    if (name === this.#dialect.cancel.method) {
-      this.#cancelled(params);
-      return;
-    }
+    if (name === this.#dialect.cancel.method) return this.#cancelled(params);
     const route = this.#routes.get(name);
     if (route === undefined) return;
     const dropped = (error: unknown): void => {
@@ -325,10 +316,7 @@ export class Peer<S = undefined> implements Sink<string>, RequestLink {
   #endCall(call: Call<S>, reason: Error, answer: RpcError | undefined): void {
     if (!this.#settle(call)) return;
     call.stop(reason);
-    if (answer !== undefined) {
-      this.#failCall(call, answer);
-      return;
-    }
+    if (answer !== undefined) return this.#failCall(call, answer);
     this.#observe(call, { isCancelled: true });
     call.batch?.skip();
   }

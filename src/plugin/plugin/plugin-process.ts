@@ -82,10 +82,7 @@ export async function startPlugin(start: PluginStart): Promise<PluginProcess> {
   const words = new LastWords();
   const { child, reach } = await launch(start, (line) => {
     const address = READY.exec(line)?.[1];
-    if (address !== undefined) {
-      ready.resolve(address);
-      return;
-    }
+    if (address !== undefined) return ready.resolve(address);
     words.add(line);
     said(line);
   });

@@ -338,10 +338,7 @@ export class Plugin {
   #failed(why: string): void {
     this.#lastError = why;
     if (this.#state === "stopped") return;
-    if (this.#state === "held") {
-      this.#log.warn("plugin.held", { why });
-      return;
-    }
+    if (this.#state === "held") return this.#log.warn("plugin.held", { why });
     const wait = this.#backoff.failed();
     this.#become(this.#backoff.isOpen ? "resting" : "waiting");
     this.#log.warn("plugin.down", { why, failures: this.#backoff.failures, retryInMs: wait });

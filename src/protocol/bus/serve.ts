@@ -177,10 +177,7 @@ class Exchange implements FrameTaker, BusCall, Begun {
       return;
     }
     const request = this.#read(body);
-    if (request instanceof Error) {
-      this.#endAfter(this.unread(request));
-      return;
-    }
+    if (request instanceof Error) return this.#endAfter(this.unread(request));
     this.#endAfter(this.#answer(request));
   }
 

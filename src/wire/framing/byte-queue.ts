@@ -42,10 +42,7 @@ export class ByteQueue {
   append(bytes: Buffer): void {
     const before = this.size;
     this.size += bytes.length;
-    if (this.size > this.#limit || this.isRefused) {
-      this.#keepEnds(before, bytes);
-      return;
-    }
+    if (this.size > this.#limit || this.isRefused) return this.#keepEnds(before, bytes);
     if (this.size > this.#buffer.length) {
       const room = Math.max(this.size, Math.min(this.#buffer.length * 2, this.#limit));
       if (!this.#holding.set(room, !this.#isOfStrangers)) {

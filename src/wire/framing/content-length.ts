@@ -51,10 +51,7 @@ class ContentLengthDecoder implements TextDecoder {
     const head = this.#head.take()?.toString("latin1");
     if (head !== undefined && !head.endsWith("\r\n\r\n")) return;
     const size = Number(/^content-length: *(\d{1,15}) *\r$/im.exec(head ?? "")?.[1] ?? Number.NaN);
-    if (head === undefined || Number.isNaN(size)) {
-      this.#lose(this.#head);
-      return;
-    }
+    if (head === undefined || Number.isNaN(size)) return this.#lose(this.#head);
     this.#size = size;
     this.#head.clear();
   }

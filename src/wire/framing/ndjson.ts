@@ -59,10 +59,7 @@ class NdjsonDecoder implements TextDecoder {
 
   push(chunk: Buffer): void {
     const last = chunk.lastIndexOf(LF);
-    if (last < 0) {
-      this.#unfinished.append(chunk);
-      return;
-    }
+    if (last < 0) return this.#unfinished.append(chunk);
     let start = 0;
     if (this.#unfinished.size > 0) {
       const first = chunk.indexOf(LF);
@@ -82,10 +79,7 @@ class NdjsonDecoder implements TextDecoder {
   /** Emits the lines of `chunk[start..last]`, where `chunk[last]` is a newline. */
   #lines(chunk: Buffer, start: number, last: number): void {
     const region = chunk.subarray(start, last);
-    if (!isUtf8(region) || region.length > this.#limit) {
-      this.#linesOneByOne(region);
-      return;
-    }
+    if (!isUtf8(region) || region.length > this.#limit) return this.#linesOneByOne(region);
     for (const line of region.toString().split("\n")) this.#emit(line);
   }
 

@@ -104,10 +104,7 @@ async function isShown(door: McpDoor, uri: string, { client, call }: Watcher): P
 /** Tells of an update only while the client may see the resource. */
 function ifShown(door: McpDoor, uri: string, watcher: Watcher, tell: () => void): () => void {
   return () => {
-    if (door.profileOf(watcher.client, watcher.call.state) === undefined) {
-      tell();
-      return;
-    }
+    if (door.profileOf(watcher.client, watcher.call.state) === undefined) return tell();
     const told = isShown(door, uri, watcher).then((is) => {
       if (is) tell();
     });

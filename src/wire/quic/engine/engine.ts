@@ -214,10 +214,7 @@ export class Engine {
 
   #write(flags: number, id: number, payload: Buffer): void {
     const isLast = (flags & LAST) !== 0;
-    if ((flags & FIRST) === 0) {
-      this.#onStream(id, (stream) => stream.write(payload, isLast));
-      return;
-    }
+    if ((flags & FIRST) === 0) return this.#onStream(id, (stream) => stream.write(payload, isLast));
     const connection = this.connections.get(payload.readUInt32LE());
     // The program was told that the connection is over, and fails the stream itself.
     if (connection === undefined || connection.isEnding) return;

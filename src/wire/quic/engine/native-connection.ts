@@ -152,10 +152,7 @@ export class NativeConnection implements Pollable {
 
   /** Takes over a native stream whose peer still sends what nobody wants. */
   discard(ssl: Pointer): void {
-    if (this.#state !== "open") {
-      native.SSL_free(ssl);
-      return;
-    }
+    if (this.#state !== "open") return native.SSL_free(ssl);
     const discarded = new DiscardedStream(this, ssl);
     this.#discarded.set(discarded, this.engine.now + DISCARD_TIME);
     discarded.ready();
@@ -332,10 +329,7 @@ export class NativeConnection implements Pollable {
   }
 
   #close(): void {
-    if (this.#isSaid()) {
-      this.#end({ trouble: "closed", detail: "" });
-      return;
-    }
+    if (this.#isSaid()) return this.#end({ trouble: "closed", detail: "" });
     this.spent.release();
     // A client has its answer by now. What a server answered may still be on its way.
     const mayBeUnderWay = this.#options.listener !== undefined && !this.spent.isEmpty;

@@ -77,11 +77,9 @@ export class LegacyRequests {
   /** DELETE: ends the session. */
   delete(request: IncomingMessage, response: ServerResponse, principal: Principal): void {
     const session = this.#find(request, response, principal);
-    if (session === undefined) return undefined;
+    if (session === undefined) return;
     this.#end(session);
-    response.writeHead(200, { "content-length": 0 });
-    response.end();
-    return undefined;
+    response.writeHead(200, { "content-length": 0 }).end();
   }
 
   /** Sends keep-alives, and ends sessions that are idle for too long. */
@@ -144,7 +142,6 @@ export class LegacyRequests {
     this.#take(session, posted, messages);
     // `initialize` failed, and its answer says why.
     if (!session.connection.isInitialized) this.#end(session);
-    return undefined;
   }
 
   #take(session: Session, posted: PostedMessage, messages: readonly Message[]): void {

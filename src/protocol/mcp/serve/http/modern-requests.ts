@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders, ServerResponse } from "node:http";
+import { atMost } from "../../../../base/abort.ts";
 import { attempt } from "../../../../base/attempt.ts";
 import { background } from "../../../../base/background.ts";
 import { STANDARD, MCP } from "../../../../rpc/codes.ts";
@@ -75,10 +76,9 @@ export class ModernRequests {
     const exchange = new ModernExchange(response, this.#options.channelLimits);
     const peer = new Peer(exchange, connection, this.#peerOptions);
     background(peer.message(text, value), "Taking a message");
-    if (exchange.isAnswered) return undefined;
+    if (exchange.isAnswered) return;
     this.#open.set(exchange, peer);
     exchange.onOver(() => this.#open.delete(exchange));
-    return undefined;
   }
 
   keepAlive(): void {
@@ -271,10 +271,8 @@ export class ModernExchange implements Channel<string> {
   /** Waits until the client has taken all there is, but no longer than the grace. */
   async #taken(): Promise<void> {
     const taken = Promise.withResolvers<void>();
-    const timer = setTimeout(taken.resolve, this.#limits.closeGrace);
     this.#response.once("close", taken.resolve);
-    await taken.promise;
-    clearTimeout(timer);
+    await atMost(this.#limits.closeGrace, taken.promise);
   }
 
   #stream(): EventResponse {

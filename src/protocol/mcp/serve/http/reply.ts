@@ -34,8 +34,7 @@ export function reply(
 
 /** MCP, basic/transports § Sending Messages: 202 without a body for what needs no answer. */
 export function accepted(response: ServerResponse): void {
-  response.writeHead(202, { "content-length": 0 });
-  response.end();
+  response.writeHead(202, { "content-length": 0 }).end();
 }
 
 /** Refuses a request before it reaches a peer. An unknown id is left out, never null. */
