@@ -2,7 +2,7 @@ import { realpathSync } from "node:fs";
 import type { Socket } from "node:net";
 import { isAbsolute } from "node:path";
 
-import { atMost } from "../../base/abort.ts";
+import { atMost, onAbort } from "../../base/abort.ts";
 import { background } from "../../base/background.ts";
 import { type ChildOptions, type Confine, OwnedChild } from "../../base/process/child-process.ts";
 import { TrunklineError } from "../../base/errors.ts";
@@ -86,10 +86,8 @@ export async function startPlugin(start: PluginStart): Promise<PluginProcess> {
     words.add(line);
     said(line);
   });
-  const stop = (): void => ready.reject(signal.reason as Error);
-  signal.addEventListener("abort", stop, { once: true });
-  // It may have come while the process was being started.
-  if (signal.aborted) stop();
+  using ends = new DisposableStack();
+  ends.defer(onAbort(signal, ready.reject));
   background(
     child.exit.then((exit) => {
       const last = maskText(words.line ?? "").slice(0, LONGEST_WORDS);
@@ -104,8 +102,6 @@ export async function startPlugin(start: PluginStart): Promise<PluginProcess> {
   } catch (error) {
     await child.end();
     throw error;
-  } finally {
-    signal.removeEventListener("abort", stop);
   }
 }
 

@@ -116,7 +116,7 @@ export class McpClient {
     const { era, timeout, probe } = options;
     const client = new McpClient(channel, options);
     const late = new AbortController();
-    const timer = setTimeout(() => {
+    using _ = setTimeout(() => {
       late.abort(new TrunklineError("timeout", `No answer to the handshake within ${timeout} ms`));
     }, timeout);
     try {
@@ -125,8 +125,6 @@ export class McpClient {
     } catch (error) {
       await client.close();
       throw error;
-    } finally {
-      clearTimeout(timer);
     }
     client.#requests.codec = client.codec;
     if (client.codec.has.listening) client.#listening.renew();

@@ -40,7 +40,7 @@ export class Engine {
   readonly connections = new Map<number, NativeConnection>();
   /** Bytes that are to be sent, counted for each peer. */
   readonly load = new SendLoad<NativeConnection>((connection) =>
-    this.doom(connection, READS_NOTHING),
+    this.doomed.set(connection, READS_NOTHING),
   );
   /** The time of this turn, in milliseconds. */
   now = performance.now();
@@ -49,10 +49,12 @@ export class Engine {
   /** By their socket. */
   readonly #endpoints = new Map<number, Endpoint>();
   readonly #listeners = new Map<number, ListenerEndpoint>();
-  readonly #touched = new Set<Endpoint>();
-  readonly #starved = new Set<Endpoint>();
+  /** Endpoints to be served in this turn. */
+  readonly touched = new Set<Endpoint>();
+  /** Endpoints to be served once the program has read what it was told. */
+  readonly starved = new Set<Endpoint>();
   /** Connections to be cut at the end of the turn. */
-  readonly #doomed = new Map<NativeConnection, Ending>();
+  readonly doomed = new Map<NativeConnection, Ending>();
   readonly #files = new FileWatch();
   #awaitsRoom = false;
   #isWanted = true;
@@ -69,30 +71,15 @@ export class Engine {
       this.#wait();
       if (this.now >= this.#nextCheck) this.#check();
       this.#serve();
-      for (const [connection, ending] of this.#doomed) connection.abandon(ending);
-      this.#doomed.clear();
+      for (const [connection, ending] of this.doomed) connection.abandon(ending);
+      this.doomed.clear();
       this.pipe.flush();
-      if (!this.pipe.isFull && this.#starved.size > 0) {
-        for (const endpoint of this.#starved) this.#touched.add(endpoint);
-        this.#starved.clear();
+      if (!this.pipe.isFull && this.starved.size > 0) {
+        for (const endpoint of this.starved) this.touched.add(endpoint);
+        this.starved.clear();
       }
     } while (this.#isWanted);
     for (const connection of [...this.connections.values()]) connection.abandon();
-  }
-
-  /** Has a connection cut at the end of the turn. */
-  doom(connection: NativeConnection, ending: Ending): void {
-    this.#doomed.set(connection, ending);
-  }
-
-  /** Has an endpoint served in this turn. */
-  touch(endpoint: Endpoint): void {
-    this.#touched.add(endpoint);
-  }
-
-  /** Has an endpoint served once the program has read what it was told. */
-  starve(endpoint: Endpoint): void {
-    this.#starved.add(endpoint);
   }
 
   /** Odd: the program's own ids are even. */
@@ -115,12 +102,8 @@ export class Engine {
   removeEndpoint(endpoint: Endpoint): void {
     this.#files.forget(endpoint.fd);
     this.#endpoints.delete(endpoint.fd);
-    this.#touched.delete(endpoint);
-    this.#starved.delete(endpoint);
-  }
-
-  eventJson(kind: number, id: number, value: object): void {
-    this.pipe.eventJson(kind, id, value);
+    this.touched.delete(endpoint);
+    this.starved.delete(endpoint);
   }
 
   #wait(): void {
@@ -128,11 +111,11 @@ export class Engine {
     this.now = performance.now();
     // Deadlines and sockets first, since commands change which endpoints there are.
     for (const endpoint of this.#endpoints.values()) {
-      if (endpoint.deadline <= this.now) this.#touched.add(endpoint);
+      if (endpoint.deadline <= this.now) this.touched.add(endpoint);
     }
     for (const fd of ready) {
       const endpoint = this.#endpoints.get(fd);
-      if (endpoint !== undefined) this.#touched.add(endpoint);
+      if (endpoint !== undefined) this.touched.add(endpoint);
     }
     if (ready.includes(this.pipe.inputFd)) this.#isWanted = this.pipe.read(this.#command);
   }
@@ -140,7 +123,7 @@ export class Engine {
   /** Milliseconds to wait when nothing comes. */
   #patience(): number {
     this.#awaitRoom();
-    if (this.#touched.size > 0) return 0;
+    if (this.touched.size > 0) return 0;
     let deadline = this.#nextCheck;
     for (const endpoint of this.#endpoints.values()) {
       if (endpoint.deadline + SLACK < deadline) deadline = endpoint.deadline + SLACK;
@@ -157,9 +140,9 @@ export class Engine {
   }
 
   #serve(): void {
-    const touched = [...this.#touched];
+    const touched = [...this.touched];
     // An endpoint that is not done adds itself again, for the next turn.
-    this.#touched.clear();
+    this.touched.clear();
     for (const endpoint of touched) endpoint.service();
   }
 
@@ -203,7 +186,7 @@ export class Engine {
           const listener = new ListenerEndpoint(this, id, settings);
           this.#listeners.set(id, listener);
           this.#add(listener);
-          this.eventJson(EVENT.listening, id, { port: listener.port });
+          this.pipe.eventJson(EVENT.listening, id, { port: listener.port });
         });
       case COMMAND.renew:
         return this.#renew(id, JSON.parse(payload.toString()) as TlsSettings);
@@ -222,21 +205,21 @@ export class Engine {
     // Opening the stream may show that the connection is over. Bytes written then would count as unsent for ever.
     if (connection.isEnding) return;
     stream.write(payload.subarray(4), isLast);
-    this.#touched.add(connection.endpoint);
+    this.touched.add(connection.endpoint);
   }
 
   #onStream(id: number, act: (stream: NativeStream) => void): void {
     const stream = this.streams.get(id);
     // It may have ended while the command was on its way.
     if (stream === undefined) return;
-    this.#touched.add(stream.endpoint);
+    this.touched.add(stream.endpoint);
     act(stream);
   }
 
   #close(id: number, payload: Buffer): void {
     const connection = this.connections.get(id);
     if (connection !== undefined) {
-      this.#touched.add(connection.endpoint);
+      this.touched.add(connection.endpoint);
       connection.close(payload.readUInt32LE(), payload.toString("utf8", 4));
       return;
     }
@@ -247,23 +230,23 @@ export class Engine {
   #renew(id: number, settings: TlsSettings): void {
     try {
       this.#listeners.get(id)?.renew(settings);
-      this.eventJson(EVENT.renewed, id, {});
+      this.pipe.eventJson(EVENT.renewed, id, {});
     } catch (error) {
-      this.eventJson(EVENT.renewed, id, { problem: endingOfError(error) });
+      this.pipe.eventJson(EVENT.renewed, id, { problem: endingOfError(error) });
     }
   }
 
   #add(endpoint: Endpoint): void {
     this.#endpoints.set(endpoint.fd, endpoint);
     this.#files.awaitInput(endpoint.fd);
-    this.#touched.add(endpoint);
+    this.touched.add(endpoint);
   }
 
   #try(id: number, act: () => void): void {
     try {
       act();
     } catch (error) {
-      this.eventJson(EVENT.closed, id, endingOfError(error));
+      this.pipe.eventJson(EVENT.closed, id, endingOfError(error));
     }
   }
 }
@@ -293,8 +276,8 @@ const isInfiniteAddress = addressOf(isInfinite);
 export abstract class Endpoint {
   readonly pollSet = new PollSet();
   readonly connections = new Set<NativeConnection>();
-  /** Connections in their handshake, or closing: both continue at every turn. */
-  readonly #unsettled = new Set<NativeConnection>();
+  /** Connections in their handshake, or closing: `advance` is called for both at every turn. */
+  readonly unsettled = new Set<NativeConnection>();
   /** Connections with streams that wait for acknowledgements of the peer. */
   readonly spending = new Set<NativeConnection>();
   readonly engine: Engine;
@@ -320,13 +303,13 @@ export abstract class Endpoint {
       this.engine.needsTurn = this.#tidy();
       this.#read = 0;
       this.pollSet.settle();
-      for (const connection of this.#unsettled) {
+      for (const connection of this.unsettled) {
         connection.advance();
-        if (connection.isOpen) this.#unsettled.delete(connection);
+        if (connection.isOpen) this.unsettled.delete(connection);
       }
       turns += 1;
     } while (this.engine.needsTurn && turns < MOST_TURNS);
-    if (this.engine.needsTurn) this.engine.touch(this);
+    if (this.engine.needsTurn) this.engine.touched.add(this);
     this.#updateDeadline();
   }
 
@@ -338,25 +321,20 @@ export abstract class Endpoint {
 
   drop(connection: NativeConnection): void {
     this.connections.delete(connection);
-    this.#unsettled.delete(connection);
+    this.unsettled.delete(connection);
     this.spending.delete(connection);
     this.engine.connections.delete(connection.id);
     this.engine.connectionEnded();
   }
 
-  /** Has `advance` called for a connection at every turn until it is open or over. */
-  unsettle(connection: NativeConnection): void {
-    this.#unsettled.add(connection);
-  }
-
   /** The connection whose handshake takes longest; undefined if none is in its handshake. */
   protected oldestArriving(): NativeConnection | undefined {
-    return [...this.#unsettled].find((connection) => connection.isArriving);
+    return [...this.unsettled].find((connection) => connection.isArriving);
   }
 
   protected adopt(connection: NativeConnection): void {
     this.connections.add(connection);
-    this.unsettle(connection);
+    this.unsettled.add(connection);
     this.engine.addConnection(connection);
   }
 
@@ -378,7 +356,7 @@ export abstract class Endpoint {
     if (isInfinite.readUInt32LE() !== 0) return;
     const seconds = Number(timeout.readBigUInt64LE(0));
     const microseconds = Number(timeout.readBigUInt64LE(8));
-    if (seconds === 0 && microseconds === 0) this.engine.touch(this);
+    if (seconds === 0 && microseconds === 0) this.engine.touched.add(this);
     this.deadline = this.engine.now + seconds * 1_000 + microseconds / 1_000;
   }
 }
@@ -476,7 +454,7 @@ export class ListenerEndpoint extends Endpoint implements Pollable {
     this.#ssl = NULL;
     this.#context[Symbol.dispose]();
     this.engine.removeEndpoint(this);
-    this.engine.eventJson(EVENT.closed, this.id, ending);
+    this.engine.pipe.eventJson(EVENT.closed, this.id, ending);
   }
 
   protected override get root(): Pointer {

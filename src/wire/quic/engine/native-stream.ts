@@ -175,7 +175,7 @@ export class NativeStream implements Pollable, Sender {
       pipe.commit(EVENT.data, flags, this.id, lead + got);
       this.#connection.took(got);
     }
-    if (pipe.isFull) this.#connection.engine.starve(this.endpoint);
+    if (pipe.isFull) this.#connection.engine.starved.add(this.endpoint);
   }
 
   #isAtEnd(): boolean {
