@@ -15,11 +15,9 @@ export async function callWithin(
   // It may have been cancelled already.
   const call = async (): Promise<ToolResult> =>
     limited.signal.aborted ? limited.over : tool.call(args, limited);
-  try {
-    return await Promise.race([call(), limited.over]);
-  } finally {
-    limited.end();
-  }
+  using ends = new DisposableStack();
+  ends.defer(() => limited.end());
+  return await Promise.race([call(), limited.over]);
 }
 
 /**

@@ -263,24 +263,16 @@ export class Ledger {
   readonly #limits: LedgerLimits;
   /** Exchanges whose request has not arrived whole, the oldest first. */
   readonly #begun = new Set<Begun>();
-  #exchanges = 0;
-  #bytes = 0;
+  exchanges = 0;
+  bytes = 0;
 
   constructor(limits: LedgerLimits) {
     this.#limits = limits;
   }
 
-  get exchanges(): number {
-    return this.#exchanges;
-  }
-
-  get bytes(): number {
-    return this.#bytes;
-  }
-
   /** Whether there are no requests and no bytes. */
   get isIdle(): boolean {
-    return this.#begun.size === 0 && this.#exchanges === 0 && this.#bytes === 0;
+    return this.#begun.size === 0 && this.exchanges === 0 && this.bytes === 0;
   }
 
   /** A request begins to arrive. If there are too many of these, the oldest is reset. */
@@ -302,27 +294,27 @@ export class Ledger {
   run(exchange: Begun): void {
     this.#begun.delete(exchange);
     const { exchanges } = this.#limits;
-    if (this.#exchanges >= exchanges) {
+    if (this.exchanges >= exchanges) {
       throw new OverLimit(`you have ${exchanges} requests running, the most at once`);
     }
-    this.#exchanges++;
+    this.exchanges++;
   }
 
   done(): void {
-    this.#exchanges--;
+    this.exchanges--;
   }
 
   /** Counts bytes. Throws "limit", and counts none, if they are too many. */
   take(bytes: number): void {
     const limit = this.#limits.bytes;
-    if (this.#bytes + bytes > limit) {
+    if (this.bytes + bytes > limit) {
       throw new OverLimit(`your requests and answers have over ${limit} bytes, the most at once`);
     }
-    this.#bytes += bytes;
+    this.bytes += bytes;
   }
 
   give(bytes: number): void {
-    this.#bytes -= bytes;
+    this.bytes -= bytes;
   }
 }
 

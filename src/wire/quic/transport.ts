@@ -292,7 +292,7 @@ class TlsListener implements Listener {
   readonly #connections: AdmittedConnections<SocketConnection>;
   /** Connections whose handshake is not complete, the oldest first. */
   readonly #arriving = new Map<string, Socket>();
-  #port = 0;
+  port = 0;
   #closing: Promise<void> | undefined;
 
   private constructor(host: string, options: ListenOptions) {
@@ -336,11 +336,7 @@ class TlsListener implements Listener {
       throw new ConnectionError("unusable", `Cannot listen on ${where}: ${why}.`);
     }
     this.#server.on("error", () => {});
-    this.#port = (this.#server.address() as AddressInfo).port;
-  }
-
-  get port(): number {
-    return this.#port;
+    this.port = (this.#server.address() as AddressInfo).port;
   }
 
   get address(): string {

@@ -61,19 +61,15 @@ export class ClientRequests {
     plain: (result: JsonObject) => R,
   ): Promise<R> {
     const token = this.#calls.begin(context);
-    try {
-      let result: JsonObject;
-      try {
-        result = await this.#ask(name, params, context, token);
-      } catch (error) {
-        await this.#visitPages(error, context);
-        result = await this.#ask(name, params, context, token);
-      }
-      const isTask = this.codec.isTask(params, result);
-      return plain(isTask ? await this.#finish(name, result, context, token) : result);
-    } finally {
-      this.#calls.end(token);
-    }
+    using ends = new DisposableStack();
+    ends.defer(() => this.#calls.end(token));
+    const ask = (): Promise<JsonObject> => this.#ask(name, params, context, token);
+    const result = await ask().catch(async (error: unknown) => {
+      await this.#visitPages(error, context);
+      return ask();
+    });
+    const isTask = this.codec.isTask(params, result);
+    return plain(isTask ? await this.#finish(name, result, context, token) : result);
   }
 
   /** Waits for a task that the server made of an earlier call. */
@@ -149,14 +145,13 @@ export class ClientRequests {
     if (typeof task?.taskId !== "string") return begun;
     const { taskId } = task;
     context.remoteTask?.(taskId);
-    const release = this.#calls.bindTask(taskId, token);
+    using bound = new DisposableStack();
+    bound.defer(this.#calls.bindTask(taskId, token));
     try {
       return await this.call("tasks/result", { taskId }, context, (result) => result);
     } catch (error) {
       if (context.signal.aborted) this.request("tasks/cancel", { taskId }).catch(() => {});
       throw error;
-    } finally {
-      release();
     }
   }
 

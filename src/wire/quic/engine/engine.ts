@@ -291,7 +291,7 @@ export abstract class Endpoint {
   }
 
   /** The native object that handles the events of this socket; NULL when there is none left. */
-  protected abstract get root(): Pointer;
+  protected abstract root: Pointer;
 
   /** Reads what came, reports it to the program, and sends what is due. */
   service(): void {
@@ -364,7 +364,7 @@ export abstract class Endpoint {
 /** A connection that we dial has a socket of its own. */
 export class ClientEndpoint extends Endpoint {
   readonly fd: number;
-  #root: Pointer;
+  protected override root: Pointer;
 
   constructor(engine: Engine, id: number, settings: DialSettings) {
     super(engine);
@@ -372,7 +372,7 @@ export class ClientEndpoint extends Endpoint {
     const socket = connectSocket(settings.host, settings.port);
     this.fd = socket.fd;
     const ssl = native.SSL_new(context.pointer);
-    this.#root = ssl;
+    this.root = ssl;
     // OpenSSL owns the socket from here on.
     native.SSL_set_bio(ssl, socket.bio, socket.bio);
     withAddress(settings.host, settings.port, (address) =>
@@ -384,13 +384,9 @@ export class ClientEndpoint extends Endpoint {
     this.adopt(new NativeConnection(engine, this, { ...settings, id, ssl, maxStreams: 0 }));
   }
 
-  protected override get root(): Pointer {
-    return this.#root;
-  }
-
   override drop(connection: NativeConnection): void {
     super.drop(connection);
-    this.#root = NULL;
+    this.root = NULL;
     this.engine.removeEndpoint(this);
   }
 }
@@ -405,7 +401,7 @@ export class ListenerEndpoint extends Endpoint implements Pollable {
   slot = -1;
   readonly #context: TlsContext;
   readonly #settings: ListenSettings;
-  #ssl: Pointer;
+  ssl: Pointer;
 
   constructor(engine: Engine, id: number, settings: ListenSettings) {
     super(engine);
@@ -416,11 +412,11 @@ export class ListenerEndpoint extends Endpoint implements Pollable {
       const socket = bindSocket(settings.host, settings.port);
       this.fd = socket.fd;
       this.port = socket.port;
-      this.#ssl = native.SSL_new_listener(this.#context.pointer, 0n);
-      native.SSL_set_bio(this.#ssl, socket.bio, socket.bio);
-      native.SSL_set_blocking_mode(this.#ssl, 0);
-      if (native.SSL_listen(this.#ssl) !== 1) {
-        native.SSL_free(this.#ssl);
+      this.ssl = native.SSL_new_listener(this.#context.pointer, 0n);
+      native.SSL_set_bio(this.ssl, socket.bio, socket.bio);
+      native.SSL_set_blocking_mode(this.ssl, 0);
+      if (native.SSL_listen(this.ssl) !== 1) {
+        native.SSL_free(this.ssl);
         throw new EngineError("unusable", takeErrors());
       }
     } catch (error) {
@@ -428,10 +424,6 @@ export class ListenerEndpoint extends Endpoint implements Pollable {
       throw error;
     }
     this.pollSet.add(this, WAIT.connection | WAIT.listenerFailed | WAIT.failed);
-  }
-
-  get ssl(): Pointer {
-    return this.#ssl;
   }
 
   renew(settings: TlsSettings): void {
@@ -447,23 +439,23 @@ export class ListenerEndpoint extends Endpoint implements Pollable {
 
   /** Closes all its connections, and frees what is native. */
   close(ending: { trouble: "closed" | "network"; detail: string }): void {
-    if (this.#ssl === NULL) return;
+    if (this.ssl === NULL) return;
     for (const connection of [...this.connections]) connection.abandon();
     this.pollSet.remove(this);
-    native.SSL_free(this.#ssl);
-    this.#ssl = NULL;
+    native.SSL_free(this.ssl);
+    this.ssl = NULL;
     this.#context[Symbol.dispose]();
     this.engine.removeEndpoint(this);
     this.engine.pipe.eventJson(EVENT.closed, this.id, ending);
   }
 
   protected override get root(): Pointer {
-    return this.#ssl;
+    return this.ssl;
   }
 
   #accept(): void {
     for (;;) {
-      const ssl = native.SSL_accept_connection(this.#ssl, NO_BLOCK);
+      const ssl = native.SSL_accept_connection(this.ssl, NO_BLOCK);
       if (ssl === NULL) break;
       const isFull = this.connections.size >= this.#settings.maxConnections;
       const options = { ...this.#settings, id: this.engine.nextId(), ssl, listener: this.id };

@@ -2,14 +2,12 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 
 import { background } from "../../../../base/background.ts";
 import { evictedFor } from "../../../../base/limit/eviction.ts";
-import { STANDARD } from "../../../../rpc/codes.ts";
 import { readElements } from "../../../../rpc/message/envelope.ts";
 import { classify, type Message } from "../../../../rpc/message/message.ts";
-import { RpcError } from "../../../../rpc/rpc-error.ts";
 import { mcpDialect } from "../../dialect.ts";
 import type { Principal } from "../../../../base/principal.ts";
 import { SESSION_REVISIONS, sessionCodec } from "../../revision/revisions.ts";
-import { accepted, accepts, type PostedMessage, refuse, transportError } from "./reply.ts";
+import { accepted, accepts, invalid, type PostedMessage, refuse, transportError } from "./reply.ts";
 import type { ResolvedMcpHttpOptions } from "./options.ts";
 import { type ResumeProblem, Session } from "./session.ts";
 
@@ -215,8 +213,4 @@ function refuseResume(problem: ResumeProblem, response: ServerResponse): void {
         headers: { allow: "POST, DELETE" },
       });
   }
-}
-
-function invalid(why: string): RpcError {
-  return RpcError.of(STANDARD.invalidRequest, why);
 }

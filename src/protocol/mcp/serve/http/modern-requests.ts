@@ -13,7 +13,7 @@ import { nameOfRequest, parameterHeaders, valueAt } from "../../param-headers.ts
 import { OWNER, type Principal } from "../../../../base/principal.ts";
 import { statelessCodec } from "../../revision/revisions.ts";
 import type { ResolvedMcpHttpOptions } from "./options.ts";
-import { accepted, type PostedMessage, refuse, reply } from "./reply.ts";
+import { accepted, invalid, type PostedMessage, refuse, reply } from "./reply.ts";
 import type { Toolbox } from "../../../../tool/toolbox.ts";
 import { isObject } from "../../../../base/check.ts";
 import { nextTurn } from "../../../../base/event-loop.ts";
@@ -116,10 +116,6 @@ function envelopeProblem(
     throw error;
   }
   return headerProblem(headers, method, params);
-}
-
-function invalid(why: string): RpcError {
-  return RpcError.of(STANDARD.invalidRequest, why);
 }
 
 /**
