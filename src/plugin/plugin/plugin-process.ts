@@ -96,13 +96,12 @@ export async function startPlugin(start: PluginStart): Promise<PluginProcess> {
     }),
     "Noting the end of a plugin",
   );
-  try {
-    const late = (): Error => fault(`did not say READY within ${timeout} ms`);
-    return { child, address: await atMost(timeout, ready.promise, late), reach };
-  } catch (error) {
-    await child.end();
-    throw error;
-  }
+  await using opening = new AsyncDisposableStack();
+  opening.defer(() => child.end());
+  const late = (): Error => fault(`did not say READY within ${timeout} ms`);
+  const address = await atMost(timeout, ready.promise, late);
+  opening.move();
+  return { child, address, reach };
 }
 
 /** Starts a plugin with the certificates in its folder. */
@@ -158,13 +157,10 @@ async function launchLimited(
   );
   const given = { env: variablesOf(start), stderr };
   if (confined === undefined) return { child: await begin(start, { command, args, ...given }) };
-  let child: OwnedChild;
-  try {
-    child = await begin(start, confined.confine({ command, args, ...given }));
-  } catch (error) {
-    await confined[Symbol.asyncDispose]();
-    throw error;
-  }
+  await using opening = new AsyncDisposableStack();
+  opening.use(confined);
+  const child = await begin(start, confined.confine({ command, args, ...given }));
+  opening.move();
   const { pid, exit } = child;
   const over = child.gone.then(() => confined[Symbol.asyncDispose]());
   background(over, "Removing the network of a plugin");

@@ -1,3 +1,5 @@
+import { isUtf8 } from "node:buffer";
+
 import { type ByteBudget, Holding } from "../../base/limit/byte-budget.ts";
 import type { FrameFault } from "../channel.ts";
 
@@ -61,6 +63,13 @@ export class ByteQueue {
   take(): Buffer | undefined {
     const isLost = this.isRefused || this.size > this.#limit;
     return isLost ? undefined : this.#buffer.subarray(0, this.size);
+  }
+
+  /** The text of the whole frame, or why it is none. */
+  text(): string | FrameFault {
+    const bytes = this.take();
+    if (bytes === undefined) return faultOf("oversize", this, this.#limit);
+    return isUtf8(bytes) ? bytes.toString() : faultOf("encoding", this, this.#limit);
   }
 
   get head(): Buffer {

@@ -1,5 +1,3 @@
-import { isUtf8 } from "node:buffer";
-
 import { ByteQueue, faultOf } from "./byte-queue.ts";
 import type { StreamFraming, TextDecoder, TextFrames } from "./ndjson.ts";
 
@@ -57,12 +55,10 @@ class ContentLengthDecoder implements TextDecoder {
   }
 
   #finish(): void {
-    const body = this.#body;
-    const bytes = body.take();
-    if (bytes === undefined) this.#out.fault(faultOf("oversize", body, this.#limit));
-    else if (isUtf8(bytes)) this.#out.text(bytes.toString());
-    else this.#out.fault(faultOf("encoding", body, this.#limit));
-    body.clear();
+    const found = this.#body.text();
+    if (typeof found === "string") this.#out.text(found);
+    else this.#out.fault(found);
+    this.#body.clear();
     this.#size = undefined;
   }
 

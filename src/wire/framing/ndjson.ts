@@ -1,5 +1,5 @@
 import { isUtf8 } from "node:buffer";
-import { ByteQueue, faultOf } from "./byte-queue.ts";
+import { ByteQueue } from "./byte-queue.ts";
 import type { FrameFault } from "../channel.ts";
 
 /** Receives what a decoder finds. */
@@ -98,16 +98,10 @@ class NdjsonDecoder implements TextDecoder {
   }
 
   #finishLine(): void {
-    const line = this.#unfinished;
-    const bytes = line.take();
-    if (bytes === undefined) {
-      this.#out.fault(faultOf("oversize", line, this.#limit));
-    } else if (isUtf8(bytes)) {
-      this.#emit(bytes.toString());
-    } else {
-      this.#out.fault(faultOf("encoding", line, this.#limit));
-    }
-    line.clear();
+    const found = this.#unfinished.text();
+    if (typeof found === "string") this.#emit(found);
+    else this.#out.fault(found);
+    this.#unfinished.clear();
   }
 
   #emit(text: string): void {

@@ -407,22 +407,19 @@ export class ListenerEndpoint extends Endpoint implements Pollable {
     super(engine);
     this.id = id;
     this.#settings = settings;
-    this.#context = TlsContext.forServer(settings.tls, settings.clientCertificate);
-    try {
-      const socket = bindSocket(settings.host, settings.port);
-      this.fd = socket.fd;
-      this.port = socket.port;
-      this.ssl = native.SSL_new_listener(this.#context.pointer, 0n);
-      native.SSL_set_bio(this.ssl, socket.bio, socket.bio);
-      native.SSL_set_blocking_mode(this.ssl, 0);
-      if (native.SSL_listen(this.ssl) !== 1) {
-        native.SSL_free(this.ssl);
-        throw new EngineError("unusable", takeErrors());
-      }
-    } catch (error) {
-      this.#context[Symbol.dispose]();
-      throw error;
+    using opening = new DisposableStack();
+    this.#context = opening.use(TlsContext.forServer(settings.tls, settings.clientCertificate));
+    const socket = bindSocket(settings.host, settings.port);
+    this.fd = socket.fd;
+    this.port = socket.port;
+    this.ssl = native.SSL_new_listener(this.#context.pointer, 0n);
+    native.SSL_set_bio(this.ssl, socket.bio, socket.bio);
+    native.SSL_set_blocking_mode(this.ssl, 0);
+    if (native.SSL_listen(this.ssl) !== 1) {
+      native.SSL_free(this.ssl);
+      throw new EngineError("unusable", takeErrors());
     }
+    opening.move();
     this.pollSet.add(this, WAIT.connection | WAIT.listenerFailed | WAIT.failed);
   }
 

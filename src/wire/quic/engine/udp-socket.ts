@@ -34,20 +34,18 @@ export function connectSocket(host: string, port: number): UdpSocket {
 /** Lends an address in OpenSSL's form. */
 export function withAddress<T>(host: string, port: number, use: (address: Pointer) => T): T {
   const address = native.BIO_ADDR_new();
-  try {
-    const raw = addressBytes(host);
-    const bytes = fixedBuffer(raw.length);
-    bytes.set(raw);
-    // The port is wanted as it travels: the high byte first.
-    const networkPort = Buffer.from([port >> 8, port & 255]).readUInt16LE();
-    const family = bytes.length === 4 ? AF_INET : AF_INET6;
-    lend(bytes, (at) =>
-      native.BIO_ADDR_rawmake(address, family, at, BigInt(bytes.length), networkPort),
-    );
-    return use(address);
-  } finally {
-    native.BIO_ADDR_free(address);
-  }
+  using ends = new DisposableStack();
+  ends.defer(() => native.BIO_ADDR_free(address));
+  const raw = addressBytes(host);
+  const bytes = fixedBuffer(raw.length);
+  bytes.set(raw);
+  // The port is wanted as it travels: the high byte first.
+  const networkPort = Buffer.from([port >> 8, port & 255]).readUInt16LE();
+  const family = bytes.length === 4 ? AF_INET : AF_INET6;
+  lend(bytes, (at) =>
+    native.BIO_ADDR_rawmake(address, family, at, BigInt(bytes.length), networkPort),
+  );
+  return use(address);
 }
 
 function openSocket(
