@@ -1,3 +1,4 @@
+import { atMost } from "../base/abort.ts";
 import { type Rate, RateLimiter } from "../base/limit/rate-limiter.ts";
 import { Deadline } from "../base/limit/deadline.ts";
 import { TrunklineError } from "../base/errors.ts";
@@ -297,10 +298,8 @@ export class Peer<S = undefined> implements Sink<string>, RequestLink {
     if (this.#inFlight.size === 0 || grace <= 0) return;
     // Several may wait, each for its time.
     this.#idle ??= Promise.withResolvers<void>();
-    const timeUp = Promise.withResolvers<void>();
-    const timer = Number.isFinite(grace) ? setTimeout(timeUp.resolve, grace) : undefined;
-    await Promise.race([this.#idle.promise, timeUp.promise]);
-    clearTimeout(timer);
+    const { promise } = this.#idle;
+    await (Number.isFinite(grace) ? atMost(grace, promise) : promise);
   }
 
   /** The call that a parsed id names; none where a number beyond JavaScript's may be several. */

@@ -27,9 +27,7 @@ export class Outbox {
     writable: Writable,
     limits: ChannelLimits,
     fail: (error: Error) => void,
-    write: (text: string) => void = (text) => {
-      writable.write(text);
-    },
+    write: (text: string) => void = (text) => writable.write(text),
     holding?: Holding,
   ) {
     this.#holding = holding;

@@ -67,8 +67,8 @@ export class ByteQueue {
 
   /** The text of the whole frame, or why it is none. */
   text(): string | FrameFault {
-    const bytes = this.take();
-    if (bytes === undefined) return faultOf("oversize", this, this.#limit);
+    if (this.isRefused || this.size > this.#limit) return faultOf("oversize", this, this.#limit);
+    const bytes = this.#buffer.subarray(0, this.size);
     return isUtf8(bytes) ? bytes.toString() : faultOf("encoding", this, this.#limit);
   }
 

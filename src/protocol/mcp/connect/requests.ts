@@ -61,15 +61,19 @@ export class ClientRequests {
     plain: (result: JsonObject) => R,
   ): Promise<R> {
     const token = this.#calls.begin(context);
-    using ends = new DisposableStack();
-    ends.defer(() => this.#calls.end(token));
-    const ask = (): Promise<JsonObject> => this.#ask(name, params, context, token);
-    const result = await ask().catch(async (error: unknown) => {
-      await this.#visitPages(error, context);
-      return ask();
-    });
-    const isTask = this.codec.isTask(params, result);
-    return plain(isTask ? await this.#finish(name, result, context, token) : result);
+    try {
+      let result: JsonObject;
+      try {
+        result = await this.#ask(name, params, context, token);
+      } catch (error) {
+        await this.#visitPages(error, context);
+        result = await this.#ask(name, params, context, token);
+      }
+      const isTask = this.codec.isTask(params, result);
+      return plain(isTask ? await this.#finish(name, result, context, token) : result);
+    } finally {
+      this.#calls.end(token);
+    }
   }
 
   /** Waits for a task that the server made of an earlier call. */
