@@ -132,11 +132,7 @@ export class Hooks implements AsyncDisposable {
     if (once.size === 0) return NOTHING;
     const run = this.#runAll([...once.values()], occasion);
     this.#running.add(run);
-    try {
-      return await run;
-    } finally {
-      this.#running.delete(run);
-    }
+    return run.finally(() => this.#running.delete(run));
   }
 
   /** Whether a hook would run. */

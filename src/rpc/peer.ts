@@ -1,3 +1,4 @@
+import { atMost } from "../base/abort.ts";
 import { type Rate, RateLimiter } from "../base/limit/rate-limiter.ts";
 import { Deadline } from "../base/limit/deadline.ts";
 import { TrunklineError } from "../base/errors.ts";
@@ -153,10 +154,7 @@ export class Peer<S = undefined> implements Sink<string>, RequestLink {
   }
 
   #unreadable({ idText, isResponse }: LostMessage, error: RpcError): void {
-    if (!isResponse) {
-      this.#fail(idText, error);
-      return;
-    }
+    if (!isResponse) return this.#fail(idText, error);
     const isMalformed = error.code === STANDARD.parse.code;
     const failure = isMalformed ? error : new TrunklineError("limit", error.message);
     if (this.requests.fail(JSON.parse(idText), failure)) return;
@@ -214,10 +212,7 @@ export class Peer<S = undefined> implements Sink<string>, RequestLink {
       this.#failCall(call, this.#toRpcError(error, name));
       return;
     }
-    if (!(result instanceof Promise)) {
-      this.#answer(call, result);
-      return;
-    }
+    if (!(result instanceof Promise)) return this.#answer(call, result);
     this.#inFlight.set(id, call);
     const { timeout } = route;
     if (timeout !== undefined) {
@@ -254,10 +249,7 @@ export class Peer<S = undefined> implements Sink<string>, RequestLink {
   }
 
   #notified(name: string, params: unknown, text: string): void {
-    if (name === this.#dialect.cancel.method) {
-      this.#cancelled(params);
-      return;
-    }
+    if (name === this.#dialect.cancel.method) return this.#cancelled(params);
     const route = this.#routes.get(name);
     if (route === undefined) return;
     const dropped = (error: unknown): void => {
@@ -306,10 +298,8 @@ export class Peer<S = undefined> implements Sink<string>, RequestLink {
     if (this.#inFlight.size === 0 || grace <= 0) return;
     // Several may wait, each for its time.
     this.#idle ??= Promise.withResolvers<void>();
-    const timeUp = Promise.withResolvers<void>();
-    const timer = Number.isFinite(grace) ? setTimeout(timeUp.resolve, grace) : undefined;
-    await Promise.race([this.#idle.promise, timeUp.promise]);
-    clearTimeout(timer);
+    const { promise } = this.#idle;
+    await (Number.isFinite(grace) ? atMost(grace, promise) : promise);
   }
 
   /** The call that a parsed id names; none where a number beyond JavaScript's may be several. */
@@ -325,10 +315,7 @@ export class Peer<S = undefined> implements Sink<string>, RequestLink {
   #endCall(call: Call<S>, reason: Error, answer: RpcError | undefined): void {
     if (!this.#settle(call)) return;
     call.stop(reason);
-    if (answer !== undefined) {
-      this.#failCall(call, answer);
-      return;
-    }
+    if (answer !== undefined) return this.#failCall(call, answer);
     this.#observe(call, { isCancelled: true });
     call.batch?.skip();
   }

@@ -44,9 +44,7 @@ export class Notices {
     const listener = { call };
     this.#listeners.add(listener);
     for (const begin of this.#posters.splice(0)) begin();
-    return () => {
-      this.#listeners.delete(listener);
-    };
+    return () => this.#listeners.delete(listener);
   }
 
   /** Calls back when the first listener subscribes: until then a source need not look for news. */

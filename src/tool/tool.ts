@@ -5,7 +5,6 @@ import {
   limitRefusal,
   mayUseFolder,
   mayUseRepository,
-  type PrincipalLimits,
 } from "../base/principal.ts";
 import type { LogLevel } from "../base/log.ts";
 import type { Span } from "../base/trace.ts";
@@ -367,44 +366,7 @@ export async function projectRefusal(
 ): Promise<string | undefined> {
   const { limits } = principal;
   if (limits?.folders === undefined && limits?.repositories === undefined) return undefined;
-  return refusalIn(principal, limits, project, repositoryOf, addressesOf);
-}
-
-function namedBy({ argument }: ProjectUse, args: Arguments): string | undefined {
-  if (argument === undefined || !Object.hasOwn(args, argument)) return undefined;
-  const named = args[argument];
-  return typeof named === "string" && named !== "" ? named : undefined;
-}
-
-async function projectOfCaller(
-  context: Pick<ToolContext, "folder" | "roots">,
-  repositoryOf: RepositoryOf,
-): Promise<Project> {
-  const folders = distinct((await context.roots?.()) ?? []);
-  const [folder, another] = folders;
-  if (another !== undefined) return repositoryAmong(folders, repositoryOf);
-  if (folder !== undefined) return { folder, folders: [folder], source: "roots" };
-  if (context.folder !== undefined) return only(context.folder, "folder");
-  return { folders: [], problem: "the client does not say which folder it works in" };
-}
-
-function distinct(roots: readonly string[]): string[] {
-  return roots.length === 0 ? [] : [...new Set(roots.map((root) => realPath(root)))];
-}
-
-function only(folder: string, source: "argument" | "folder"): Project {
-  const real = realPath(folder);
-  return { folder: real, folders: [real], source };
-}
-
-/** Why a principal with these limits may not have a tool work in a project. */
-async function refusalIn(
-  principal: Principal,
-  limits: PrincipalLimits,
-  { folders }: Project,
-  repositoryOf: RepositoryOf,
-  addressesOf: AddressesOf,
-): Promise<string | undefined> {
+  const { folders } = project;
   if (folders.length === 0) {
     const only = [...(limits.folders ?? []), ...(limits.repositories ?? [])].join(", ");
     return `The call does not say which folder it is about, and its token is good only for ${only}`;
@@ -427,6 +389,30 @@ async function refusalIn(
     return limitRefusal(principal, `the repository in '${folder}'`, `--repo ${address}`);
   }
   return undefined;
+}
+
+function namedBy({ argument }: ProjectUse, args: Arguments): string | undefined {
+  if (argument === undefined || !Object.hasOwn(args, argument)) return undefined;
+  const named = args[argument];
+  return typeof named === "string" && named !== "" ? named : undefined;
+}
+
+async function projectOfCaller(
+  context: Pick<ToolContext, "folder" | "roots">,
+  repositoryOf: RepositoryOf,
+): Promise<Project> {
+  const roots = (await context.roots?.()) ?? [];
+  const folders = [...new Set(roots.map((root) => realPath(root)))];
+  const [folder, another] = folders;
+  if (another !== undefined) return repositoryAmong(folders, repositoryOf);
+  if (folder !== undefined) return { folder, folders: [folder], source: "roots" };
+  if (context.folder !== undefined) return only(context.folder, "folder");
+  return { folders: [], problem: "the client does not say which folder it works in" };
+}
+
+function only(folder: string, source: "argument" | "folder"): Project {
+  const real = realPath(folder);
+  return { folder: real, folders: [real], source };
 }
 
 /** What to answer a call that needs a project and does not say which. */

@@ -169,6 +169,7 @@ function serveEvents({ events, guests, deliverTo }: Bus): BusHandlers {
       }
       // A subscriber that cannot be dialled gets events on the stream of its subscription.
       const over = Promise.withResolvers<void>();
+      using ends = new DisposableStack();
       const end = events.subscribe(name, {
         ...{ id, topic, filters, ended: over.resolve },
         deliver: ({ type, payload, source, time }) =>
@@ -181,13 +182,10 @@ function serveEvents({ events, guests, deliverTo }: Bus): BusHandlers {
           }),
       });
       onAbort(call.signal, () => over.resolve());
-      try {
-        // Sent in this turn of the event loop, and so ahead of any event.
-        await call.send(confirmed);
-        await over.promise;
-      } finally {
-        end();
-      }
+      ends.defer(end);
+      // Sent in this turn of the event loop, and so ahead of any event.
+      await call.send(confirmed);
+      await over.promise;
       return undefined;
     },
     unsubscribe: ({ subscriptionId }, { connection }) => {

@@ -266,15 +266,13 @@ async function askOnce(
   ask: (peer: Peer, limit: { readonly timeout: number }) => Promise<unknown>,
 ): Promise<void> {
   const peer = new Peer(channel, undefined, { dialect: acpDialect, routes: routes() });
-  try {
-    const clientInfo = { name, version: VERSION };
-    // The process may be stopped.
-    const limit = { timeout: ANSWER_TIMEOUT };
-    await peer.request(METHODS.initialize, { protocolVersion: 1, clientInfo }, limit);
-    await ask(peer, limit).catch(inWords);
-  } finally {
-    await peer.close();
-  }
+  await using ends = new AsyncDisposableStack();
+  ends.defer(() => peer.close());
+  const clientInfo = { name, version: VERSION };
+  // The process may be stopped.
+  const limit = { timeout: ANSWER_TIMEOUT };
+  await peer.request(METHODS.initialize, { protocolVersion: 1, clientInfo }, limit);
+  await ask(peer, limit).catch(inWords);
 }
 
 /** The messages of error codes, which begin nearly every error and tell a person nothing. */

@@ -269,10 +269,7 @@ export class EngineSession {
 
   #data(flags: number, id: number, payload: Buffer): void {
     const isLast = (flags & LAST) !== 0;
-    if ((flags & FIRST) === 0) {
-      this.streams.get(id)?.receive(payload, isLast);
-      return;
-    }
+    if ((flags & FIRST) === 0) return this.streams.get(id)?.receive(payload, isLast);
     const connection = this.#connections.get(payload.readUInt32LE());
     const listener = connection === undefined ? undefined : this.#takenBy.get(connection.id);
     if (connection === undefined || listener === undefined || connection.isClosed) return;

@@ -378,15 +378,13 @@ export class SessionLinks {
     const { _meta } = introduction as { readonly _meta?: object | null };
     const counting = { ...ours(_meta), sequence: true, origin };
     this.#opening.add(link);
-    try {
-      if (this.#isClosed) await link.close();
-      await link.request(METHODS.initialize.name, {
-        ...introduction,
-        _meta: { ..._meta, trunkline: counting },
-      });
-    } finally {
-      this.#opening.delete(link);
-    }
+    using ends = new DisposableStack();
+    ends.defer(() => this.#opening.delete(link));
+    if (this.#isClosed) await link.close();
+    await link.request(METHODS.initialize.name, {
+      ...introduction,
+      _meta: { ..._meta, trunkline: counting },
+    });
     return link;
   }
 

@@ -116,18 +116,14 @@ export class McpClient {
     const { era, timeout, probe } = options;
     const client = new McpClient(channel, options);
     const late = new AbortController();
-    const timer = setTimeout(() => {
+    using _ = setTimeout(() => {
       late.abort(new TrunklineError("timeout", `No answer to the handshake within ${timeout} ms`));
     }, timeout);
-    try {
-      const signal = AbortSignal.any([late.signal, options.signal]);
-      client.#server = await handshake(client.#peer, { era, info: INFO, probe, signal });
-    } catch (error) {
-      await client.close();
-      throw error;
-    } finally {
-      clearTimeout(timer);
-    }
+    await using opening = new AsyncDisposableStack();
+    opening.defer(() => client.close());
+    const signal = AbortSignal.any([late.signal, options.signal]);
+    client.#server = await handshake(client.#peer, { era, info: INFO, probe, signal });
+    opening.move();
     client.#requests.codec = client.codec;
     if (client.codec.has.listening) client.#listening.renew();
     else {

@@ -149,14 +149,13 @@ export class ClientRequests {
     if (typeof task?.taskId !== "string") return begun;
     const { taskId } = task;
     context.remoteTask?.(taskId);
-    const release = this.#calls.bindTask(taskId, token);
+    using bound = new DisposableStack();
+    bound.defer(this.#calls.bindTask(taskId, token));
     try {
       return await this.call("tasks/result", { taskId }, context, (result) => result);
     } catch (error) {
       if (context.signal.aborted) this.request("tasks/cancel", { taskId }).catch(() => {});
       throw error;
-    } finally {
-      release();
     }
   }
 

@@ -431,9 +431,7 @@ function serveSession(door: McpDoor): Route<Connection>[] {
     route(notification("notifications/initialized"), () => {}),
     route<JsonObject, void, Connection>(
       notification("notifications/roots/list_changed"),
-      (_, call) => {
-        call.state.roots.changed();
-      },
+      (_, call) => call.state.roots.changed(),
     ),
   ];
 }

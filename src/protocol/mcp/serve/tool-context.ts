@@ -39,6 +39,7 @@ export class McpToolContext implements ToolContext {
   /** Aborted when the work is cancelled. */
   signal: AbortSignal;
   meta: JsonObject;
+  /** It continues as a task: its request has been answered. */
   isTask = false;
   hasProgressed = false;
   /** The id of the task as which the tool's server goes on with the call, once it does. */
@@ -109,11 +110,6 @@ export class McpToolContext implements ToolContext {
   remoteTask(taskId: string): void {
     this.remote = taskId;
     this.#remoteKnown?.resolve(taskId);
-  }
-
-  /** Continues as a task: its request has been answered. */
-  becomeTask(): void {
-    this.isTask = true;
   }
 
   stopped(reason: Error): void {

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders, ServerResponse } from "node:http";
+import { atMost } from "../../../../base/abort.ts";
 import { attempt } from "../../../../base/attempt.ts";
 import { background } from "../../../../base/background.ts";
 import { STANDARD, MCP } from "../../../../rpc/codes.ts";
@@ -12,7 +13,7 @@ import { nameOfRequest, parameterHeaders, valueAt } from "../../param-headers.ts
 import { OWNER, type Principal } from "../../../../base/principal.ts";
 import { statelessCodec } from "../../revision/revisions.ts";
 import type { ResolvedMcpHttpOptions } from "./options.ts";
-import { accepted, type PostedMessage, refuse, reply } from "./reply.ts";
+import { accepted, invalid, type PostedMessage, refuse, reply } from "./reply.ts";
 import type { Toolbox } from "../../../../tool/toolbox.ts";
 import { isObject } from "../../../../base/check.ts";
 import { nextTurn } from "../../../../base/event-loop.ts";
@@ -75,10 +76,9 @@ export class ModernRequests {
     const exchange = new ModernExchange(response, this.#options.channelLimits);
     const peer = new Peer(exchange, connection, this.#peerOptions);
     background(peer.message(text, value), "Taking a message");
-    if (exchange.isAnswered) return undefined;
+    if (exchange.isAnswered) return;
     this.#open.set(exchange, peer);
     exchange.onOver(() => this.#open.delete(exchange));
-    return undefined;
   }
 
   keepAlive(): void {
@@ -116,10 +116,6 @@ function envelopeProblem(
     throw error;
   }
   return headerProblem(headers, method, params);
-}
-
-function invalid(why: string): RpcError {
-  return RpcError.of(STANDARD.invalidRequest, why);
 }
 
 /**
@@ -271,10 +267,8 @@ export class ModernExchange implements Channel<string> {
   /** Waits until the client has taken all there is, but no longer than the grace. */
   async #taken(): Promise<void> {
     const taken = Promise.withResolvers<void>();
-    const timer = setTimeout(taken.resolve, this.#limits.closeGrace);
     this.#response.once("close", taken.resolve);
-    await taken.promise;
-    clearTimeout(timer);
+    await atMost(this.#limits.closeGrace, taken.promise);
   }
 
   #stream(): EventResponse {
