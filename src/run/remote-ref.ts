@@ -112,11 +112,8 @@ async function addressesOf(host: string): Promise<string[]> {
   try {
     return (await lookup(host, { all: true })).map(({ address }) => address);
   } catch (cause) {
-    throw new TrunklineError(
-      "unavailable",
-      `Cannot resolve the host '${host}'. Check the address.`,
-      { cause },
-    );
+    const says = `Cannot resolve the host '${host}'. Check the address.`;
+    throw new TrunklineError("unavailable", says, { cause });
   }
 }
 

@@ -79,10 +79,8 @@ async function askMissing(invocation: Invocation<FactValues>): Promise<FactValue
       );
     const answer = line.value.trim();
     if (key === "provider" && !/^(?:github|gitlab|bitbucket|other)$/.test(answer)) {
-      throw new TrunklineError(
-        "usage",
-        `Cannot use provider '${answer}': it is one of github, gitlab, bitbucket, other`,
-      );
+      const why = `Cannot use provider '${answer}': it is one of github, gitlab, bitbucket, other`;
+      throw new TrunklineError("usage", why);
     }
     if (answer !== "") answers[key] = answer;
   }
@@ -101,10 +99,8 @@ export async function importFile(
   const known = names.filter((name) => identities.list.some((each) => each.name === name));
   if (known.length > 0 && values.force !== true) {
     const says = `these identities exist already: ${known.join(", ")}`;
-    throw new TrunklineError(
-      "usage",
-      `Cannot import '${file}': ${says}. Replace them with --force`,
-    );
+    const why = `Cannot import '${file}': ${says}. Replace them with --force`;
+    throw new TrunklineError("usage", why);
   }
   if (values["dry-run"] !== true) await identities.importAll(read);
   const { secrets } = read;

@@ -33,10 +33,8 @@ async function readToken(
   if (variable !== undefined) {
     const token = env[variable];
     if (token !== undefined && token !== "") return token;
-    throw new TrunklineError(
-      "usage",
-      `Cannot read the token: the variable '${variable}' is not set`,
-    );
+    const says = `Cannot read the token: the variable '${variable}' is not set`;
+    throw new TrunklineError("usage", says);
   }
   if (values["from-cli"]) return await ofProgram();
   return await readSecret("Token: ");

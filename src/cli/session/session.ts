@@ -179,10 +179,8 @@ export async function permissions(
   if (values.revoke !== undefined) {
     const id = numberOf(values.revoke, "--revoke");
     if (!(await commands.revoke(id))) {
-      throw new TrunklineError(
-        "not-found",
-        `Cannot revoke permission '${id}': no such permission. ${LIST_RULES}`,
-      );
+      const says = `Cannot revoke permission '${id}': no such permission. ${LIST_RULES}`;
+      throw new TrunklineError("not-found", says);
     }
     const says = `Revoked permission ${id}. Agents will ask again.\n`;
     return print(invocation, { revoked: id }, says);

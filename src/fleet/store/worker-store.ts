@@ -19,7 +19,7 @@ import { HeldReplica, notOpen } from "./held-replica.ts";
 import { type SessionStreams, openSessionStreams } from "./session-streams.ts";
 import { FleetStore, type FleetStoreOptions } from "./fleet-store.ts";
 import type { Page } from "../../store/session/session-pages.ts";
-import { eventPages, type StoredPage } from "../ownership/event-pages.ts";
+import { eventPages } from "../ownership/event-pages.ts";
 import { EventPublisher, type EventPublisherOptions } from "../ownership/event-publisher.ts";
 import type { Journal } from "../ownership/journal.ts";
 
@@ -473,7 +473,7 @@ async function restoreFrom(
   for await (const page of eventPages(messages, claim.entry.born)) {
     if (page.epoch === claim.epoch) break;
     // This node may have taken the session and ended before it noted that. It has published nothing.
-    if (isMarkerOf(page, node)) epoch = page.epoch;
+    if (page.node === node && page.lines === "") epoch = page.epoch;
     if (page.epoch !== epoch && !isReplaced) {
       isReplaced = true;
       last = Math.min(last, page.first - 1);
@@ -515,10 +515,6 @@ function addPage(pages: Page[], page: Page): void {
     before.last = page.last;
     before.lines += page.lines;
   }
-}
-
-function isMarkerOf({ node, lines }: StoredPage, mine: string): boolean {
-  return node === mine && lines === "";
 }
 
 function incomplete({ id, last }: Claim): TrunklineError {
