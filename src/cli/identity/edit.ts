@@ -17,11 +17,8 @@ export async function add(invocation: Invocation<FactValues>): Promise<number> {
   const values = await askMissing(invocation);
   const settings = newIdentity(name, values, invocation);
   await identities.save(name, settings, true);
-  return print(
-    invocation,
-    { name, ...settings },
-    `Added identity '${name}' to ${identities.file}.\n`,
-  );
+  const says = `Added identity '${name}' to ${identities.file}.\n`;
+  return print(invocation, { name, ...settings }, says);
 }
 
 /** `trunkline identity edit NAME` */
@@ -43,11 +40,8 @@ export async function remove(invocation: Invocation): Promise<number> {
   const [name = ""] = invocation.positionals;
   const identities = await openIdentities(invocation);
   await identities.remove(name);
-  return print(
-    invocation,
-    { removed: name },
-    `Removed identity '${name}' from ${identities.file}.\n`,
-  );
+  const says = `Removed identity '${name}' from ${identities.file}.\n`;
+  return print(invocation, { removed: name }, says);
 }
 
 const QUESTIONS = [

@@ -65,11 +65,10 @@ export async function clear(invocation: Invocation): Promise<number> {
   const [name = ""] = invocation.positionals;
   await using commands = await openCommands(invocation);
   const wasThere = await commands.tokenCommands.clear(commands.identities.find(name));
-  return print(
-    invocation,
-    { identity: name, cleared: wasThere },
-    wasThere ? `Deleted the token of '${visibleLine(name)}'.\n` : "No token was stored.\n",
-  );
+  const says = wasThere
+    ? `Deleted the token of '${visibleLine(name)}'.\n`
+    : "No token was stored.\n";
+  return print(invocation, { identity: name, cleared: wasThere }, says);
 }
 
 /** `trunkline identity token verify [NAME]` */

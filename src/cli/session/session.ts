@@ -254,11 +254,8 @@ export async function importSession(invocation: Invocation<ImportValues>): Promi
   if (listed?.title !== undefined) await session.keep({}, { title: listed.title });
   const { last: events } = session;
   await sessions.close(id);
-  return print(
-    invocation,
-    { session: id, events },
-    `Imported as ${id}.\nContinue it: trunkline chat --session ${id}\n`,
-  );
+  const says = `Imported as ${id}.\nContinue it: trunkline chat --session ${id}\n`;
+  return print(invocation, { session: id, events }, says);
 }
 
 /** The sessions that agents began themselves, for `trunkline session list`. */

@@ -173,10 +173,8 @@ function failureOf(error: unknown): unknown {
 }
 
 function unknownTool(name: string, offer: OpenedTools["offer"]): TrunklineError {
-  const near = suggest(
-    name,
-    offer.tools.list(OWNER).map(({ definition }) => definition.name),
-  );
+  const names = offer.tools.list(OWNER).map(({ definition }) => definition.name);
+  const near = suggest(name, names);
   const next =
     near.length > 0
       ? `Did you mean ${near.map((word) => `'${word}'`).join(" or ")}?`

@@ -173,7 +173,7 @@ export class FleetConnection implements AsyncDisposable {
           if (error === null) heard(message);
           else refused(error);
         } catch (failure) {
-          background(Promise.reject(failure as Error), `Reading a message of ${subject}`);
+          background(failing(failure), `Reading a message of ${subject}`);
         }
       },
     });
@@ -230,6 +230,10 @@ export class FleetConnection implements AsyncDisposable {
 function notConnected(): TrunklineError {
   const next = "Trunkline connects again as soon as NATS can be reached";
   return new TrunklineError("unavailable", `There is no connection to NATS. ${next}.`);
+}
+
+async function failing(failure: unknown): Promise<never> {
+  throw failure;
 }
 
 function natsOptions(

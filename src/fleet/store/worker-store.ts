@@ -345,12 +345,11 @@ export class WorkerStore extends FleetStore implements SessionStore, AsyncDispos
     if (held === undefined) return;
     if (held.failure !== undefined) throw held.failure;
     const bookmark = held.bookmarkFor((change.record ?? held.claim.entry.record).notes);
-    try {
-      held.claim = await this.#ownership.write(held.claim, { ...change, bookmark });
-    } catch (error) {
+    const writing = this.#ownership.write(held.claim, { ...change, bookmark });
+    held.claim = await writing.catch((error: unknown) => {
       if (error instanceof Fenced) this.#failed(key, error);
       throw held.failure ?? told(error);
-    }
+    });
   }
 
   #recordOf(key: number): SessionRecord {
@@ -361,11 +360,9 @@ export class WorkerStore extends FleetStore implements SessionStore, AsyncDispos
 
   /** Runs tasks of one session one after the other. */
   async #inTurn<T>(id: string, work: () => Promise<T>): Promise<T> {
-    try {
-      return await this.#queue.run(work, id);
-    } catch (error) {
+    return await this.#queue.run(work, id).catch((error: unknown) => {
       throw told(error);
-    }
+    });
   }
 }
 
