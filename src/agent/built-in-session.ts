@@ -1,4 +1,5 @@
 import { onAbort, untilAborted } from "../base/abort.ts";
+import { endOrCancelled } from "../session/turn/end-or-cancelled.ts";
 import { background } from "../base/background.ts";
 import { TrunklineError } from "../base/errors.ts";
 import { Lazy } from "../base/lazy.ts";
@@ -226,19 +227,10 @@ class BuiltInSession implements AgentSession {
 
   async prompt(turn: Turn): Promise<TurnEnd> {
     if (turn.signal.aborted) return { stopReason: "cancelled" };
-    const over = Promise.withResolvers<TurnEnd>();
-    let timer: NodeJS.Timeout | undefined;
+    using ends = new DisposableStack();
+    ends.defer(() => this.#background.turnEnded());
     // ACP prompt-turn § Cancellation: the turn must end, even if a client or a tool never answers.
-    const stopListening = onAbort(turn.signal, () => {
-      timer = setTimeout(over.resolve, STOP_GRACE, { stopReason: "cancelled" });
-    });
-    try {
-      return await Promise.race([this.#work(turn), over.promise]);
-    } finally {
-      stopListening();
-      clearTimeout(timer);
-      this.#background.turnEnded();
-    }
+    return await endOrCancelled(this.#work(turn), turn.signal, STOP_GRACE);
   }
 
   async #work(turn: Turn): Promise<TurnEnd> {

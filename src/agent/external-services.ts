@@ -313,10 +313,8 @@ class ExternalTerminals {
     const limit = Math.min(outputByteLimit, MOST_OUTPUT);
     const terminal = new ExternalTerminal(child, limit, confinement);
     child.stdout.on("data", () => this.#refreshSoon(terminal.terminalId));
-    background(
-      terminal.waitForExit().then(() => this.#refresh(terminal.terminalId)),
-      "ShownCall the end of a command",
-    );
+    const ended = terminal.waitForExit().then(() => this.#refresh(terminal.terminalId));
+    background(ended, "ShownCall the end of a command");
     return terminal;
   }
 

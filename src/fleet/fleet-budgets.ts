@@ -85,7 +85,11 @@ export class FleetBudgets implements BudgetPool {
     } catch (error) {
       const why = error instanceof Error ? error.message.replace(/\.$/, "") : String(error);
       own.share = { ...own.share, why: `this worker can reserve no more: ${why}` };
-      if (own.turns.size === 0) background(this.#tellLater(own), "Giving back what was reserved");
+      const giveBack = async (): Promise<void> => {
+        if (own.turns.size === 0) await this.#queue.run(() => this.#tell(own), key);
+      };
+      if (own.turns.size === 0)
+        background(this.#untilDone(giveBack), "Giving back what was reserved");
     }
     return own.share;
   }
@@ -138,13 +142,6 @@ export class FleetBudgets implements BudgetPool {
     });
     const { key } = own.account;
     if (own.turns.size === 0 && this.#own.get(key) === own) this.#own.delete(key);
-  }
-
-  async #tellLater(own: OwnAccount): Promise<void> {
-    await this.#untilDone(async () => {
-      if (own.turns.size > 0) return;
-      await this.#queue.run(() => this.#tell(own), own.account.key);
-    });
   }
 
   async #untilDone(work: () => Promise<void>): Promise<void> {

@@ -148,10 +148,8 @@ export class Runs implements AsyncDisposable {
   /** Opens a run. `stored` is what was stored for it. */
   async open(stored: unknown, session: string, agent?: string, memory?: PushMemory): Promise<Run> {
     if (!isPlan(stored)) {
-      throw new TrunklineError(
-        "usage",
-        `Cannot open session '${session}' as a remote run: no plan is stored for it.`,
-      );
+      const says = `Cannot open session '${session}' as a remote run: no plan is stored for it.`;
+      throw new TrunklineError("usage", says);
     }
     const { normal: url } = checkRemoteUrl(stored.url, this.#options.policy);
     const plan = { ...stored, url };

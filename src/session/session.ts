@@ -369,17 +369,14 @@ export class Session implements TurnHost {
     pending: PendingQuestion,
   ): Promise<unknown> {
     const open: OpenQuestion = { turn: id, message, since: Date.now() };
-    const stopListening = onAbort(signal, () => pending.cancel());
+    using ends = new DisposableStack();
+    ends.defer(() => this.#noteQuestion());
+    ends.defer(() => this.#questions.delete(open));
+    ends.defer(onAbort(signal, () => pending.cancel()));
     this.#questions.add(open);
     this.#noteQuestion();
     this.#notice({ reason: "question", message });
-    try {
-      return await this.#audience.ask(pending, this.#transcript.settled());
-    } finally {
-      stopListening();
-      this.#questions.delete(open);
-      this.#noteQuestion();
-    }
+    return await this.#audience.ask(pending, this.#transcript.settled());
   }
 
   /** The question is asked, even if this cannot be stored. */

@@ -1,5 +1,6 @@
 import { TaskQueue } from "../base/limit/task-queue.ts";
 import { belongingTo } from "../base/background.ts";
+import { defined } from "../base/defined.ts";
 import { isDiskFull, TrunklineError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { limitRefusal, mayControl, mayUseAgent, OWNER, type Principal } from "../base/principal.ts";
@@ -330,11 +331,7 @@ export class Sessions implements AsyncDisposable {
       agent: agent.name,
       parent: from,
       ...(record.title === undefined ? {} : { title: record.title }),
-      notes: {
-        ...firstNotes(setup, principal),
-        ...(chosen ? { chosen } : {}),
-        ...(labels ? { labels } : {}),
-      },
+      notes: { ...firstNotes(setup, principal), ...defined({ chosen, labels }) },
     };
     const { store } = this.#options;
     const held = await this.#room.take(principal, () => store.fork(from, forked, upTo));
@@ -530,11 +527,9 @@ export class Sessions implements AsyncDisposable {
   }
 
   async #hold(id: string): Promise<HeldSession> {
-    try {
-      return await this.#options.store.hold(id);
-    } catch (error) {
+    return await this.#options.store.hold(id).catch((error: unknown) => {
       throw notHeld(id, error);
-    }
+    });
   }
 
   /** ACP message specification § Session State Consistency: a session that cannot start is deleted again. */

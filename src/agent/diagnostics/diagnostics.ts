@@ -266,10 +266,8 @@ export class Diagnostics implements AsyncDisposable {
         if (known === undefined) return errorText(`\`${line}\` finds in changed files:`, own);
         const news = fresh(known, errors);
         const isOwn = ({ file }: FileError): number => Number(changed.has(file));
-        return errorText(
-          NEW,
-          news.toSorted((a, b) => isOwn(b) - isOwn(a)),
-        );
+        const ownFirst = news.toSorted((a, b) => isOwn(b) - isOwn(a));
+        return errorText(NEW, ownFirst);
       } catch (error) {
         this.#log.warn("agent.diagnostics-failed", { line, error });
         return "";
@@ -298,10 +296,8 @@ export class Diagnostics implements AsyncDisposable {
   #rest(): void {
     clearTimeout(this.#idle);
     this.#idle = setTimeout(() => {
-      background(
-        this.#checks.run(() => this.#endServers()),
-        "Ending language servers",
-      );
+      const ended = this.#checks.run(() => this.#endServers());
+      background(ended, "Ending language servers");
     }, IDLE).unref();
   }
 

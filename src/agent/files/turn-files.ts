@@ -401,11 +401,8 @@ async function record(files: TurnFiles, before: Snapshot): Promise<void> {
     if (folder === undefined || isGitOwned(path)) continue;
     const made = [...after.others].find((each) => name.startsWith(`${each}/`));
     await files.journal.before(path, old?.content, { mode: old?.mode });
-    await files.journal.after(
-      path,
-      [other ?? now?.content],
-      made === undefined ? undefined : join(before.root, made),
-    );
+    const first = made === undefined ? undefined : join(before.root, made);
+    await files.journal.after(path, [other ?? now?.content], first);
     // A person may have saved the file while the command ran.
     await files.journal.shared(path);
   }

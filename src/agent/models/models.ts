@@ -240,10 +240,8 @@ export function findModel(models: ModelSource, id: string): ModelEntry {
   const near = suggest(id, ids);
   const names = (near.length > 0 ? near : ids.slice(0, 10)).join(", ");
   const says = `Cannot use the model '${id.slice(0, 200)}': no such model. `;
-  throw new TrunklineError(
-    "not-found",
-    `${says}${near.length > 0 ? "Near" : "There are"}: ${names}.`,
-  );
+  const why = `${says}${near.length > 0 ? "Near" : "There are"}: ${names}.`;
+  throw new TrunklineError("not-found", why);
 }
 
 function entry(provider: Provider, model: string, name: string, window: number): ModelEntry {

@@ -1,3 +1,4 @@
+import { attempt } from "../../base/attempt.ts";
 import { TrunklineError } from "../../base/errors.ts";
 
 /** A part of a file that a patch changes. */
@@ -87,23 +88,14 @@ function hunksOf(lines: readonly string[]): Hunk[] {
 
 /** The files that a patch names. What is no patch names none: it changes nothing. */
 export function pathsOfPatch(input: unknown): string[] {
-  try {
-    return parsePatch(String(input)).flatMap((file) => {
-      return file.kind === "update" && file.moveTo !== undefined
-        ? [file.path, file.moveTo]
-        : [file.path];
-    });
-  } catch {
-    return [];
-  }
+  return attempt(() => parsePatch(String(input)), []).flatMap((file) => {
+    const moveTo = file.kind === "update" ? file.moveTo : undefined;
+    return moveTo === undefined ? [file.path] : [file.path, moveTo];
+  });
 }
 
 export function linesOf(text: string): string[] {
-  return text.split("\n").map(withoutReturn);
-}
-
-function withoutReturn(line: string): string {
-  return line.endsWith("\r") ? line.slice(0, -1) : line;
+  return text.split("\n").map((line) => line.replace(/\r$/, ""));
 }
 
 function misread(why: string): TrunklineError {

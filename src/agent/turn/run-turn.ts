@@ -114,12 +114,10 @@ export class TurnRun {
 
   /** Asks the model, without images if it refuses them. */
   async #ask(): Promise<ModelAnswer> {
-    try {
-      return await this.#askFitting();
-    } catch (error) {
+    return await this.#askFitting().catch(async (error: unknown) => {
       if (!(error instanceof Refusal) || this.#options.turn.signal.aborted) throw error;
       return await this.#askBlind(error);
-    }
+    });
   }
 
   /**

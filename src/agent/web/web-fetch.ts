@@ -127,10 +127,8 @@ export async function fetchPage(address: string, options: FetchOptions): Promise
     answer.message.destroy();
     url = readUrl(headers.location ?? "", url);
   }
-  throw new TrunklineError(
-    "unavailable",
-    `${address} redirects more than ${MOST_REDIRECTS} times.`,
-  );
+  const says = `${address} redirects more than ${MOST_REDIRECTS} times.`;
+  throw new TrunklineError("unavailable", says);
 }
 
 function readUrl(address: string, base?: URL): URL {

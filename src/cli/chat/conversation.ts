@@ -227,10 +227,9 @@ export class Conversation implements Disposable {
     const width = screen.columns;
     const question = this.#question;
     const isTyping = this.#list === undefined && question?.isFocused !== true;
-    const hint = span(
-      this.#session === undefined ? "Opening the session \u2026" : "/ for commands, /keys for keys",
-      "dim",
-    );
+    const isOpen = this.#session !== undefined;
+    const says = isOpen ? "/ for commands, /keys for keys" : "Opening the session \u2026";
+    const hint = span(says, "dim");
     const mark = [span("> ", ...(isTyping ? (["cyan", "bold"] as const) : (["dim"] as const)))];
     const { rows: typed, caret } = this.#editor.rows(width, mark, [hint]);
     const popup = this.#popup?.picker.rows(width, POPUP_ROWS) ?? [];
@@ -272,9 +271,8 @@ export class Conversation implements Disposable {
   }
 
   #questionOf(sessionId: string): QuestionPrompt {
-    const known = this.#questions.get(sessionId) ?? new QuestionPrompt(() => this.draw());
-    this.#questions.set(sessionId, known);
-    return known;
+    const make = (): QuestionPrompt => new QuestionPrompt(() => this.draw());
+    return this.#questions.getOrInsertComputed(sessionId, make);
   }
 
   #newTranscript(): TranscriptView {
@@ -330,19 +328,15 @@ export class Conversation implements Disposable {
     if (typeof state === "string") {
       this.#othersTurn(state === "running");
       if (state !== "running" && state !== "end_turn") {
-        this.#transcript.note(
-          `(${state}${error === undefined ? "" : `: ${wordsOf(error)}`})`,
-          "dim",
-        );
+        const why = error === undefined ? "" : `: ${wordsOf(error)}`;
+        this.#transcript.note(`(${state}${why})`, "dim");
       }
     }
     const { state: answered, by, outcome } = (permission ?? {}) as Json;
     if (answered !== "answered") return;
     const { kind } = (outcome ?? {}) as Json;
-    this.#transcript.note(
-      `${wordsOf(kind).replace("_", " ") || "cancelled"} (${wordsOf(by)})`,
-      "dim",
-    );
+    const decided = wordsOf(kind).replace("_", " ") || "cancelled";
+    this.#transcript.note(`${decided} (${wordsOf(by)})`, "dim");
   }
 
   #othersTurn(isRunning: boolean): void {
@@ -502,10 +496,8 @@ export class Conversation implements Disposable {
     const controller = new AbortController();
     const message: PendingMessage = { text, how, controller, sessionId: this.sessionId };
     this.#pending = [...this.#pending, message];
-    background(
-      this.#host.history.add(text).catch(() => {}),
-      "Remembering a prompt",
-    );
+    const remembering = this.#host.history.add(text).catch(() => {});
+    background(remembering, "Remembering a prompt");
     const turn = this.#turn(message).finally(() => {
       this.#turns.delete(message);
       this.#pending = this.#pending.filter((each) => each !== message);

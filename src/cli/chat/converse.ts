@@ -63,10 +63,8 @@ export async function converse(invocation: ChatInvocation): Promise<Moving | und
     process.stdout.off("resize", resized);
   });
   background(history.load(), "Reading earlier prompts");
-  background(
-    untilSignal().then(() => conversation.leave()),
-    "Leaving a conversation",
-  );
+  const leaving = untilSignal().then(() => conversation.leave());
+  background(leaving, "Leaving a conversation");
   conversation.drawNow();
   const begin = async (): Promise<{ readonly ended: Promise<void> }> => {
     const { agentName, openClient, wantedSession, withOfferedAgent, worktreeLines } =

@@ -56,10 +56,8 @@ export async function conversePlainly(invocation: ChatInvocation): Promise<Movin
     process.off("SIGCONT", conversation.prompt);
   });
   process.on("SIGCONT", conversation.prompt);
-  background(
-    untilSignal(["SIGTERM", "SIGHUP"]).then(() => conversation.leave()),
-    "Leaving a conversation",
-  );
+  const leaving = untilSignal(["SIGTERM", "SIGHUP"]).then(() => conversation.leave());
+  background(leaving, "Leaving a conversation");
   conversation.prompt();
   await Promise.race([conversation.left, session.ended]);
   await conversation.farewell();

@@ -21,11 +21,8 @@ export async function remove(invocation: Invocation<InRepository>): Promise<numb
   const { values } = invocation;
   await using commands = await openCommands(invocation);
   const wasThere = await commands.removeGuard(values.repo ?? ".");
-  return print(
-    invocation,
-    { removed: wasThere },
-    wasThere ? "Removed the guard.\n" : "The guard was not installed.\n",
-  );
+  const says = wasThere ? "Removed the guard.\n" : "The guard was not installed.\n";
+  return print(invocation, { removed: wasThere }, says);
 }
 
 /** `trunkline identity guard status` */

@@ -33,10 +33,8 @@ async function readToken(
   if (variable !== undefined) {
     const token = env[variable];
     if (token !== undefined && token !== "") return token;
-    throw new TrunklineError(
-      "usage",
-      `Cannot read the token: the variable '${variable}' is not set`,
-    );
+    const says = `Cannot read the token: the variable '${variable}' is not set`;
+    throw new TrunklineError("usage", says);
   }
   if (values["from-cli"]) return await ofProgram();
   return await readSecret("Token: ");
@@ -67,11 +65,10 @@ export async function clear(invocation: Invocation): Promise<number> {
   const [name = ""] = invocation.positionals;
   await using commands = await openCommands(invocation);
   const wasThere = await commands.tokenCommands.clear(commands.identities.find(name));
-  return print(
-    invocation,
-    { identity: name, cleared: wasThere },
-    wasThere ? `Deleted the token of '${visibleLine(name)}'.\n` : "No token was stored.\n",
-  );
+  const says = wasThere
+    ? `Deleted the token of '${visibleLine(name)}'.\n`
+    : "No token was stored.\n";
+  return print(invocation, { identity: name, cleared: wasThere }, says);
 }
 
 /** `trunkline identity token verify [NAME]` */

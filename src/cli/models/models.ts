@@ -40,11 +40,8 @@ export async function setKey(invocation: Invocation): Promise<number> {
   const commands = await openModels(invocation);
   const key = await readSecret("Key: ");
   const where = await commands.saveKey(variable, key);
-  return print(
-    invocation,
-    { variable, where },
-    `Stored ${visibleLine(variable)} in ${visibleLine(where)}.\n`,
-  );
+  const says = `Stored ${visibleLine(variable)} in ${visibleLine(where)}.\n`;
+  return print(invocation, { variable, where }, says);
 }
 
 /** `trunkline model key clear VARIABLE` */
@@ -52,11 +49,8 @@ export async function clearKey(invocation: Invocation): Promise<number> {
   const { positionals } = invocation;
   const [variable = ""] = positionals;
   const wasThere = await (await openModels(invocation)).clearKey(variable);
-  return print(
-    invocation,
-    { variable, wasThere },
-    wasThere ? `Deleted ${visibleLine(variable)}.\n` : "No such key was stored.\n",
-  );
+  const says = wasThere ? `Deleted ${visibleLine(variable)}.\n` : "No such key was stored.\n";
+  return print(invocation, { variable, wasThere }, says);
 }
 
 async function openModels(invocation: Invocation): Promise<ModelCommands> {

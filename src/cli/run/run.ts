@@ -95,10 +95,8 @@ export async function run(invocation: Invocation<RunValues>): Promise<number> {
     const says = "The server closed the connection. If it still runs, the turn goes on there.";
     throw new TrunklineError("unavailable", says);
   });
-  background(
-    untilSignal().then(() => session.cancel()),
-    "Cancelling a run",
-  );
+  const cancelling = untilSignal().then(() => session.cancel());
+  background(cancelling, "Cancelling a run");
   const ended: Ended = await Promise.race([session.prompt(prompt), lost]).finally(() =>
     show(text.end()),
   );

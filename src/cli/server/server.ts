@@ -186,10 +186,8 @@ export async function login(invocation: Invocation<LoginValues>): Promise<number
     err(`Log in to '${visibleLine(name)}' at ${visibleLine(issuer)}:\n\n  ${link}\n\n`);
     pasting.defer(readPasted(paste, err));
     const opened = values.print === true ? Promise.resolve(false) : openPage(link, env);
-    background(
-      opened.then((isOpen) => err(isOpen ? OPENED : NOT_OPENED)),
-      "Opening a browser",
-    );
+    const opening = opened.then((isOpen) => err(isOpen ? OPENED : NOT_OPENED));
+    background(opening, "Opening a browser");
   });
   const { issuer, scopes, expiresAt, refreshToken } = made;
   const isRenewed = refreshToken !== undefined;

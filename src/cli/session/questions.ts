@@ -234,11 +234,8 @@ async function askField(
   const filled = initial.toString() === "" ? "" : `\n  (now: ${visibleLine(String(initial))})`;
   const some = type === "choices" ? "\n  Type their numbers." : "";
   const left = initial.toString() === "" ? skip : ["Leave it as it is"];
-  const said = await questions.askText(
-    `${text}${known.join("")}${some}${filled}`,
-    [...left, no],
-    signal,
-  );
+  const asked = `${text}${known.join("")}${some}${filled}`;
+  const said = await questions.askText(asked, [...left, no], signal);
   if (typeof said !== "string") {
     if (said === left.length) return no;
     return said === undefined ? undefined : { [name]: initial };

@@ -179,10 +179,8 @@ export async function permissions(
   if (values.revoke !== undefined) {
     const id = numberOf(values.revoke, "--revoke");
     if (!(await commands.revoke(id))) {
-      throw new TrunklineError(
-        "not-found",
-        `Cannot revoke permission '${id}': no such permission. ${LIST_RULES}`,
-      );
+      const says = `Cannot revoke permission '${id}': no such permission. ${LIST_RULES}`;
+      throw new TrunklineError("not-found", says);
     }
     const says = `Revoked permission ${id}. Agents will ask again.\n`;
     return print(invocation, { revoked: id }, says);
@@ -256,11 +254,8 @@ export async function importSession(invocation: Invocation<ImportValues>): Promi
   if (listed?.title !== undefined) await session.keep({}, { title: listed.title });
   const { last: events } = session;
   await sessions.close(id);
-  return print(
-    invocation,
-    { session: id, events },
-    `Imported as ${id}.\nContinue it: trunkline chat --session ${id}\n`,
-  );
+  const says = `Imported as ${id}.\nContinue it: trunkline chat --session ${id}\n`;
+  return print(invocation, { session: id, events }, says);
 }
 
 /** The sessions that agents began themselves, for `trunkline session list`. */

@@ -160,11 +160,8 @@ export async function rotate(invocation: Invocation): Promise<number> {
   const owner = new OwnerToken((await openQuietApp(invocation)).config.data);
   await owner.rotate();
   const { path: tokenFile } = owner;
-  return print(
-    invocation,
-    { tokenFile },
-    `Replaced the owner's token in '${visibleLine(tokenFile)}'. The old one is invalid.\n`,
-  );
+  const says = `Replaced the owner's token in '${visibleLine(tokenFile)}'. The old one is invalid.\n`;
+  return print(invocation, { tokenFile }, says);
 }
 
 async function open(invocation: Invocation): Promise<AccessTokens> {

@@ -173,10 +173,8 @@ function failureOf(error: unknown): unknown {
 }
 
 function unknownTool(name: string, offer: OpenedTools["offer"]): TrunklineError {
-  const near = suggest(
-    name,
-    offer.tools.list(OWNER).map(({ definition }) => definition.name),
-  );
+  const names = offer.tools.list(OWNER).map(({ definition }) => definition.name);
+  const near = suggest(name, names);
   const next =
     near.length > 0
       ? `Did you mean ${near.map((word) => `'${word}'`).join(" or ")}?`
@@ -252,20 +250,16 @@ export async function approve(
   const { values, positionals } = invocation;
   const ways = [positionals.length > 0, values.all === true, values.server !== undefined];
   if (ways.filter(Boolean).length > 1) {
-    throw new TrunklineError(
-      "usage",
-      "Cannot approve: give tools, --all or --server, and only one of these",
-    );
+    const says = "Cannot approve: give tools, --all or --server, and only one of these";
+    throw new TrunklineError("usage", says);
   }
   await using opened = await open(invocation);
   const all = candidates(opened);
   const held = all.filter(({ why }) => why !== undefined);
   if (!ways.some(Boolean) && held.length > 0) {
     const names = held.map(({ server, name }) => visibleLine(`${server}/${name}`)).join(", ");
-    throw new TrunklineError(
-      "usage",
-      `Cannot approve without a choice: name tools, or give --all. Held: ${names}`,
-    );
+    const says = `Cannot approve without a choice: name tools, or give --all. Held: ${names}`;
+    throw new TrunklineError("usage", says);
   }
   const chosen =
     values.server !== undefined
@@ -323,10 +317,8 @@ function choose(all: readonly Candidate[], name: string): Candidate {
   if (found === undefined) throw unknown(name);
   if (others.length === 0) return found;
   const names = [found, ...others].map((each) => `${each.server}/${each.name}`).join(", ");
-  throw new TrunklineError(
-    "usage",
-    `Cannot approve '${name}': several servers have it. Choose one: ${names}`,
-  );
+  const says = `Cannot approve '${name}': several servers have it. Choose one: ${names}`;
+  throw new TrunklineError("usage", says);
 }
 
 function ofServer(all: readonly Candidate[], server: string): readonly Candidate[] {

@@ -45,10 +45,7 @@ export function readServerUrls(text: string, isTyped = false): ServerUrls {
   return {
     servers: urls.map(({ host, port }) => (port === "" ? `${host}:4222` : host)),
     isTls: urls.some(({ protocol }) => protocol === "tls:"),
-    ...(secret !== undefined && {
-      user: decodeURIComponent(secret.username),
-      password,
-    }),
+    ...(secret && { user: decodeURIComponent(secret.username), password }),
   };
 }
 
@@ -57,10 +54,8 @@ function parse(text: string): URL {
   const url = URL.canParse(withScheme) ? new URL(withScheme) : undefined;
   if (url === undefined || url.hostname === "" || !SCHEMES.includes(url.protocol)) {
     const shown = text.replace(/\/\/.*@/, "//…@");
-    throw new TrunklineError(
-      "usage",
-      `Cannot read the address of NATS '${shown}': expected nats://HOST:PORT or tls://HOST:PORT.`,
-    );
+    const says = `Cannot read the address of NATS '${shown}': expected nats://HOST:PORT or tls://HOST:PORT.`;
+    throw new TrunklineError("usage", says);
   }
   return url;
 }
@@ -134,13 +129,9 @@ export class FleetConnection implements AsyncDisposable {
   static async open(options: FleetConnectionOptions): Promise<FleetConnection> {
     const urls = readServerUrls(options.url, options.isTyped);
     const where = urls.servers.join(", ");
-    const settings = natsOptions(options, urls);
-    let nats: NatsConnection;
-    try {
-      nats = await connect(settings);
-    } catch (error) {
+    const nats = await connect(natsOptions(options, urls)).catch((error: unknown) => {
       throw connectionError(where, error);
-    }
+    });
     try {
       await requireJetStream(nats, where);
       return new FleetConnection(nats, options);
@@ -214,10 +205,8 @@ export class FleetConnection implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.isConnected) {
       // The last messages, such as the last heartbeat, must arrive.
-      await atMost(
-        FLUSH_TIMEOUT,
-        this.nats.flush().catch(() => {}),
-      );
+      const flushed = this.nats.flush().catch(() => {});
+      await atMost(FLUSH_TIMEOUT, flushed);
     }
     await this.nats.close();
     this.#listeners.clear();
@@ -345,11 +334,8 @@ const CERTIFICATE = /CERT|ISSUER|SIGN|ALTNAME|SSL|TLS/;
 
 function connectionError(where: string, error: unknown): TrunklineError {
   const [message, next] = whyNot(error);
-  return new TrunklineError(
-    "unavailable",
-    `Cannot connect to NATS at ${where}: ${message}. ${next}`,
-    { cause: error },
-  );
+  const says = `Cannot connect to NATS at ${where}: ${message}. ${next}`;
+  return new TrunklineError("unavailable", says, { cause: error });
 }
 
 function whyNot(error: unknown): [message: string, next: string] {

@@ -7,6 +7,7 @@ import {
   nkeyAuthenticator,
   usernamePasswordAuthenticator,
 } from "@nats-io/transport-node";
+import { attempt } from "../../base/attempt.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { holdSecret } from "../../base/text/mask.ts";
 import { type Subjects, subjectsOf } from "../subjects.ts";
@@ -21,11 +22,8 @@ const PASSWORD = /^([^:#\s]+):(.+)$/;
 export function credentialsFrom(path: string): Authenticator {
   let known = authenticator(path);
   return (nonce?: string): Auth => {
-    try {
-      known = authenticator(path);
-    } catch {
-      // An error here would close the connection for ever.
-    }
+    // An error here would close the connection for ever.
+    known = attempt(() => authenticator(path), known);
     return known(nonce);
   };
 }

@@ -415,10 +415,8 @@ async function undoAllButIgnored(git: ServerGit): Promise<string[]> {
     await git.run(["clean", "-ffdq"]);
   }
   const what = "each time changes are undone, git stops ignoring other files";
-  throw new TrunklineError(
-    "unavailable",
-    `cannot tell its result from changes of tracked files: ${what}`,
-  );
+  const says = `cannot tell its result from changes of tracked files: ${what}`;
+  throw new TrunklineError("unavailable", says);
 }
 
 /** The paths that git ignores. A folder stands for everything in it. */

@@ -169,10 +169,8 @@ export async function innerAgent(
 ): Promise<InnerAgent> {
   const configured = name === BUILT_IN ? undefined : config.agents[name];
   if (name !== BUILT_IN && configured === undefined) {
-    throw new TrunklineError(
-      "not-found",
-      `Cannot find agent '${name.slice(0, 100)}'. \`trunkline agent list\` shows the configured agents.`,
-    );
+    const says = `Cannot find agent '${name.slice(0, 100)}'. \`trunkline agent list\` shows the configured agents.`;
+    throw new TrunklineError("not-found", says);
   }
   const limits = config.limits.messages;
   const agent = ({ settings }: ModelServices): ExternalAgentOptions => {

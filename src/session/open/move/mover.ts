@@ -123,11 +123,8 @@ export class Mover implements AsyncDisposable {
     }
     const epoch = await this.moves.begin(id, move, { to, key }, isDriven);
     try {
-      const packed = await this.parcels.pack(record, {
-        path: this.bundle(id, "out"),
-        have,
-        withSecrets,
-      });
+      const packing = { path: this.bundle(id, "out"), have, withSecrets };
+      const packed = await this.parcels.pack(record, packing);
       if (!(await this.moves.note(id, move, { ...packed }))) throw givenUp(id);
       return { epoch, digest: packed.digest };
     } catch (error) {
@@ -228,8 +225,6 @@ export class Mover implements AsyncDisposable {
 }
 
 function givenUp(session: string): TrunklineError {
-  return new TrunklineError(
-    "conflict",
-    `The move of session '${session}' was given up. Try again.`,
-  );
+  const says = `The move of session '${session}' was given up. Try again.`;
+  return new TrunklineError("conflict", says);
 }

@@ -290,10 +290,8 @@ export class Parcels {
     const forgets = `Agent '${agent}' cannot load its session here: it gets the conversation as text.`;
     const asks = `Its mode is not the one that it had there. Choose that again if you want it here.`;
     const isOther = modeOf(notes.chosen) !== undefined && modeOf(notes.chosen) !== modeOf(chosen);
-    return {
-      folder,
-      says: [...says, ...(isLoaded ? [] : [forgets]), ...(isOther ? [asks] : [])],
-    };
+    const more = [isLoaded ? "" : forgets, isOther ? asks : ""].filter(Boolean);
+    return { folder, says: [...says, ...more] };
   }
 
   /** Puts the work of an arriving session where it belongs. */

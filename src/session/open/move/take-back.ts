@@ -98,10 +98,6 @@ async function putBeside(shadow: Shadow, back: TakeBack, why: string): Promise<R
   };
   await writeRecord(beside, place);
   const next = `Nothing was changed in '${git.folder}'. The session goes on in '${tree}', on the branch '${branch}'`;
-  const { folder: now } = place;
-  return {
-    folder: now,
-    place,
-    says: [`Its work could not be put back: ${why}. ${next}; merge it with git.`],
-  };
+  const says = [`Its work could not be put back: ${why}. ${next}; merge it with git.`];
+  return { folder: place.folder, place, says };
 }
