@@ -1,5 +1,6 @@
 import type { IncomingMessage } from "node:http";
 
+import { attempt } from "../../base/attempt.ts";
 import { background } from "../../base/background.ts";
 import { hasScope, type Principal, type Scope, scopeRefusal } from "../../base/principal.ts";
 import { AccessTokens } from "../../store/access/access-tokens.ts";
@@ -170,18 +171,13 @@ export interface Proof {
   readonly until?: number;
 }
 
-interface StandingProof {
-  proof: Proof;
-  readonly end: () => void;
-}
-
 /**
  * Closes what a token has opened once the token is revoked or expired. A request is checked when it
  * comes; a stream or socket that lasts longer is closed within a second of its token.
  */
 export class TokenWatch implements Disposable {
   readonly #open = new Map<Open, Proof>();
-  readonly #standing = new Map<string, StandingProof>();
+  readonly #standing = new Map<string, { proof: Proof; readonly end: () => void }>();
   #timer: NodeJS.Timeout | undefined;
 
   /**
@@ -211,7 +207,8 @@ export class TokenWatch implements Disposable {
     // A check may read a file: do it once for all that have the same token.
     const known = new Map<string, boolean>();
     const isGood = ({ key, isLive }: Proof): boolean => {
-      const found = known.get(key) ?? isSure(isLive);
+      // A token that cannot be checked is treated as invalid.
+      const found = known.get(key) ?? attempt(isLive, false);
       known.set(key, found);
       return found;
     };
@@ -220,21 +217,12 @@ export class TokenWatch implements Disposable {
       else if (!isGood(proof)) open.destroy();
     }
     for (const [key, { proof, end }] of this.#standing) {
-      if (isSure(proof.isLive)) continue;
+      if (attempt(proof.isLive, false)) continue;
       this.#standing.delete(key);
       end();
     }
     if (this.#open.size > 0 || this.#standing.size > 0) return;
     clearInterval(this.#timer);
     this.#timer = undefined;
-  }
-}
-
-/** A token that cannot be checked is treated as invalid. */
-function isSure(isLive: () => boolean): boolean {
-  try {
-    return isLive();
-  } catch {
-    return false;
   }
 }
