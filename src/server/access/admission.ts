@@ -96,7 +96,19 @@ export class Admission implements AsyncDisposable {
     open: Open,
     entry: Entry = {},
   ): Promise<Admitted | Refused> {
-    return this.#keep(await this.#access.admit(request, entry.takesRaw), open, entry);
+    const { scopes, what, takesRaw } = entry;
+    const found = await this.#access.admit(request, takesRaw);
+    if (!("principal" in found)) return found;
+    const { principal, proof, standing } = found;
+    if (scopes !== undefined && !scopes.some((scope) => hasScope(principal, scope))) {
+      const [first] = scopes;
+      // RFC 6750, section 3.1.
+      const header = challenge({ error: "insufficient_scope", scopes: [first] });
+      const message = scopeRefusal(principal, first, what ?? "This") ?? "";
+      return { status: 403, message, headers: { "www-authenticate": header } };
+    }
+    this.#watch.add(open, proof, standing, () => this.#ended(principal.id));
+    return found;
   }
 
   /** The same with callbacks. */
@@ -119,27 +131,10 @@ export class Admission implements AsyncDisposable {
     await this.#tokens[Symbol.asyncDispose]();
     await this.#devices[Symbol.asyncDispose]();
   }
-
-  #keep(found: Admitted | Refused, open: Open, { scopes, what }: Entry): Admitted | Refused {
-    if (!("principal" in found)) return found;
-    const { principal, proof, standing } = found;
-    if (scopes !== undefined && !scopes.some((scope) => hasScope(principal, scope))) {
-      const [first] = scopes;
-      return insufficient(scopeRefusal(principal, first, what ?? "This") ?? "", first);
-    }
-    this.#watch.add(open, proof, standing, () => this.#ended(principal.id));
-    return found;
-  }
 }
 
 /** People whose tokens are kept at once. */
 const MOST_KEPT = 1_000;
-
-/** RFC 6750, section 3.1. */
-function insufficient(message: string, scope: Scope): Refused {
-  const header = challenge({ error: "insufficient_scope", scopes: [scope] });
-  return { status: 403, message, headers: { "www-authenticate": header } };
-}
 
 function metadataOf({ oauth }: Serving): Readonly<Record<string, unknown>> | undefined {
   if (oauth === undefined) return undefined;

@@ -82,7 +82,7 @@ const ALL = ["tools", "sessions", "programs", "review", "dashboard", "admin"] as
 async function routesOf(data: string): Promise<readonly ApiRoute[]> {
   await using _log = await SessionLog.open(data);
   const sources = { tools: {}, bus: {}, fleet: {}, input: {} };
-  const app = { config: { data }, log: new Log("error", () => {}) };
+  const app = { config: { data, limits: {} }, log: new Log("error", () => {}) };
   const reader = (): Promise<SessionReader> => SessionReader.open(data);
   const options = { app, sources, reader, holder: "x" } as unknown as DashboardOptions;
   await using dashboard = await Dashboard.open(options);

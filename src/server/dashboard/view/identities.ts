@@ -132,14 +132,8 @@ async function projectOf(
     const identity = switched?.identity ?? current;
     const { email } = author;
     const says = guard?.broken ?? (isRight === false ? detected.explanation : undefined);
-    return {
-      folder,
-      ...(identity === undefined ? {} : { identity }),
-      ...(email === undefined ? {} : { email }),
-      guard: stateOf(guard),
-      ...(says === undefined ? {} : { says }),
-      sessions,
-    };
+    const state = stateOf(guard);
+    return defined<ProjectIdentity>({ folder, identity, email, guard: state, says, sessions });
   } catch (error) {
     const says = error instanceof Error ? error.message : String(error);
     return { folder, guard: "unknown", says, sessions };
