@@ -83,6 +83,7 @@ export const LAYERS: Readonly<Record<string, readonly string[]>> = {
   // The dashboard in the browser. It shares the shapes of the messages with the server, as types, and
   // the code of diffs, of Markdown and of forms, which uses nothing of Node.
   web: [
+    "base/attempt.ts",
     "base/question-fields.ts",
     "base/text/markdown.ts",
     "base/text/patch-names.ts",

@@ -163,9 +163,7 @@ export class Lifecycle {
 
   #start(): Promise<McpClient> {
     if (this.client !== undefined) return Promise.resolve(this.client);
-    this.#starting ??= this.#connect().finally(() => {
-      this.#starting = undefined;
-    });
+    this.#starting ??= this.#connect().finally(() => (this.#starting = undefined));
     return this.#starting;
   }
 

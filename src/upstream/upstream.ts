@@ -3,6 +3,7 @@ import { RpcError } from "../rpc/rpc-error.ts";
 import { ToolFault, type ToolContext, type ToolResult } from "../tool/tool.ts";
 import { isLost, Lifecycle, type UpstreamState } from "./lifecycle.ts";
 import { atMost } from "../base/abort.ts";
+import { defined } from "../base/defined.ts";
 import { TrunklineError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { McpClientEvents } from "../protocol/mcp/connect/routes.ts";
@@ -158,9 +159,7 @@ export class Upstream {
       name: this.name,
       state,
       since: since.toISOString(),
-      ...(client === undefined ? {} : { revision: client.revision }),
-      ...(pid === undefined ? {} : { pid }),
-      ...(lastError === undefined ? {} : { lastError }),
+      ...defined({ revision: client?.revision, pid, lastError }),
       ...this.#refresh.state(client),
       restarts,
       failuresInARow: backoff.failures,
@@ -205,12 +204,9 @@ export class Upstream {
 
   /** Starts it if need be, and resolves when it has listed its tools or has failed to. */
   async arrival(): Promise<void> {
-    try {
-      await this.#life.ready();
-      await this.#refresh.listing;
-    } catch {
-      // `missing` says why.
-    }
+    const listed = this.#life.ready().then(() => this.#refresh.listing);
+    // `missing` says why.
+    await listed.catch(() => {});
   }
 
   /** Why its tools are not known, in a sentence without its full stop; undefined when they are. */

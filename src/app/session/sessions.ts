@@ -238,12 +238,11 @@ class Agents implements AsyncDisposable {
   }
 
   get(name: string = this.#app.config.agent.name): Promise<Agent> {
-    const known = this.#made.get(name);
-    if (known !== undefined) return known;
-    const made = this.#make(name);
-    this.#made.set(name, made);
-    made.catch(() => this.#made.delete(name));
-    return made;
+    return this.#made.getOrInsertComputed(name, () => {
+      const made = this.#make(name);
+      made.catch(() => this.#made.delete(name));
+      return made;
+    });
   }
 
   /** Keeps what an agent offers to choose from. It works without that. */

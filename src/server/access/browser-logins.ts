@@ -8,6 +8,7 @@ import { readFileSync } from "node:fs";
 import type { Socket } from "node:net";
 import { endianness } from "node:os";
 import { addressBytes } from "../../base/address.ts";
+import { attempt } from "../../base/attempt.ts";
 import { isOwnAddress } from "../../base/private-address.ts";
 
 export interface BrowserLoginsOptions {
@@ -164,9 +165,7 @@ const found = new WeakMap<Ends, PeerUser>();
  * user, who could then use it from a program of theirs.
  */
 export function peerUser(socket: Ends): PeerUser {
-  let user = found.get(socket);
-  if (user === undefined) found.set(socket, (user = lookUp(socket)));
-  return user;
+  return found.getOrInsertComputed(socket, lookUp);
 }
 
 function lookUp({ remoteAddress, remotePort, localAddress, localPort }: Ends): PeerUser {
@@ -174,7 +173,9 @@ function lookUp({ remoteAddress, remotePort, localAddress, localPort }: Ends): P
   if (remoteAddress === undefined || localAddress === undefined || me === undefined) {
     return "unknown";
   }
-  const tables = ["/proc/net/tcp", "/proc/net/tcp6"].map(readTable);
+  const tables = ["tcp", "tcp6"].map((name) => {
+    return attempt(() => readFileSync(`/proc/net/${name}`, "utf8"));
+  });
   if (tables.every((table) => table === undefined)) return "unknown";
   const ends = [endOf(remoteAddress, remotePort), endOf(localAddress, localPort)].join(" ");
   const users = tables.flatMap((table) => usersOf(table ?? "", ends));
@@ -209,12 +210,4 @@ function endOf(address: string, port = 0): string {
 function hexWords(bytes: Buffer): string {
   const ordered = endianness() === "LE" ? Buffer.from(bytes).swap32() : bytes;
   return ordered.toString("hex").toUpperCase();
-}
-
-function readTable(path: string): string | undefined {
-  try {
-    return readFileSync(path, "utf8");
-  } catch {
-    return undefined;
-  }
 }

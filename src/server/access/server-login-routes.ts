@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
@@ -116,7 +116,16 @@ export class ServerLoginRoutes {
     }
     switch (what) {
       case "enter":
-        return sendJson(response, {}, this.#enter(found, person, request));
+        return sendJson(
+          response,
+          {},
+          {
+            "set-cookie": this.#remember(
+              { ...newSession(person, request), admitted: found },
+              request,
+            ),
+          },
+        );
       case "list":
         return sendJson(response, await this.#list(found, person));
       case "begin":
@@ -277,11 +286,6 @@ export class ServerLoginRoutes {
     }
     begun.came(params);
     return (await begun.done) ?? {};
-  }
-
-  #enter(admitted: Admitted, person: string, request: IncomingMessage): OutgoingHttpHeaders {
-    const session = { ...newSession(person, request), admitted };
-    return { "set-cookie": this.#remember(session, request) };
   }
 
   #remember(session: BrowserSession, request: IncomingMessage): string {

@@ -49,6 +49,7 @@ import { Threads } from "./view/threads.ts";
 import { Tools } from "./view/tools.ts";
 import type { IncomingMessage, ServerResponse } from "node:http";
 
+import { defined } from "../../base/defined.ts";
 export interface DashboardOptions {
   readonly app: AppContext;
   readonly door: AcpDoor;
@@ -311,7 +312,6 @@ const BLIND = { id: "changes", what: "The dashboard cannot see what changes", is
 function tellTrouble(live: LiveRows, { id, what, session, error, isFor }: Failure): void {
   const why = error instanceof TrunklineError ? error.message : "see the log of the server.";
   const says = maskText(`${what}: ${why}`);
-  const about = session === undefined ? {} : { session };
-  const trouble: Trouble = { id, at: Date.now(), level: "error", says, ...about };
+  const trouble = defined<Trouble>({ id, at: Date.now(), level: "error", says, session });
   live.set("trouble", id, error === undefined ? null : trouble, isFor);
 }

@@ -2,6 +2,7 @@ import { createHmac } from "node:crypto";
 import { homedir } from "node:os";
 import { setTimeout as delay } from "node:timers/promises";
 import { background } from "../../base/background.ts";
+import { defined } from "../../base/defined.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { Lazy } from "../../base/lazy.ts";
 import { Backoff } from "../../base/limit/backoff.ts";
@@ -251,8 +252,7 @@ export async function sendCommand(
 /** Where programs such as notify-send find the person's screen. */
 function desktopVariables(): NodeJS.ProcessEnv {
   const { DISPLAY, WAYLAND_DISPLAY, XAUTHORITY, DBUS_SESSION_BUS_ADDRESS } = process.env;
-  const found = { DISPLAY, WAYLAND_DISPLAY, XAUTHORITY, DBUS_SESSION_BUS_ADDRESS };
-  return Object.fromEntries(Object.entries(found).filter(([, value]) => value !== undefined));
+  return defined({ DISPLAY, WAYLAND_DISPLAY, XAUTHORITY, DBUS_SESSION_BUS_ADDRESS });
 }
 
 export interface SendPushOptions {
@@ -488,12 +488,9 @@ class Dispatcher implements AsyncDisposable {
   async #send(delivery: Delivery): Promise<void> {
     const { queue, send, log } = this.#options;
     const { signal } = this.#stop;
-    let sent: SendResult;
-    try {
-      sent = await send(delivery, signal);
-    } catch (error) {
-      sent = { state: "retry", result: (error as Error).message };
-    }
+    const sent = await send(delivery, signal).catch((error: Error): SendResult => {
+      return { state: "retry", result: error.message };
+    });
     try {
       if (signal.aborted && sent.state === "retry") return await (await queue()).release(delivery);
       const outcome = this.#outcomeOf(delivery, sent);

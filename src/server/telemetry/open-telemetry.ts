@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
 import { attempt } from "../../base/attempt.ts";
+import { defined } from "../../base/defined.ts";
 import { mask, maskText } from "../../base/text/mask.ts";
 import type { Span, SpanAttributes, SpanEnd, TraceCarrier } from "../../base/trace.ts";
 import { VERSION } from "../../base/version.ts";
@@ -285,11 +286,8 @@ class RecordedSpan implements Span {
     this.#begun = begun;
     this.#add = add;
     const { traceId, traceState, baggage } = begun.parent;
-    this.carrier = {
-      traceparent: `00-${traceId}-${this.#spanId}-01`,
-      ...(traceState === undefined ? {} : { tracestate: traceState }),
-      ...(baggage === undefined ? {} : { baggage }),
-    };
+    const traceparent = `00-${traceId}-${this.#spanId}-01`;
+    this.carrier = defined<TraceCarrier>({ traceparent, tracestate: traceState, baggage });
   }
 
   hop(name: string, attributes: SpanAttributes): Span {

@@ -1,3 +1,4 @@
+import { parsedJson } from "../../base/check.ts";
 import { setTimeout as delay } from "node:timers/promises";
 
 import { atMost, untilAborted } from "../../base/abort.ts";
@@ -175,20 +176,15 @@ export class OtlpExporter<T> {
 
   /** OTLP/HTTP § Partial Success: a collector may refuse some of what it was sent. */
   #took(count: number, body = ""): void {
-    let rejected = 0;
-    let why = "";
-    try {
-      const { partialSuccess } = JSON.parse(body) as {
-        partialSuccess?: Readonly<Record<string, unknown>>;
-      };
-      const { rejectedSpans, rejectedDataPoints = rejectedSpans } = partialSuccess ?? {};
-      const refused = Number(rejectedDataPoints ?? 0);
-      if (refused > 0) rejected = Math.min(refused, count);
-      const said: unknown = partialSuccess?.errorMessage;
-      if (typeof said === "string") why = said;
-    } catch {
-      // Collectors may answer without a body.
-    }
+    // Collectors may answer without a body.
+    const said = parsedJson(body) as { partialSuccess?: Readonly<Record<string, unknown>> } | null;
+    const {
+      rejectedSpans,
+      rejectedDataPoints = rejectedSpans,
+      ...more
+    } = said?.partialSuccess ?? {};
+    const rejected = Math.min(Math.max(Number(rejectedDataPoints) || 0, 0), count);
+    const why = typeof more.errorMessage === "string" ? more.errorMessage : "";
     this.#exported += count - rejected;
     if (rejected > 0) this.#drop(rejected, `the collector refused them: ${why.slice(0, 500)}`);
   }

@@ -1,4 +1,5 @@
 import type { AuthorizationServer } from "oauth4webapi";
+import { defined } from "../../base/defined.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import type { OAuthHttp } from "./oauth-http.ts";
 
@@ -30,13 +31,11 @@ export function bearerChallenge(header: string | undefined): Challenge | undefin
   for (const [, name = "", quoted, plain = ""] of text.matchAll(PARAMETER)) {
     found.set(name.toLowerCase(), quoted?.replace(/\\(.)/g, "$1") ?? plain);
   }
-  const error = found.get("error");
-  const resourceMetadata = found.get("resource_metadata");
-  return {
+  return defined<Challenge>({
     scopes: scopesOf(found.get("scope")),
-    ...(error === undefined ? {} : { error }),
-    ...(resourceMetadata === undefined ? {} : { resourceMetadata }),
-  };
+    error: found.get("error"),
+    resourceMetadata: found.get("resource_metadata"),
+  });
 }
 
 /** The scopes of a text in which they are separated by spaces. */

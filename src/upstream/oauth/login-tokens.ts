@@ -159,9 +159,7 @@ export class LoginTokens implements HttpAuthorization {
   #current(refused: string | undefined): Promise<Login | undefined> {
     const known = this.#reading;
     if (known === undefined) {
-      const login = this.#read(refused).finally(() => {
-        this.#reading = undefined;
-      });
+      const login = this.#read(refused).finally(() => (this.#reading = undefined));
       this.#reading = { refused, login };
       return login;
     }

@@ -10,6 +10,8 @@ import {
   type Resolve,
 } from "../../base/public-lookup.ts";
 import { boundedBody } from "../../base/bounded-body.ts";
+import { isObject, parsedJson } from "../../base/check.ts";
+import { defined } from "../../base/defined.ts";
 import { sendHttp } from "../http/http-call.ts";
 import { scopesOf } from "./discovery.ts";
 import type { Login, OAuthClient } from "./login-tokens.ts";
@@ -72,13 +74,8 @@ export class OAuthHttp {
   async json(url: URL): Promise<Readonly<Record<string, unknown>> | undefined> {
     const response = await this.fetch(url.href, { headers: { accept: "application/json" } });
     if (response.status !== 200) return undefined;
-    try {
-      const value: unknown = await response.json();
-      const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
-      return isObject ? (value as Readonly<Record<string, unknown>>) : undefined;
-    } catch {
-      return undefined;
-    }
+    const value = parsedJson(await response.text());
+    return isObject(value) ? value : undefined;
   }
 
   async #send(url: URL, request: OAuthRequest): Promise<IncomingMessage> {
@@ -166,29 +163,25 @@ export async function clientAuth({ secret, method }: OAuthClient): Promise<Clien
   return method === "client_secret_post" ? ClientSecretPost(secret) : ClientSecretBasic(secret);
 }
 
+const OVER = /^(?:invalid_grant|invalid_client|unauthorized_client|invalid_scope)\b/;
+
 /** Exchanges the refresh token for new ones. Throws `LoginEnded` if only a person can log in again. */
 export async function renewLogin(login: Login, http: OAuthHttp): Promise<Login> {
   const { processRefreshTokenResponse, refreshTokenGrantRequest } = await loadOAuth();
   const { client, refreshToken = "", resource, scopes } = login;
   const issuer: AuthorizationServer = { issuer: login.issuer, token_endpoint: login.tokenEndpoint };
   const known: Client = { client_id: client.id };
-  const more = {
-    ...(resource === undefined ? {} : { resource }),
-    // Some want it, though RFC 6749, section 6, does not.
-    ...(scopes.length === 0 ? {} : { scope: scopes.join(" ") }),
-  };
+  // Some want the scopes, though RFC 6749, section 6, does not.
+  const additionalParameters = defined({ resource, scope: scopes.join(" ") || undefined });
   const auth = await clientAuth(client);
-  const options = { ...(await requestOptions(http)), additionalParameters: more };
+  const options = { ...(await requestOptions(http)), additionalParameters };
   try {
     const response = await refreshTokenGrantRequest(issuer, known, auth, refreshToken, options);
     const bare = await withoutIdToken(response);
     return withTokens(login, await processRefreshTokenResponse(issuer, known, bare));
   } catch (error) {
     const why = oauthError(error);
-    const isOver = /^(?:invalid_grant|invalid_client|unauthorized_client|invalid_scope)\b/.test(
-      why,
-    );
-    if (isOver) throw new LoginEnded(why);
+    if (OVER.test(why)) throw new LoginEnded(why);
     throw issuerFault(login.issuer, "did not renew your login", error);
   }
 }
@@ -218,26 +211,22 @@ export function withTokens(
   login: Omit<Login, "accessToken">,
   { access_token, refresh_token, expires_in, scope }: TokenEndpointResponse,
 ): Login {
-  const { expiresAt: _, ...rest } = login;
-  return {
-    ...rest,
+  return defined<Login>({
+    ...login,
     accessToken: access_token,
     scopes: scope === undefined ? login.scopes : scopesOf(scope),
-    ...(refresh_token === undefined ? {} : { refreshToken: refresh_token }),
-    ...(expires_in === undefined ? {} : { expiresAt: Date.now() + expires_in * 1000 }),
-  };
+    refreshToken: refresh_token ?? login.refreshToken,
+    expiresAt: expires_in === undefined ? undefined : Date.now() + expires_in * 1000,
+  });
 }
 
 /** An answer without its ID token: nobody here asks who the person is. */
 export async function withoutIdToken(response: Response): Promise<Response> {
   const { status, headers } = response;
   const text = await response.text();
-  try {
-    const { id_token: _, ...rest } = JSON.parse(text) as Readonly<Record<string, unknown>>;
-    return new Response(JSON.stringify(rest), { status, headers });
-  } catch {
-    return new Response(text, { status, headers });
-  }
+  const answer = parsedJson(text);
+  if (isObject(answer)) delete answer.id_token;
+  return new Response(isObject(answer) ? JSON.stringify(answer) : text, { status, headers });
 }
 
 /** Nothing but a new login helps. */

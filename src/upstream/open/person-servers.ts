@@ -183,15 +183,13 @@ export class PersonServers implements AsyncDisposable {
     return this.#logins.getOrInsertComputed(server, async () => {
       const { signal } = this.#stop;
       const until = performance.now() + PATIENCE;
-      try {
-        while (await this.#needsPerson(server)) {
-          if (performance.now() > until || signal.aborted) return false;
-          await sleep(LOOK_EVERY, undefined, { ref: false });
-        }
-        return true;
-      } finally {
-        this.#logins.delete(server);
+      using ends = new DisposableStack();
+      ends.defer(() => this.#logins.delete(server));
+      while (await this.#needsPerson(server)) {
+        if (performance.now() > until || signal.aborted) return false;
+        await sleep(LOOK_EVERY, undefined, { ref: false });
       }
+      return true;
     });
   }
 

@@ -83,7 +83,8 @@ export async function logInTo(
 ): Promise<Login> {
   const stop = new AbortController();
   // A gateway that is to end does not wait for somebody's browser.
-  const late = setTimeout(() => stop.abort(tooLate(name)), PATIENCE).unref();
+  const late = `nobody logged in to '${name}' within ${PATIENCE / 60_000} minutes`;
+  using _timer = setTimeout(() => stop.abort(new Error(late)), PATIENCE).unref();
   let made: Login;
   try {
     made = await logIn({
@@ -99,8 +100,6 @@ export async function logInTo(
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     throw new TrunklineError("unavailable", `Cannot log in to '${name}': ${why}.`);
-  } finally {
-    clearTimeout(late);
   }
   try {
     await store.write(made);
@@ -136,9 +135,4 @@ export async function logOutOf({ store, http }: Pick<LoginReach, "store" | "http
       await store.remove();
     }
   });
-}
-
-function tooLate(name: string): Error {
-  const minutes = PATIENCE / 60_000;
-  return new Error(`nobody logged in to '${name}' within ${minutes} minutes`);
 }

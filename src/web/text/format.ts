@@ -1,3 +1,5 @@
+import { attempt } from "../../base/attempt.ts";
+
 /** Deeper JSON is shown in one line: its indentation would be far longer than the text. */
 const MOST_LEVELS = 40;
 
@@ -16,11 +18,7 @@ export function prettyJson(value: unknown): string {
 
 /** A text in lines; undefined where it is not JSON. */
 export function prettyIn(text: string): string | undefined {
-  try {
-    return prettyJson(JSON.parse(text));
-  } catch {
-    return undefined;
-  }
+  return attempt(() => prettyJson(JSON.parse(text)));
 }
 
 /** How long ago, in one short word. */

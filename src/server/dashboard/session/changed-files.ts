@@ -1,3 +1,4 @@
+import { attempt } from "../../../base/attempt.ts";
 import { lstatSync, readlinkSync } from "node:fs";
 import { isAbsolute, join, relative, sep } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
@@ -232,12 +233,10 @@ function shownPath(cwd: string, path: string): string {
 
 /** The text of a file, for a link where it leads, as git has it; undefined where none can be shown. */
 function textAt(root: string, path: string): string | undefined {
-  try {
+  return attempt(() => {
     if (lstatSync(path).isSymbolicLink()) return readlinkSync(path);
     return readRegularFile(path, { most: LARGEST_DIFF, inside: [root] })?.toString("utf8");
-  } catch {
-    return undefined;
-  }
+  });
 }
 
 /** Secrets are masked line by line, since masking cuts long texts. */

@@ -1,5 +1,6 @@
 import { basename, join } from "node:path";
 import { atMost } from "../../../base/abort.ts";
+import { attempt } from "../../../base/attempt.ts";
 import { defined } from "../../../base/defined.ts";
 import { TrunklineError } from "../../../base/errors.ts";
 import { readRegularFile } from "../../../base/file/read-regular-file.ts";
@@ -169,10 +170,10 @@ export function askOf({ requestId, at, request }: PendingRequest): Ask {
 
 function runPlace(run: unknown): { repository?: string; branch?: string } {
   const { url, target } = run as { url?: unknown; target?: unknown };
-  return {
-    ...(typeof url === "string" ? { repository: maskText(url) } : {}),
-    ...(typeof target === "string" ? { branch: target } : {}),
-  };
+  return defined({
+    repository: typeof url === "string" ? maskText(url) : undefined,
+    branch: typeof target === "string" ? target : undefined,
+  });
 }
 
 /** Names the last session of a page, not a count: sessions used since then have moved to the front. */
@@ -186,17 +187,16 @@ const LARGEST_HEAD = 4_096;
 
 /** Reads the repository and the branch of a folder from its files. */
 function placeOf(folder: string): ReturnType<typeof runPlace> {
-  try {
+  // A folder that cannot be read has no repository to show.
+  const place = attempt(() => {
     const found = findRepository(folder);
     if (found === undefined) return {};
     const repository = basename(found.root);
     const head = readRegularFile(join(found.worktreeGitDir, "HEAD"), { most: LARGEST_HEAD });
     const [, branch] = /^ref: refs\/heads\/(.+)$/m.exec(head?.toString("utf8") ?? "") ?? [];
-    return { repository, ...(branch === undefined ? {} : { branch }) };
-  } catch {
-    // A folder that cannot be read has no repository to show.
-    return {};
-  }
+    return defined({ repository, branch });
+  });
+  return place ?? {};
 }
 
 /** The name of the identity that an agent acts as in a folder. */

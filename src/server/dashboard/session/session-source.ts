@@ -91,8 +91,8 @@ export class SessionSource implements LiveSource {
 
   /** Calls back when a session may have more events, or asks something else. */
   listen(id: string, listener: () => void): Disposable {
-    const listeners = this.#listeners.get(id) ?? new Set();
-    this.#listeners.set(id, listeners.add(listener));
+    const listeners = this.#listeners.getOrInsertComputed(id, () => new Set());
+    listeners.add(listener);
     return {
       [Symbol.dispose]: () => {
         listeners.delete(listener);

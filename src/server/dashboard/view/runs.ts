@@ -57,19 +57,8 @@ export class Runs {
     const [, position] = QUEUED.exec(progress ?? "") ?? [];
     const stage = stageOf(this.#sessions.rowWith(session, digest), digest);
     return defined<RunRow>({
-      ...{
-        id,
-        branch,
-        revision,
-        target,
-        pushed,
-        pullRequest,
-        stage,
-        agent,
-        created,
-        updated,
-        last,
-      },
+      ...{ id, branch, revision, target, pushed, pullRequest, stage },
+      ...{ agent, created, updated, last },
       title: title === undefined ? undefined : maskText(title),
       repository: maskText(url),
       fetch: pushed === undefined ? undefined : `git fetch ${from.join(" ")}`,

@@ -1,4 +1,5 @@
 import { atMost } from "../../../base/abort.ts";
+import { defined } from "../../../base/defined.ts";
 import { TrunklineError } from "../../../base/errors.ts";
 import { mayControl, mayUseAll, OWNER, type Principal } from "../../../base/principal.ts";
 import { maskText } from "../../../base/text/mask.ts";
@@ -96,15 +97,11 @@ export class Tools {
       const now = approvals?.last(server, name);
       const before = why === "changed" ? approvals?.diff(server, name)?.before : undefined;
       const print = now?.fingerprint.slice(0, 16) ?? definition.name;
-      return {
-        id: `${server}/${name}@${print}`,
-        server,
-        name,
-        why,
-        ...(like === undefined ? {} : { like }),
+      return defined<ApprovalRow>({
+        ...{ id: `${server}/${name}@${print}`, server, name, why, like },
         at: Date.parse(now?.time ?? "") || 0,
         diff: unifiedDiff(name, textOf(before), textOf(now) ?? JSON.stringify(definition, null, 2)),
-      };
+      });
     });
   }
 
@@ -132,12 +129,7 @@ export class Tools {
     const { inputSchema, outputSchema } = seen.tool.definition;
     const observes = mayControl(principal) ? undefined : "This token may look, and call nothing.";
     const refusal = observes ?? seen.held;
-    return {
-      name,
-      inputSchema: inputSchema,
-      ...(outputSchema === undefined ? {} : { outputSchema: outputSchema }),
-      ...(refusal === undefined ? {} : { refusal }),
-    };
+    return defined<ToolDefinition>({ name, inputSchema, outputSchema, refusal });
   }
 
   #row({ definition, source, bringer, purpose }: Tool, isHeld: boolean): ToolRow {
@@ -153,17 +145,14 @@ export class Tools {
     const rule = policy.says(question);
     const { readOnlyHint } = (annotations ?? {}) as { readOnlyHint?: unknown };
     const server = source?.server ?? bringer;
-    return {
-      name,
-      ...(typeof title === "string" ? { title } : {}),
-      ...(typeof description === "string" ? { description: maskText(description) } : {}),
-      ...(server === undefined ? {} : { server }),
-      ...(purpose === undefined ? {} : { purpose }),
+    return defined<ToolRow>({
+      ...{ name, server, purpose, isHeld: isHeld || undefined },
+      title: typeof title === "string" ? title : undefined,
+      description: typeof description === "string" ? maskText(description) : undefined,
       policy: policy.decide(question) as Decision,
-      ...(rule === undefined ? {} : { rule: "policy.tools.rules" }),
-      ...(readOnlyHint === true ? { isReadOnly: true } : {}),
-      ...(isHeld ? { isHeld } : {}),
-    };
+      rule: rule && "policy.tools.rules",
+      isReadOnly: readOnlyHint === true || undefined,
+    });
   }
 
   /** Puts a rule for one tool before all others: into the user's file, and into force here. */
