@@ -49,6 +49,22 @@ export function objectIn(text: string): Readonly<Record<string, unknown>> | unde
     : undefined;
 }
 
+/**
+ * Why a value that was read as JSON cannot be sent on: a number that is too large is read as infinity, which
+ * JSON cannot say, and would become null.
+ */
+export function numberProblem(value: unknown): string | undefined {
+  if (typeof value === "number") {
+    return Number.isFinite(value) ? undefined : "a number is too large: the largest is 1.8e308";
+  }
+  if (typeof value !== "object" || value === null) return undefined;
+  for (const member of Object.values(value)) {
+    const problem = numberProblem(member);
+    if (problem !== undefined) return problem;
+  }
+  return undefined;
+}
+
 // What follows is called by generated checks (scripts/schema).
 
 /** Whether a value is a plain object: checks look at own members only, so instances of classes are refused. */

@@ -1,4 +1,4 @@
-import { isObject } from "../../base/check.ts";
+import { isObject, numberProblem } from "../../base/check.ts";
 import type { Arguments, JsonSchema, Tool } from "../tool.ts";
 
 /** Whether a value is known to fit a schema. False means that it does not, or that the compiler must decide. */
@@ -178,6 +178,8 @@ export function argumentProblem(
   tool: Pick<Tool, "definition">,
   args: Arguments,
 ): string | undefined | Promise<string | undefined> {
+  const huge = numberProblem(args);
+  if (huge !== undefined) return huge;
   const { inputSchema } = tool.definition;
   // Tools of other servers come as JSON: the schema may be missing or no object.
   if (typeof inputSchema !== "object" || inputSchema === null) return undefined;
