@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { SampleFolder } from "../../../../test/samples/sample-folder.ts";
-import { initRepository } from "../../../../test/support/stored-folder.ts";
+import { initRepository, plainGit } from "../../../../test/support/stored-folder.ts";
 import { Journal } from "../../../agent/files/journal.ts";
 import { OWNER, type Principal } from "../../../base/principal.ts";
 import type { ReadSession } from "../../../store/session/session-reader.ts";
@@ -96,8 +96,8 @@ describe("the changed files of a session in a hostile repository", () => {
     initRepository(cwd);
     await writeFile(join(cwd, "pipe.txt"), "a file\n");
     await writeFile(join(cwd, "other.txt"), "one\n");
-    execFileSync("git", ["-C", cwd, "add", "."]);
-    execFileSync("git", ["-C", cwd, "commit", "-qm", "Add two files"]);
+    plainGit(cwd, "add", ".");
+    plainGit(cwd, "commit", "--quiet", "--message", "Add two files");
     await rm(join(cwd, "pipe.txt"));
     execFileSync("mkfifo", [join(cwd, "pipe.txt")]);
     await writeFile(join(cwd, "other.txt"), "two\n");
