@@ -1,3 +1,4 @@
+// Long: histories of repositories are made and read.
 import assert from "node:assert/strict";
 import { rmSync } from "node:fs";
 import { join } from "node:path";

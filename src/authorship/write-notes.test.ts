@@ -1,3 +1,4 @@
+// Long: repositories with many commits.
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { rmSync } from "node:fs";

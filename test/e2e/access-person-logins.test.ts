@@ -1,3 +1,4 @@
+// Long: gateways and issuers for several people.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,3 +1,4 @@
+// Long: a program for each question.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { realpathSync, writeFileSync } from "node:fs";

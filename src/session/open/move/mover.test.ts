@@ -1,3 +1,4 @@
+// Long: whole repositories go back and forth.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { copyFile, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
