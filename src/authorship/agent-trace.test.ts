@@ -62,6 +62,7 @@ describe("records of Agent Trace", () => {
       traced.record(ONE, {}, { type: "human" }),
       traced.record(ONE, { vcs: { type: "git", revision: "0".repeat(40) } }),
       traced.record(ONE, { version: "2.0" }),
+      traced.record(ONE, { version: { toString: 1 } }),
       traced.record(ONE, { files: [null, { path: "a.txt", conversations: "x" }] }),
       traced.record([{ start_line: "x" }, { start_line: {}, end_line: [] }]),
     ];

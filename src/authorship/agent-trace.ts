@@ -26,9 +26,11 @@ interface TracedRange {
 /** What the records in a repository say of agents. Anybody may have written them, in any form. */
 export function readTraces(root: string): TracedRange[] {
   const options = { most: LARGEST, followsLinks: false, inside: [root] };
-  const text = attempt(() => readRegularFile(join(root, FILE), options))?.toString("utf8") ?? "";
-  const found = text.split("\n").flatMap((row) => rangesIn(objectIn(row) ?? {}));
-  return found.slice(-MOST_RANGES);
+  return attempt(() => {
+    const text = readRegularFile(join(root, FILE), options)?.toString("utf8") ?? "";
+    const found = text.split("\n").flatMap((row) => rangesIn(objectIn(row) ?? {}));
+    return found.slice(-MOST_RANGES);
+  }, []);
 }
 
 function rangesIn({ version, vcs, tool, files }: Record<string, unknown>): TracedRange[] {

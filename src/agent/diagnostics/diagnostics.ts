@@ -61,7 +61,8 @@ const MOST_MANIFEST = 1024 * 1024;
 function isServer(manifest: string): boolean {
   const bytes = attempt(() => readRegularFile(manifest, { most: MOST_MANIFEST }));
   const { name, version } = objectIn(bytes?.toString("utf8") ?? "") ?? {};
-  return name === "typescript" && Number.parseInt(String(version), 10) >= 7;
+  // Anybody may have written it: an object may have no text.
+  return attempt(() => name === "typescript" && Number.parseInt(String(version), 10) >= 7, false);
 }
 
 /** Milliseconds that a call waits; what comes later goes with the next answer. */

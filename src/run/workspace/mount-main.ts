@@ -6,6 +6,7 @@ import { closeSync, mkdirSync, openSync, readlinkSync, rmdirSync, writeFileSync 
 import { createInterface } from "node:readline";
 import { setTimeout as delay } from "node:timers/promises";
 
+import { originalError } from "../../base/errors.ts";
 import { addressOf, fixedBuffer, fixedText, type Pointer } from "../../base/process/ffi.ts";
 import type { MountRequest } from "./mounts.ts";
 
@@ -119,7 +120,8 @@ for await (const line of createInterface({ input: process.stdin })) {
     else if (c.umount2(text(request.tree), MNT_DETACH) !== 0)
       throw new Error(`'${request.tree}' is not mounted`);
     process.stdout.write(`${JSON.stringify({ id: request.id })}\n`);
-  } catch (error) {
+  } catch (failure) {
+    const error = originalError(failure);
     const problem = error instanceof Error ? error.message : String(error);
     process.stdout.write(`${JSON.stringify({ id: request.id, problem })}\n`);
   }

@@ -1,3 +1,4 @@
+import { attempt } from "../../base/attempt.ts";
 import { parsedJson } from "../../base/check.ts";
 import { setTimeout as delay } from "node:timers/promises";
 
@@ -183,7 +184,9 @@ export class OtlpExporter<T> {
       rejectedDataPoints = rejectedSpans,
       ...more
     } = said?.partialSuccess ?? {};
-    const rejected = Math.min(Math.max(Number(rejectedDataPoints) || 0, 0), count);
+    // An object may be no number at all: `Number` throws then.
+    const refused = attempt(() => Number(rejectedDataPoints), 0);
+    const rejected = Math.min(Math.max(refused || 0, 0), count);
     const why = typeof more.errorMessage === "string" ? more.errorMessage : "";
     this.#exported += count - rejected;
     if (rejected > 0) this.#drop(rejected, `the collector refused them: ${why.slice(0, 500)}`);

@@ -1,4 +1,4 @@
-import { parsedJson } from "../../../base/check.ts";
+import { attempt } from "../../../base/attempt.ts";
 import { defined } from "../../../base/defined.ts";
 import { HELD, maskAll, maskText } from "../../../base/text/mask.ts";
 import { readEnvelope } from "../../../rpc/message/envelope.ts";
@@ -55,8 +55,8 @@ export function rawText(ring: TrafficRing, ids: readonly string[], n: number): s
     const most = Math.max(0, text.length - HELD.longest);
     return `${maskText(text).slice(0, most)}… (${size} characters in all)`;
   }
-  const value = parsedJson(text);
-  return value === undefined ? maskText(text) : JSON.stringify(maskAll(value));
+  // It may be none, or too deep.
+  return attempt(() => JSON.stringify(maskAll(JSON.parse(text)))) ?? maskText(text);
 }
 
 function readAll(all: readonly PassedMessage[], ids: readonly string[]): ParsedMessage[] {
