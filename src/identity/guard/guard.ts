@@ -18,6 +18,7 @@ import { type AgentCommitRule, type Persona, personaOf } from "../agent-commits.
 import { gitSettings, identityOfEnvironment, sshCommand } from "../git-settings.ts";
 import type { Identity } from "../identity.ts";
 import { signerOf, signingKeysOf } from "../signing/commit-signer.ts";
+import { runProgram } from "../../git/run-program.ts";
 import { quietRunner } from "../signing/signing-readiness.ts";
 
 /** What is wrong with a commit or a push. */
@@ -157,6 +158,7 @@ function touchNotes({ signing }: Identity): string[] {
 }
 
 const TIMEOUT = 10_000;
+const MAX_OUTPUT = 1024 * 1024;
 
 /** Checks which account a push would use, as far as git and ssh can tell. */
 export async function checkAccount(known: KnownCase, url: string): Promise<GuardProblem[]> {
@@ -182,9 +184,14 @@ async function checkKey(
   const where = user === undefined ? host : `${user}@${host}`;
   const args = [...(port === undefined ? [] : ["-p", String(port)]), "-G", where];
   const shell = ["-c", `${command} "$@"`, "ssh", ...args];
-  const ask = quietRunner({ env: git.env, timeout: TIMEOUT });
-  const { code, out: text, err } = await ask("/bin/sh", shell);
-  if (code === undefined) return [account(`Cannot find out which key ssh would use: ${err}.`)];
+  // As git starts it, with the same variables.
+  const run = { command: "/bin/sh", args: shell, env: git.env, timeout: TIMEOUT };
+  const end = await runProgram({ ...run, maxOutput: MAX_OUTPUT }).catch((error: Error) => error);
+  if (end instanceof Error) {
+    return [account(`Cannot find out which key ssh would use: ${end.message}.`)];
+  }
+  const { code } = end;
+  const text = end.stdout.toString("utf8");
   const [first = ""] = [...text.matchAll(/^identityfile (.*)$/gm)].map((found) => found[1] ?? "");
   const path = first.replace(/^~(?=\/)/, git.env.HOME ?? "~");
   if (code === 0 && path === sshKey && /^identitiesonly yes$/m.test(text)) return [];
