@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
@@ -33,9 +34,13 @@ class Worked extends SampleRepository {
     this.write(`app/${path}`, text);
   }
 
-  async begin(session: string): Promise<TurnRecording> {
+  tryBegin(session: string): TurnRecording | undefined {
     const turn = { session, turn: "t", agent: "claude", model: "opus", folder: this.path };
-    const recording = this.#recorder.begin(turn);
+    return this.#recorder.begin(turn);
+  }
+
+  async begin(session: string): Promise<TurnRecording> {
+    const recording = this.tryBegin(session);
     assert.ok(recording);
     await recording.ready;
     return recording;
@@ -144,5 +149,11 @@ describe("TurnRecorder", () => {
       "of the person: person",
       "by one of them: unknown?",
     ]);
+  });
+
+  it("records nothing where the folder has gone, and the turn goes on", () => {
+    using worked = new Worked();
+    rmSync(worked.path, { recursive: true });
+    assert.equal(worked.tryBegin("s1"), undefined);
   });
 });

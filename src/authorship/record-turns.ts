@@ -1,6 +1,7 @@
 import { relative } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 
+import { attempt } from "../base/attempt.ts";
 import { background } from "../base/background.ts";
 import type { Log } from "../base/log.ts";
 import { isObject } from "../base/check.ts";
@@ -49,7 +50,8 @@ export class TurnRecorder implements WorkRecorder {
   }
 
   begin(turn: RecordedTurn): TurnRecording | undefined {
-    const history = WorkHistory.of(this.#data, turn.folder);
+    // The folder may have gone meanwhile.
+    const history = attempt(() => WorkHistory.of(this.#data, turn.folder));
     if (history === undefined) return undefined;
     const tree = this.#trees.getOrInsertComputed(history.root, () => {
       return { history, queue: new TaskQueue(), calls: new Map<string, OpenCall>() };
@@ -58,8 +60,8 @@ export class TurnRecorder implements WorkRecorder {
     const step = { by: "agent", session, turn: id, agent } as const;
     const own = new Set<string>();
     const stored = this.#look(tree);
-    const head =
-      history.notesSince === undefined ? undefined : history.head().catch(() => undefined);
+    const isNoted = attempt(() => history.notesSince) !== undefined;
+    const head = isNoted ? history.head().catch(() => undefined) : undefined;
     // What is seen later than that may be the agent's.
     const entered = Promise.race([stored, delay(LONGEST_WAIT, undefined, { ref: false })])
       .then(() => history.enter(session))
