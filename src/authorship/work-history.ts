@@ -133,7 +133,12 @@ export class WorkHistory {
   }
 
   get isBegun(): boolean {
-    return existsSync(join(this.#folder, "HEAD"));
+    return existsSync(this.#borrowed);
+  }
+
+  /** Names where the person's objects are. It is written last. */
+  get #borrowed(): string {
+    return join(this.#folder, "objects", "info", "alternates");
   }
 
   /** Since when the person wants a note in the repository for each commit with lines of agents. */
@@ -203,8 +208,9 @@ export class WorkHistory {
 
   /** Stores what changed since the last step as the work of somebody; of all files, or only of some. */
   async record(step: WorkStep, only?: (path: string) => boolean): Promise<void> {
-    if (!this.isBegun) await this.#begin();
+    mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
     using _lock = await FileLock.take(join(this.#folder, "lock"));
+    if (!this.isBegun) await this.#begin();
     const tip = await this.tip();
     const head = await this.head();
     const tree = await this.#treeNow(only);
@@ -347,13 +353,14 @@ export class WorkHistory {
   }
 
   async #begin(): Promise<void> {
-    mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
     await this.#git.run(["init", "--quiet", "--bare", "--template="], { mode: "files" });
-    const info = join(this.#folder, "objects", "info");
-    mkdirSync(info, { recursive: true });
-    writeFileSync(join(info, "alternates"), `${join(this.commonDir, "objects")}\n`);
-    mkdirSync(join(this.#folder, "info"), { recursive: true });
-    symlinkSync(join(this.commonDir, "info", "exclude"), join(this.#folder, "info", "exclude"));
+    const exclude = join(this.#folder, "info", "exclude");
+    mkdirSync(dirname(exclude), { recursive: true });
+    // After a kill it may be there.
+    rmSync(exclude, { force: true });
+    symlinkSync(join(this.commonDir, "info", "exclude"), exclude);
+    mkdirSync(dirname(this.#borrowed), { recursive: true });
+    writeFileSync(this.#borrowed, `${join(this.commonDir, "objects")}\n`);
   }
 
   /** The tree of the files as they are, without those that git ignores. */
