@@ -138,6 +138,7 @@ describe("LineTracer", () => {
     rmSync(join(record, name, "objects", "info", "alternates"));
     await repository.work("s1", "a.ts", FIRST + ADDED);
     assert.equal(await repository.sessions("a.ts"), "- - - - s1 s1 s1");
+    await assert.rejects(repository.sessions("a.ts", "nowhere"), /There is no commit 'nowhere'/);
   });
 
   it("says what the person's own history says where nothing was recorded", async () => {

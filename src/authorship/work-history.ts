@@ -237,7 +237,7 @@ export class WorkHistory {
   async now(commit?: string, path?: string): Promise<string | undefined> {
     const tip = await this.tip();
     if (tip === undefined) return undefined;
-    const head = await this.head(commit);
+    const head = commit === undefined ? await this.head() : await this.#need(commit);
     // A file that the last step did not have may be one that it had by another name.
     const isThere = path !== undefined && (await this.#find(`${tip}:${path}`)) !== undefined;
     const tree =
@@ -256,11 +256,14 @@ export class WorkHistory {
     path: string,
     range?: BlameRange,
   ): Promise<BlamedLine[]> {
-    const id = commit === undefined ? undefined : await this.head(commit);
-    if (commit !== undefined && id === undefined) {
-      throw new TrunklineError("not-found", `There is no commit '${commit}'.`);
-    }
-    return await blameIn(this.#theirs, [id ?? []].flat(), path, range);
+    const ids = commit === undefined ? [] : [await this.#need(commit)];
+    return await blameIn(this.#theirs, ids, path, range);
+  }
+
+  async #need(commit: string): Promise<string> {
+    const id = await this.head(commit);
+    if (id !== undefined) return id;
+    throw new TrunklineError("not-found", `There is no commit '${commit}'.`);
   }
 
   step(commit: string): Promise<StoredStep> {
