@@ -152,6 +152,17 @@ describe("work without a commit", () => {
   });
 });
 
+describe("a move", () => {
+  it("is byte for byte also where a kill has ended the beginning of its repository", async () => {
+    await using rig = await MovingRig.create();
+    const before = snapshot(rig.top) as Files;
+    const shadow = join(rig.laptop.home.data, "moves", `${SESSION}.git`);
+    execFileSync("git", ["init", "-q", "--bare", "--template=", shadow]);
+    await moved(rig);
+    assert.equal((snapshot(rig.there) as Files).files["mixed.txt"], before.files["mixed.txt"]);
+  });
+});
+
 describe("a move that cannot be done", () => {
   it("does not wait for a pipe in the place of a list of files that go along", async () => {
     await using rig = await MovingRig.create();
