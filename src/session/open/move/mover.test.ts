@@ -1,7 +1,7 @@
 // Long: whole repositories go back and forth.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { copyFile, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
@@ -160,6 +160,21 @@ describe("a move", () => {
     execFileSync("git", ["init", "-q", "--bare", "--template=", shadow]);
     await moved(rig);
     assert.equal((snapshot(rig.there) as Files).files["mixed.txt"], before.files["mixed.txt"]);
+  });
+
+  it("takes a session along that has begun in a folder behind a link, and back", async () => {
+    await using rig = await MovingRig.create();
+    const before = snapshot(rig.top);
+    const link = join(rig.laptop.home.path, "behind");
+    await symlink(rig.top, link);
+    {
+      await using log = await SessionLog.open(rig.laptop.home.data);
+      await log.database.run`UPDATE session SET cwd = ${link}`;
+    }
+    await moved(rig);
+    const { code, err } = await rig.moveHere();
+    assert.equal(code, 0, err);
+    assert.deepEqual(snapshot(rig.top), before);
   });
 });
 

@@ -3,6 +3,7 @@ import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join, relative } from "node:path";
 
 import { isObject } from "../../../base/check.ts";
+import { realPath } from "../../../base/file/path.ts";
 import { DEFAULT_LIMITS } from "../../../base/limit/limits.ts";
 import { OWNER } from "../../../base/principal.ts";
 import { maskWhole } from "../../../base/text/mask.ts";
@@ -99,7 +100,8 @@ export class Parcels {
 
   /** The repository that a session works in; undefined where there is none. */
   siteOf(record: Pick<SessionRecord, "cwd" | "notes">): Site | undefined {
-    const folder = workingFolder(record);
+    // By its real path, as the top folder: the session may have begun behind a link.
+    const folder = realPath(workingFolder(record));
     const top = existsSync(folder) ? topFolder(folder) : undefined;
     return top === undefined ? undefined : { git: this.#git(top), top, folder };
   }
