@@ -176,6 +176,19 @@ describe("a move", () => {
     assert.equal(code, 0, err);
     assert.deepEqual(snapshot(rig.top), before);
   });
+
+  it("says what stays to several at once", async () => {
+    await using rig = await MovingRig.create(1);
+    await using mover = await Mover.open((await rig.laptop.home.load()).config, rig.laptop.env);
+    const record = await mover.record(SESSION);
+    const asked = Array.from({ length: 30 }, async (_, at) => {
+      // Some end while others begin.
+      await new Promise((resolve) => setTimeout(resolve, 5 * at));
+      return await mover.parcels.staysHere(record, false);
+    });
+    for (const stays of await Promise.all(asked))
+      assert.ok(stays.includes(".env (ignored by git)"));
+  });
 });
 
 describe("a move that cannot be done", () => {

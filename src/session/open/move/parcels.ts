@@ -146,10 +146,12 @@ export class Parcels {
   }
 
   /** Ignored files that go along. Names that say that they hold secrets do not, unless a person says so. */
-  async #carriedOf({ git, top }: Site, { id, notes }: SessionRecord, withSecrets: boolean) {
+  async #carriedOf({ git, top }: Site, { notes }: SessionRecord, withSecrets: boolean) {
     const { data, sessions } = this.#config;
     const patterns = [...sessions.worktree.carry, includedBy(top)];
-    const found = await ignoredFiles(git, join(data, "moves", `${id}.carry`), patterns);
+    // A list of its own: the dashboard may ask what stays while the session moves.
+    const list = join(data, "moves", `${crypto.randomUUID()}.carry`);
+    const found = await ignoredFiles(git, list, patterns);
     const all = ["ls-files", "--others", "--ignored", "--exclude-standard", "-z", "--", ...found];
     const literal = { env: { GIT_LITERAL_PATHSPECS: "1" } };
     const paths = found.length === 0 ? [] : await git.list(all, literal);
