@@ -202,6 +202,13 @@ describe("a move that cannot be done", () => {
 
   it("leaves the session here where the gateway is gone, and is repeated when it is back", async () => {
     await using rig = await MovingRig.create();
+    const { TRUNKLINE_TOKEN: token = "" } = rig.laptop.env;
+    rig.laptop.env.TRUNKLINE_TOKEN = "wrong";
+    assert.match(
+      (await rig.moveTo()).err,
+      /Give a token of that server; commands read TRUNKLINE_TOK/,
+    );
+    rig.laptop.env.TRUNKLINE_TOKEN = token;
     await rig.stop();
     const { code, err } = await rig.moveTo();
     assert.equal(code, 1);
