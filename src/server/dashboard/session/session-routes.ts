@@ -113,7 +113,8 @@ export class SessionRoutes {
       act("/answer", ({ principal, body }, session) =>
         actions.answer(principal, session, readAnswer(body)),
       ),
-      get("/:id/move", async ({ principal, id }) => {
+      // It names what git ignores in all of the repository.
+      route("GET /api/sessions/:id/move", "admin", async ({ principal, id }) => {
         const { mover } = await moving();
         return {
           stays: await mover.parcels.staysHere(await mover.record(id, principal.id), false),
