@@ -121,8 +121,8 @@ export class SessionRoutes {
         };
       }),
       // It makes this gateway ask any address.
-      route("POST /api/sessions/:id/move", "admin", async ({ principal, id, body }) =>
-        moveSession(await moving(), principal, id, bodyAs(body, checkMoveBody)),
+      route("POST /api/sessions/:id/move", "admin", async (call) =>
+        moveSession(await moving(), call, bodyAs(call.body, checkMoveBody)),
       ),
       act("/setting", async (call, session) => {
         const client = await this.#options.clients.at(call.principal, session);
