@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { rmSync } from "node:fs";
+import { rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
@@ -117,6 +117,22 @@ describe("TurnRecorder", () => {
     });
     await third.ended();
     assert.match((await worked.writers("b.txt"))[1] ?? "", /^typed: .*\?$/);
+  });
+
+  it("knows the files of an agent that works in a folder behind a link", async () => {
+    using worked = new Worked();
+    const link = join(worked.home, "behind");
+    symlinkSync(worked.path, link);
+    const turn = await worked.begin("s1");
+    worked.put("look.txt", "1\n");
+    turn.saw(worked.call("edit1", "in_progress"));
+    await looked(worked, "look.txt");
+    worked.put("a.txt", "of the person\nof the agent\n");
+    const diff = { type: "diff", path: join(link, "a.txt"), oldText: null };
+    const content = [{ ...diff, newText: "of the agent\n" }];
+    turn.saw({ ...worked.call("edit1", "completed"), content });
+    await turn.ended();
+    assert.deepEqual(await worked.writers("a.txt"), ["of the person: person", "of the agent: s1"]);
   });
 
   it("is not certain of what a command wrote, which says nothing, nor of the person in a turn", async () => {

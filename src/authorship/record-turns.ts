@@ -3,6 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 
 import { attempt } from "../base/attempt.ts";
 import { background } from "../base/background.ts";
+import { realPath } from "../base/file/path.ts";
 import type { Log } from "../base/log.ts";
 import { isObject } from "../base/check.ts";
 import { TaskQueue } from "../base/limit/task-queue.ts";
@@ -162,7 +163,7 @@ function pathsIn({ locations, content }: SessionUpdate, root: string): string[] 
   const named: unknown[] = [locations, content].flat();
   return named.flatMap((each) => {
     if (!isObject(each) || typeof each["path"] !== "string") return [];
-    return [relative(root, each["path"])];
+    return [pathIn(root, each["path"])];
   });
 }
 
@@ -174,8 +175,13 @@ function textsIn({ content }: SessionUpdate, root: string): Record<string, strin
     const [old, now] = [each["oldText"] ?? "", each["newText"]].map((text) =>
       linesOf(String(text)),
     );
-    const path = relative(root, each["path"]);
+    const path = pathIn(root, each["path"]);
     told[path] = [...(told[path] ?? []), ...without(now ?? [], old ?? [])];
   }
   return told;
+}
+
+/** The agent may work behind a link; the top of the work tree is its real path. */
+function pathIn(root: string, path: string): string {
+  return relative(root, realPath(path));
 }
