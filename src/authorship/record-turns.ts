@@ -1,7 +1,9 @@
 import { relative } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 
+import { attempt } from "../base/attempt.ts";
 import { background } from "../base/background.ts";
+import { realPath } from "../base/file/path.ts";
 import type { Log } from "../base/log.ts";
 import { isObject } from "../base/check.ts";
 import { TaskQueue } from "../base/limit/task-queue.ts";
@@ -49,7 +51,8 @@ export class TurnRecorder implements WorkRecorder {
   }
 
   begin(turn: RecordedTurn): TurnRecording | undefined {
-    const history = WorkHistory.of(this.#data, turn.folder);
+    // The folder may have gone meanwhile.
+    const history = attempt(() => WorkHistory.of(this.#data, turn.folder));
     if (history === undefined) return undefined;
     const tree = this.#trees.getOrInsertComputed(history.root, () => {
       return { history, queue: new TaskQueue(), calls: new Map<string, OpenCall>() };
@@ -58,8 +61,8 @@ export class TurnRecorder implements WorkRecorder {
     const step = { by: "agent", session, turn: id, agent } as const;
     const own = new Set<string>();
     const stored = this.#look(tree);
-    const head =
-      history.notesSince === undefined ? undefined : history.head().catch(() => undefined);
+    const isNoted = attempt(() => history.notesSince) !== undefined;
+    const head = isNoted ? history.head().catch(() => undefined) : undefined;
     // What is seen later than that may be the agent's.
     const entered = Promise.race([stored, delay(LONGEST_WAIT, undefined, { ref: false })])
       .then(() => history.enter(session))
@@ -160,7 +163,7 @@ function pathsIn({ locations, content }: SessionUpdate, root: string): string[] 
   const named: unknown[] = [locations, content].flat();
   return named.flatMap((each) => {
     if (!isObject(each) || typeof each["path"] !== "string") return [];
-    return [relative(root, each["path"])];
+    return [pathIn(root, each["path"])];
   });
 }
 
@@ -172,8 +175,13 @@ function textsIn({ content }: SessionUpdate, root: string): Record<string, strin
     const [old, now] = [each["oldText"] ?? "", each["newText"]].map((text) =>
       linesOf(String(text)),
     );
-    const path = relative(root, each["path"]);
+    const path = pathIn(root, each["path"]);
     told[path] = [...(told[path] ?? []), ...without(now ?? [], old ?? [])];
   }
   return told;
+}
+
+/** The agent may work behind a link; the top of the work tree is its real path. */
+function pathIn(root: string, path: string): string {
+  return relative(root, realPath(path));
 }

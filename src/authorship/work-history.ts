@@ -133,7 +133,12 @@ export class WorkHistory {
   }
 
   get isBegun(): boolean {
-    return existsSync(join(this.#folder, "HEAD"));
+    return existsSync(this.#borrowed);
+  }
+
+  /** Names where the person's objects are. It is written last. */
+  get #borrowed(): string {
+    return join(this.#folder, "objects", "info", "alternates");
   }
 
   /** Since when the person wants a note in the repository for each commit with lines of agents. */
@@ -203,8 +208,9 @@ export class WorkHistory {
 
   /** Stores what changed since the last step as the work of somebody; of all files, or only of some. */
   async record(step: WorkStep, only?: (path: string) => boolean): Promise<void> {
-    if (!this.isBegun) await this.#begin();
+    mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
     using _lock = await FileLock.take(join(this.#folder, "lock"));
+    if (!this.isBegun) await this.#begin();
     const tip = await this.tip();
     const head = await this.head();
     const tree = await this.#treeNow(only);
@@ -231,7 +237,7 @@ export class WorkHistory {
   async now(commit?: string, path?: string): Promise<string | undefined> {
     const tip = await this.tip();
     if (tip === undefined) return undefined;
-    const head = await this.head(commit);
+    const head = commit === undefined ? await this.head() : await this.#need(commit);
     // A file that the last step did not have may be one that it had by another name.
     const isThere = path !== undefined && (await this.#find(`${tip}:${path}`)) !== undefined;
     const tree =
@@ -250,11 +256,14 @@ export class WorkHistory {
     path: string,
     range?: BlameRange,
   ): Promise<BlamedLine[]> {
-    const id = commit === undefined ? undefined : await this.head(commit);
-    if (commit !== undefined && id === undefined) {
-      throw new TrunklineError("not-found", `There is no commit '${commit}'.`);
-    }
-    return await blameIn(this.#theirs, [id ?? []].flat(), path, range);
+    const ids = commit === undefined ? [] : [await this.#need(commit)];
+    return await blameIn(this.#theirs, ids, path, range);
+  }
+
+  async #need(commit: string): Promise<string> {
+    const id = await this.head(commit);
+    if (id !== undefined) return id;
+    throw new TrunklineError("not-found", `There is no commit '${commit}'.`);
   }
 
   step(commit: string): Promise<StoredStep> {
@@ -347,13 +356,14 @@ export class WorkHistory {
   }
 
   async #begin(): Promise<void> {
-    mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
     await this.#git.run(["init", "--quiet", "--bare", "--template="], { mode: "files" });
-    const info = join(this.#folder, "objects", "info");
-    mkdirSync(info, { recursive: true });
-    writeFileSync(join(info, "alternates"), `${join(this.commonDir, "objects")}\n`);
-    mkdirSync(join(this.#folder, "info"), { recursive: true });
-    symlinkSync(join(this.commonDir, "info", "exclude"), join(this.#folder, "info", "exclude"));
+    const exclude = join(this.#folder, "info", "exclude");
+    mkdirSync(dirname(exclude), { recursive: true });
+    // After a kill it may be there.
+    rmSync(exclude, { force: true });
+    symlinkSync(join(this.commonDir, "info", "exclude"), exclude);
+    mkdirSync(dirname(this.#borrowed), { recursive: true });
+    writeFileSync(this.#borrowed, `${join(this.commonDir, "objects")}\n`);
   }
 
   /** The tree of the files as they are, without those that git ignores. */

@@ -15,9 +15,11 @@ export async function writeNotes(history: WorkHistory): Promise<WrittenNotes> {
   const commits = await history.commitsToNote();
   const worked = commits.length === 0 ? new Set<string>() : await history.worked();
   for (const commit of commits) {
-    const found = await attestationsOf(history, commit, worked);
-    if (found.length === 0) continue;
-    const { author } = await history.commit(commit);
+    const { author, note } = await history.commit(commit);
+    // To trace its lines again would keep the next turn waiting.
+    const found = note === "" ? await attestationsOf(history, commit, worked) : undefined;
+    if (found === undefined) notes.kept.push(commit);
+    if (found === undefined || found.length === 0) continue;
     const isNew = await history.note(commit, noteText(commit, author, found));
     notes[isNew ? "written" : "kept"].push(commit);
   }

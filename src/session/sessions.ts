@@ -582,6 +582,8 @@ export class Sessions implements AsyncDisposable {
     agent: Agent,
     options: AgentOpenOptions,
   ): Promise<AgentSession> {
+    // Whoever ends the program knows of agents that begin by then, and waits for no later one.
+    if (this.#isClosed) throw stopping();
     const opening = (async () => {
       const worker = await belongingTo({ session: session.id }, () => agent.open(options));
       if (!session.isOver && !this.#isClosed) return worker;

@@ -359,8 +359,8 @@ export class HttpServer {
   async #moving(): Promise<Moving> {
     if (this.#isFleet) throw new TrunklineError("usage", NOT_OF_FLEET);
     const [mover, sessions] = [await this.#mover.get(), await this.#sessions.open()];
-    const letGo = async (id: string, interrupts: boolean): Promise<void> => {
-      if (!interrupts) await betweenCalls(mover.log, id);
+    const letGo: Moving["letGo"] = async (id, interrupts, signal) => {
+      if (!interrupts) await betweenCalls(mover.log, id, signal);
       if (sessions.get(id) !== undefined) await sessions.close(id);
     };
     return { mover, letGo };

@@ -32,7 +32,7 @@ GET /api/sessions/:id/diff nothing
 GET /api/sessions/:id/undo nothing
 GET /api/sessions/:id/why nothing
 GET /api/sessions/:id/export nothing
-GET /api/sessions/:id/move nothing
+GET /api/sessions/:id/move admin
 POST /api/sessions/:id/prompt sessions
 POST /api/sessions/:id/cancel sessions
 POST /api/sessions/:id/undo sessions

@@ -221,8 +221,9 @@ export interface LineWhy {
  * - `POST /api/sessions/ID/setting` `SettingBody` → `{settings}` as in `SessionDetail`
  * - `POST /api/sessions/ID/undo` and `…/redo` → `Done`: `/undo` and `/redo` of the built-in agent.
  * Needs `review`: `POST /api/sessions/ID/comment` `CommentBody` → `ThreadRow`
- * Needs `admin`: `POST /api/sessions/ID/move` `MoveBody` → `{says}`; the session has to be the person's own.
- * Reading: `GET /api/sessions/ID/move` → `{stays}`: what a move leaves here.
+ * Needs `admin`, and the session has to be the person's own:
+ * - `GET /api/sessions/ID/move` → `{stays}`: what a move leaves here.
+ * - `POST /api/sessions/ID/move` `MoveBody` → `{says}`
  * Reading: `GET /api/sessions/ID/export?format=ndjson|html`: a download.
  */
 export type {

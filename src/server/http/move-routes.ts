@@ -13,7 +13,15 @@ import { readJson, sendJson } from "./http-answers.ts";
 export interface Moving {
   readonly mover: Mover;
   /** Closes a session, if it is open here; a running turn first ends its tool call. */
-  readonly letGo: (session: string, interrupts: boolean) => Promise<void>;
+  readonly letGo: (session: string, interrupts: boolean, signal: AbortSignal) => Promise<void>;
+}
+
+/** Is aborted when whoever waits for an answer has gone: a tool call may never end. */
+export function goneWith(response: ServerResponse): AbortSignal {
+  const gone = new AbortController();
+  const why = new TrunklineError("cancelled", "Nobody waits for the move any more.");
+  response.once("close", () => gone.abort(why));
+  return gone.signal;
 }
 
 export const MOVES_PATH = "/moves/";
@@ -70,10 +78,10 @@ const STEPS = new Map<string, (step: Step) => Promise<object | undefined>>(
     },
     "POST grant": async ({ mover, move, session, principal, text }) =>
       await mover.activate(session, move, text("grant"), principal.id),
-    "POST leave": async ({ mover, letGo, move, session, principal, text }) => {
+    "POST leave": async ({ mover, letGo, move, session, principal, text, response }) => {
       await pin(mover, principal, text("key"));
       await mover.record(session, principal.id);
-      await letGo(session, text("interrupts") === "true");
+      await letGo(session, text("interrupts") === "true", goneWith(response));
       const record = await mover.record(session, principal.id);
       const to = `the machine of ${principal.name ?? "the owner"}`;
       const wish = { key: text("key"), have: text("have"), withSecrets: true, isDriven: true };

@@ -249,7 +249,9 @@ export class TurnMeter {
       if (shareSpentBy(allowances, used) === undefined) break;
       await this.#options.note(used, this.#counter.reportedCost, false);
       const spent = shareSpentBy(allowances, used);
-      if (spent === undefined || this.#isSpent) continue;
+      if (spent === undefined) continue;
+      // The budget itself may have been used up meanwhile.
+      if (this.#isSpent) break;
       this.#isSpent = true;
       this.#listener?.spent(spent);
       break;

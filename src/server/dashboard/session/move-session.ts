@@ -1,21 +1,20 @@
-import type { Principal } from "../../../base/principal.ts";
+import type { ApiCall } from "../../../base/capability/api-route.ts";
 import { moveTo } from "../../../session/open/move/other-side.ts";
 import { gatewayAt, readGatewayUrl } from "../../http/gateway-url.ts";
-import type { Moving } from "../../http/move-routes.ts";
+import { goneWith, type Moving } from "../../http/move-routes.ts";
 import type { MoveBody } from "../schema.gen.ts";
 
 /** Moves a session of this gateway to another, as `trunkline session move --to` does. */
 export async function moveSession(
   { mover, letGo }: Moving,
-  { id: owner }: Principal,
-  session: string,
+  { principal: { id: owner }, id: session, response }: ApiCall,
   { to, token, withSecrets = false, interrupts = false }: MoveBody,
 ): Promise<{ readonly says: readonly string[] }> {
   await mover.record(session, owner);
   const { url, warning } = readGatewayUrl(to);
   const { folder, says } = await moveTo(mover, session, gatewayAt(url, token), {
     ...{ withSecrets, interrupts, newKey: false },
-    letGo: () => letGo(session, interrupts),
+    letGo: () => letGo(session, interrupts, goneWith(response)),
   });
   const done = `It works in ${folder} there now.`;
   return { says: [done, ...says, ...(warning === undefined ? [] : [warning])] };

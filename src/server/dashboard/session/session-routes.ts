@@ -113,15 +113,16 @@ export class SessionRoutes {
       act("/answer", ({ principal, body }, session) =>
         actions.answer(principal, session, readAnswer(body)),
       ),
-      get("/:id/move", async ({ principal, id }) => {
+      // It names what git ignores in all of the repository.
+      route("GET /api/sessions/:id/move", "admin", async ({ principal, id }) => {
         const { mover } = await moving();
         return {
           stays: await mover.parcels.staysHere(await mover.record(id, principal.id), false),
         };
       }),
       // It makes this gateway ask any address.
-      route("POST /api/sessions/:id/move", "admin", async ({ principal, id, body }) =>
-        moveSession(await moving(), principal, id, bodyAs(body, checkMoveBody)),
+      route("POST /api/sessions/:id/move", "admin", async (call) =>
+        moveSession(await moving(), call, bodyAs(call.body, checkMoveBody)),
       ),
       act("/setting", async (call, session) => {
         const client = await this.#options.clients.at(call.principal, session);

@@ -1,7 +1,7 @@
 // Long: whole repositories go back and forth.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { copyFile, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
@@ -152,6 +152,45 @@ describe("work without a commit", () => {
   });
 });
 
+describe("a move", () => {
+  it("is byte for byte also where a kill has ended the beginning of its repository", async () => {
+    await using rig = await MovingRig.create();
+    const before = snapshot(rig.top) as Files;
+    const shadow = join(rig.laptop.home.data, "moves", `${SESSION}.git`);
+    execFileSync("git", ["init", "-q", "--bare", "--template=", shadow]);
+    await moved(rig);
+    assert.equal((snapshot(rig.there) as Files).files["mixed.txt"], before.files["mixed.txt"]);
+  });
+
+  it("takes a session along that has begun in a folder behind a link, and back", async () => {
+    await using rig = await MovingRig.create();
+    const before = snapshot(rig.top);
+    const link = join(rig.laptop.home.path, "behind");
+    await symlink(rig.top, link);
+    {
+      await using log = await SessionLog.open(rig.laptop.home.data);
+      await log.database.run`UPDATE session SET cwd = ${link}`;
+    }
+    await moved(rig);
+    const { code, err } = await rig.moveHere();
+    assert.equal(code, 0, err);
+    assert.deepEqual(snapshot(rig.top), before);
+  });
+
+  it("says what stays to several at once", async () => {
+    await using rig = await MovingRig.create(1);
+    await using mover = await Mover.open((await rig.laptop.home.load()).config, rig.laptop.env);
+    const record = await mover.record(SESSION);
+    const asked = Array.from({ length: 30 }, async (_, at) => {
+      // Some end while others begin.
+      await new Promise((resolve) => setTimeout(resolve, 5 * at));
+      return await mover.parcels.staysHere(record, false);
+    });
+    for (const stays of await Promise.all(asked))
+      assert.ok(stays.includes(".env (ignored by git)"));
+  });
+});
+
 describe("a move that cannot be done", () => {
   it("does not wait for a pipe in the place of a list of files that go along", async () => {
     await using rig = await MovingRig.create();
@@ -163,6 +202,13 @@ describe("a move that cannot be done", () => {
 
   it("leaves the session here where the gateway is gone, and is repeated when it is back", async () => {
     await using rig = await MovingRig.create();
+    const { TRUNKLINE_TOKEN: token = "" } = rig.laptop.env;
+    rig.laptop.env.TRUNKLINE_TOKEN = "wrong";
+    assert.match(
+      (await rig.moveTo()).err,
+      /Give a token of that server; commands read TRUNKLINE_TOK/,
+    );
+    rig.laptop.env.TRUNKLINE_TOKEN = token;
     await rig.stop();
     const { code, err } = await rig.moveTo();
     assert.equal(code, 1);

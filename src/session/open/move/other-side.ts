@@ -33,8 +33,10 @@ async function step(gateway: Gateway, path: string, body: object): Promise<Answe
   return (await response.json()) as Answer;
 }
 
+const NEW_KEY = "If you know why, move it by `trunkline session move` with --new-key";
+
 async function pinned(mover: Mover, { acp }: Gateway, key: unknown, wish: MoveWish) {
-  await mover.moves.pin(acp, String(key), "If you know why, add --new-key", wish.newKey);
+  await mover.moves.pin(acp, String(key), NEW_KEY, wish.newKey);
   return String(key);
 }
 
@@ -82,7 +84,7 @@ export async function moveTo(
       return (await step(gateway, `${of}/grant`, { session: id, grant })) as unknown as Moved;
     } catch (error) {
       const says =
-        "The session has left, and the other side does not run it yet. Repeat this command";
+        "The session has left, and the other side does not run it yet. Move it there again";
       throw new TrunklineError("unavailable", `${says}. ${(error as Error).message}`, {
         cause: error,
       });

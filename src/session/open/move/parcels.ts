@@ -3,6 +3,7 @@ import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join, relative } from "node:path";
 
 import { isObject } from "../../../base/check.ts";
+import { realPath } from "../../../base/file/path.ts";
 import { DEFAULT_LIMITS } from "../../../base/limit/limits.ts";
 import { OWNER } from "../../../base/principal.ts";
 import { maskWhole } from "../../../base/text/mask.ts";
@@ -99,7 +100,8 @@ export class Parcels {
 
   /** The repository that a session works in; undefined where there is none. */
   siteOf(record: Pick<SessionRecord, "cwd" | "notes">): Site | undefined {
-    const folder = workingFolder(record);
+    // By its real path, as the top folder: the session may have begun behind a link.
+    const folder = realPath(workingFolder(record));
     const top = existsSync(folder) ? topFolder(folder) : undefined;
     return top === undefined ? undefined : { git: this.#git(top), top, folder };
   }
@@ -144,10 +146,12 @@ export class Parcels {
   }
 
   /** Ignored files that go along. Names that say that they hold secrets do not, unless a person says so. */
-  async #carriedOf({ git, top }: Site, { id, notes }: SessionRecord, withSecrets: boolean) {
+  async #carriedOf({ git, top }: Site, { notes }: SessionRecord, withSecrets: boolean) {
     const { data, sessions } = this.#config;
     const patterns = [...sessions.worktree.carry, includedBy(top)];
-    const found = await ignoredFiles(git, join(data, "moves", `${id}.carry`), patterns);
+    // A list of its own: the dashboard may ask what stays while the session moves.
+    const list = join(data, "moves", `${crypto.randomUUID()}.carry`);
+    const found = await ignoredFiles(git, list, patterns);
     const all = ["ls-files", "--others", "--ignored", "--exclude-standard", "-z", "--", ...found];
     const literal = { env: { GIT_LITERAL_PATHSPECS: "1" } };
     const paths = found.length === 0 ? [] : await git.list(all, literal);

@@ -1,11 +1,12 @@
 import { existsSync } from "node:fs";
 import { mkdir, rm, unlink, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 
 import { TrunklineError } from "../../../base/errors.ts";
 import { bytesOf } from "../../../base/file/file-change.ts";
 import { copyIndex } from "../../../git/copy-index.ts";
 import { authorVariables, type Git, type GitCall } from "../../../git/git.ts";
+import { replaceFile } from "../../../store/replace-file.ts";
 import type { MovedWork } from "../../../store/schema.gen.ts";
 import { currentBranch, HEADS } from "../../../worktree/branches.ts";
 import { LARGEST_BUNDLE, refusal } from "./bundle.ts";
@@ -35,11 +36,12 @@ export interface Shadow {
 }
 
 export async function openShadow(git: Git, folder: string): Promise<Shadow> {
-  if (!existsSync(folder)) {
-    await mkdir(folder, { recursive: true, mode: 0o700 });
+  const attributes = join(folder, "info", "attributes");
+  // Written last: without them, a kill would leave a repository that changes bytes.
+  if (!existsSync(attributes)) {
+    await mkdir(dirname(attributes), { recursive: true, mode: 0o700 });
     await git.in(folder).run(["init", "--bare", "--quiet", "--template="], FILES);
-    await mkdir(join(folder, "info"));
-    await writeFile(join(folder, "info", "attributes"), AS_IT_IS);
+    await replaceFile(attributes, AS_IT_IS);
   }
   if (existsSync(join(git.folder, ".git"))) {
     const pathOf = (name: string): Promise<string> =>
