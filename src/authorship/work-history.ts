@@ -144,7 +144,8 @@ export class WorkHistory {
   /** Since when the person wants a note in the repository for each commit with lines of agents. */
   get notesSince(): number | undefined {
     const since = readRegularFile(this.#yes, { most: 100 })?.toString("utf8");
-    return since === undefined ? undefined : Number(since);
+    // One that a full disk has left empty is no yes.
+    return Number(since) > 0 ? Number(since) : undefined;
   }
 
   set notesSince(since: number | undefined) {

@@ -5,7 +5,7 @@ import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { type KV, Kvm } from "@nats-io/kv";
 
 import { background } from "../base/background.ts";
-import { objectIn } from "../base/check.ts";
+import { isObject, objectIn } from "../base/check.ts";
 import { TrunklineError } from "../base/errors.ts";
 import { Lazy } from "../base/lazy.ts";
 import { type Amounts, amountsBy, NOTHING_USED, plus } from "../base/limit/budget.ts";
@@ -200,7 +200,8 @@ function keyOf(name: string): string {
 /** Others may have written anything. */
 function readEntry(text: string): Entry {
   const { nodes, reportedCost }: Partial<Entry> = objectIn(text) ?? {};
-  const read = ({ used, upTo }: Partial<Use>): Use => {
+  const read = (use: unknown): Use => {
+    const { used, upTo } = isObject(use) ? use : {};
     const known = amountsOf(used);
     return { used: known, upTo: amountsBy((it) => Math.max(known[it], amountsOf(upTo)[it])) };
   };
@@ -210,6 +211,8 @@ function readEntry(text: string): Entry {
   };
 }
 
-function amountsOf(value: Partial<Amounts> = {}): Amounts {
-  return amountsBy((amount) => Math.max(0, Number(value[amount])) || 0);
+function amountsOf(value: unknown): Amounts {
+  const given = isObject(value) ? value : {};
+  const read = (it: unknown): number => (typeof it === "number" ? Math.max(0, it) || 0 : 0);
+  return amountsBy((amount) => read(given[amount]));
 }

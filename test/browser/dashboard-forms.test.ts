@@ -182,6 +182,9 @@ describe(
       await dialog.getByLabel("Gateway", { exact: true }).fill("nowhere");
       await dialog.getByRole("button", { name: "Move" }).press("Enter");
       await dialog.getByText("Cannot use 'nowhere' as a server").waitFor();
+      await dialog.getByLabel("Gateway", { exact: true }).fill("ws://example.com");
+      await dialog.getByRole("button", { name: "Move" }).press("Enter");
+      await dialog.getByText("is not encrypted").waitFor();
       await dialog.getByLabel("Gateway", { exact: true }).fill(target.acp);
       await dialog.getByRole("button", { name: "Move" }).press("Enter");
       await dialog.getByRole("alert").getByText(/token/).waitFor();

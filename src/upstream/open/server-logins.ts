@@ -107,7 +107,7 @@ export class ServerLogins {
     const problems: string[] = [];
     for (const { key, person, name: server } of logins) {
       const store = this.#at(key, new URL("http://localhost"));
-      await store.alone(async () => {
+      const end = async (): Promise<void> => {
         const text = await (await this.#secrets.get()).get({ service: SERVICE, account: key });
         const login = parsedJson(text ?? "") as Login | undefined;
         if (login !== undefined) {
@@ -119,7 +119,13 @@ export class ServerLogins {
           if (why !== undefined) problems.push(`${login.issuer}: ${why}`);
         }
         await store.remove();
-      });
+      };
+      try {
+        await store.alone(end);
+      } catch (error) {
+        problems.push(`${server} of ${person}: ${(error as Error).message}`);
+        continue;
+      }
       const time = new Date().toISOString();
       audit.record({ time, event: "login-ended", person, server, by });
     }
