@@ -41,7 +41,8 @@ const PARTS = {
     ...["identity", "review", "server/access", "server/notify", "server/telemetry"].flatMap(
       (part) => [`${part}/capability.ts`, settingsOf(part)],
     ),
-    ...["identity/identity-commands.ts", "identity/open/open-identities.ts"],
+    ...["authorship/capability.ts", "identity/identity-commands.ts"],
+    "identity/open/open-identities.ts",
   ],
 } as const satisfies Readonly<Record<string, readonly string[]>>;
 
@@ -82,6 +83,7 @@ export const LAYERS: Readonly<Record<string, readonly string[]>> = {
   // The dashboard in the browser. It shares the shapes of the messages with the server, as types, and
   // the code of diffs, of Markdown and of forms, which uses nothing of Node.
   web: [
+    "base/attempt.ts",
     "base/question-fields.ts",
     "base/text/markdown.ts",
     "base/text/patch-names.ts",

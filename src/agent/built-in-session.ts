@@ -1,4 +1,5 @@
 import { onAbort, untilAborted } from "../base/abort.ts";
+import { endOrCancelled } from "../session/turn/end-or-cancelled.ts";
 import { background } from "../base/background.ts";
 import { TrunklineError } from "../base/errors.ts";
 import { Lazy } from "../base/lazy.ts";
@@ -226,19 +227,10 @@ class BuiltInSession implements AgentSession {
 
   async prompt(turn: Turn): Promise<TurnEnd> {
     if (turn.signal.aborted) return { stopReason: "cancelled" };
-    const over = Promise.withResolvers<TurnEnd>();
-    let timer: NodeJS.Timeout | undefined;
+    using ends = new DisposableStack();
+    ends.defer(() => this.#background.turnEnded());
     // ACP prompt-turn § Cancellation: the turn must end, even if a client or a tool never answers.
-    const stopListening = onAbort(turn.signal, () => {
-      timer = setTimeout(over.resolve, STOP_GRACE, { stopReason: "cancelled" });
-    });
-    try {
-      return await Promise.race([this.#work(turn), over.promise]);
-    } finally {
-      stopListening();
-      clearTimeout(timer);
-      this.#background.turnEnded();
-    }
+    return await endOrCancelled(this.#work(turn), turn.signal, STOP_GRACE);
   }
 
   async #work(turn: Turn): Promise<TurnEnd> {
@@ -252,7 +244,8 @@ class BuiltInSession implements AgentSession {
     });
     const typed = parseCommand(typedText(turn.prompt));
     const subagents = new Subagents();
-    const patch = applyPatch(() => knowsPatches(this.#choices.model.id));
+    // Models of OpenAI were trained to write patches; others make more mistakes with them than with edits.
+    const patch = applyPatch(() => /^openai\/|\bgpt-|codex/i.test(this.#choices.model.id));
     const plan = submitPlan(
       () => this.#choices.mode.id === "architect",
       (modeId) => this.#choices.setMode(modeId, true),
@@ -515,11 +508,6 @@ type OpenModel = ModelEntry & { readonly open: NonNullable<ModelEntry["open"]> }
 function needsModel({ _meta }: Turn): boolean {
   const { trunkline } = (_meta ?? {}) as { readonly trunkline?: { readonly needsModel?: unknown } };
   return trunkline?.needsModel === true;
-}
-
-/** Models of OpenAI were trained to write patches; others make more mistakes with them than with edits. */
-function knowsPatches(id: string): boolean {
-  return /^openai\/|\bgpt-|codex/i.test(id);
 }
 
 function canAnswer(model: ModelEntry): model is OpenModel {

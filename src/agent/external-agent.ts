@@ -138,11 +138,9 @@ export class ExternalAgent implements Agent, AsyncDisposable {
 
   async list(query: ForeignQuery): Promise<ForeignPage> {
     const process = await this.process(query.owner, undefined);
-    try {
-      return await listSessions(this, process, query);
-    } finally {
-      this.#endIfUnused(process);
-    }
+    using ends = new DisposableStack();
+    ends.defer(() => this.#endIfUnused(process));
+    return await listSessions(this, process, query);
   }
 
   async request(request: AgentRequest): Promise<unknown> {
@@ -188,10 +186,8 @@ export class ExternalAgent implements Agent, AsyncDisposable {
         background(process.connection[Symbol.asyncDispose](), "Ending an agent that is not used");
       }
     }, UNUSED).unref();
-    background(
-      process.over.then(() => clearTimeout(timer)),
-      "Forgetting an agent that has ended",
-    );
+    const forgotten = process.over.then(() => clearTimeout(timer));
+    background(forgotten, "Forgetting an agent that has ended");
   }
 
   /** The process for an owner and an identity. Starts it if it is not running. */
@@ -250,10 +246,8 @@ export class ExternalAgent implements Agent, AsyncDisposable {
       );
       started = child;
       this.#children.set(child, owner);
-      background(
-        child.exit.then(() => this.#children.delete(child)),
-        "Forgetting an agent that has ended",
-      );
+      const forgotten = child.exit.then(() => this.#children.delete(child));
+      background(forgotten, "Forgetting an agent that has ended");
       const sessions = new ExternalSessions();
       const own = childChannel(child, { stray: said });
       const channel = tap === undefined ? own : tapped(own, tap);
@@ -283,15 +277,11 @@ export class ExternalAgent implements Agent, AsyncDisposable {
       for (const { method, params } of providers) {
         await connection.request<Fields, unknown>({ name: method }, params).catch(rethrow);
       }
-      background(
-        child.exit.then((exit) => log.info("agent.ended", { agent: name, exit })),
-        "Noting the end of an agent",
-      );
+      const noted = child.exit.then((exit) => log.info("agent.ended", { agent: name, exit }));
+      background(noted, "Noting the end of an agent");
       // A process may close its output without exiting.
-      background(
-        connection.ended.then(() => child.end()),
-        "Ending an agent that has closed its output",
-      );
+      const closed = connection.ended.then(() => child.end());
+      background(closed, "Ending an agent that has closed its output");
       const capabilities = new ExternalCapabilities(name, connection.capabilities);
       const over = Promise.race([child.exit, connection.ended]);
       // Terminals end with the agent that created them. Those of the next process are not affected.
@@ -552,10 +542,8 @@ class ExternalSession implements AgentSession {
     if (update.sessionUpdate === "current_mode_update") {
       this.#settings = withChoice(this.settings, "mode", String(update.currentModeId));
       const { configOptions = [] } = inBothForms(this.#settings);
-      background(
-        this.#say({ sessionUpdate: "config_option_update", configOptions }),
-        "Telling of a mode",
-      );
+      const told = this.#say({ sessionUpdate: "config_option_update", configOptions });
+      background(told, "Telling of a mode");
     } else if (update.sessionUpdate === "config_option_update") {
       this.#take({ configOptions: update.configOptions as never });
     }

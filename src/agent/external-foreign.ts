@@ -105,11 +105,8 @@ export async function refuseLiveWriter(
     : "runs in the same folder, and may have this session open; that cannot be known";
   const says = `Process ${found.pid} (${found.command}) ${sure}. Two writers would damage it. End that process, or force it (--force, or _meta.trunkline.force)`;
   const data = { pid: found.pid, isSure: found.isSure };
-  throw new SessionError(
-    "session-locked",
-    `Cannot take over session '${id}' of '${name}': ${says}.`,
-    data,
-  );
+  const why = `Cannot take over session '${id}' of '${name}': ${says}.`;
+  throw new SessionError("session-locked", why, data);
 }
 
 /** Characters of a conversation that an agent is told. */

@@ -142,12 +142,8 @@ export class ExternalServices {
 
   async waitForExit({ terminalId }: TerminalParams): Promise<unknown> {
     const terminal = this.terminals.find(terminalId);
-    const alive = setInterval(() => this.#turn?.progressed(), ALIVE_EVERY);
-    try {
-      return await terminal.waitForExit();
-    } finally {
-      clearInterval(alive);
-    }
+    using _ = setInterval(() => this.#turn?.progressed(), ALIVE_EVERY);
+    return await terminal.waitForExit();
   }
 
   async elicit(question: ElicitParams): Promise<unknown> {
@@ -317,10 +313,8 @@ class ExternalTerminals {
     const limit = Math.min(outputByteLimit, MOST_OUTPUT);
     const terminal = new ExternalTerminal(child, limit, confinement);
     child.stdout.on("data", () => this.#refreshSoon(terminal.terminalId));
-    background(
-      terminal.waitForExit().then(() => this.#refresh(terminal.terminalId)),
-      "ShownCall the end of a command",
-    );
+    const ended = terminal.waitForExit().then(() => this.#refresh(terminal.terminalId));
+    background(ended, "ShownCall the end of a command");
     return terminal;
   }
 

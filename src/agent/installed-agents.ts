@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { dirname, isAbsolute, join } from "node:path";
 
+import { attempt } from "../base/attempt.ts";
 import { isExecutable } from "../base/file/path.ts";
 import { absolutePath } from "../base/process/environment.ts";
 import { shellWord } from "../base/text/shell-word.ts";
@@ -72,11 +73,7 @@ function npmFolders(env: NodeJS.ProcessEnv): string[] {
 }
 
 function prefixIn(home: string): string | undefined {
-  try {
-    const text = readFileSync(join(home, ".npmrc"), "utf8");
-    const [, prefix] = /^\s*prefix\s*=\s*(.+?)\s*$/m.exec(text) ?? [];
-    return prefix?.replace(/^(?:~|\$\{HOME\})(?=\/)/, home);
-  } catch {
-    return undefined;
-  }
+  const text = attempt(() => readFileSync(join(home, ".npmrc"), "utf8")) ?? "";
+  const [, prefix] = /^\s*prefix\s*=\s*(.+?)\s*$/m.exec(text) ?? [];
+  return prefix?.replace(/^(?:~|\$\{HOME\})(?=\/)/, home);
 }

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
+import { attempt } from "../base/attempt.ts";
 import type { InitializeResult } from "../protocol/acp/schema.gen.ts";
 import type { SessionSettings } from "../session/agent.ts";
 
@@ -69,14 +70,12 @@ export class KnownAgents {
     name: string,
     agent: AgentProgram | undefined,
   ): Known[What] | undefined {
-    try {
+    // Undefined if it was never started, or the file is damaged: its next start writes it.
+    return attempt(() => {
       const text = readFileSync(this.#path(what, name), "utf8");
       const known = JSON.parse(text) as Partial<Known> & { readonly program: string };
       return known.program === programOf(agent) ? (known[what] as Known[What]) : undefined;
-    } catch {
-      // It was never started, or the file is damaged: its next start writes it.
-      return undefined;
-    }
+    });
   }
 
   async #write(what: keyof Known, name: string, text: string): Promise<void> {

@@ -1,40 +1,143 @@
+import { TrunklineError } from "../base/errors.ts";
+import {
+  hasScope,
+  isLimited,
+  mayUseAll,
+  mayUseFolder,
+  mayUseRepository,
+  OWNER,
+  type Principal,
+} from "../base/principal.ts";
+import { maskText } from "../base/text/mask.ts";
+import { visibleLine } from "../base/text/visible.ts";
+import { repositoryAddresses } from "../git/repository-addresses.ts";
 import type { ContentBlock } from "../session/agent.ts";
 import type { SessionEvent } from "../session/event.ts";
 import type { Thread } from "../store/review/review-thread.ts";
-import type { Reviews } from "../store/review/reviews.ts";
-import type { LineSource } from "./line-tracer.ts";
-import type { WorkHistory } from "./work-history.ts";
+import { Reviews } from "../store/review/reviews.ts";
+import type { LoggedEvent } from "../store/session/session-pages.ts";
+import { allEvents, maySeeSession, SessionReader } from "../store/session/session-reader.ts";
+import { type LineSource, LineTracer } from "./line-tracer.ts";
+import type { WorkHistory, WorkStep } from "./work-history.ts";
 
-/** Why a line is there, as far as its session's log tells. */
-export interface LineReason {
-  /** What the person asked for. */
-  readonly prompt?: string | undefined;
-  /** Who allowed the tool call, and how. */
-  readonly permission?:
-    | { readonly title?: string | undefined; readonly by: string; readonly outcome: string }
-    | undefined;
-  /** When the turn ran, in milliseconds since 1970, and what its tool calls said. */
-  readonly from: number;
-  readonly to: number;
-  readonly calls: string;
+/** A line of a file as it is now, or as a commit has it, and who asks about it. */
+export interface LineQuestion {
+  readonly data: string;
+  readonly history: WorkHistory;
+  readonly path: string;
+  readonly line: number;
+  readonly commit?: string | undefined;
+  /** The owner when left out. */
+  readonly principal?: Principal;
 }
 
-/** Reads a session's events for the turn and the call that wrote a line. */
-export async function reasonOf(
-  { step }: LineSource,
-  events: AsyncIterable<{ readonly at: string; readonly event: SessionEvent }>,
-): Promise<LineReason> {
+export type ShownStep = { readonly [Name in keyof WorkStep]: WorkStep[Name] | undefined };
+
+export type Explanation = Awaited<ReturnType<typeof explainLine>>;
+
+/** Who wrote a line, and why. What the principal may not see, such as another's session, is left out. */
+export async function explainLine(question: LineQuestion) {
+  const { data, history, path, line, principal = OWNER } = question;
+  const range = { first: line, last: line };
+  const { commit: version } = question;
+  const [source] = await new LineTracer(history).trace(path, { range, commit: version });
+  if (source === undefined) throw new TrunklineError("not-found", `'${path}' has no line ${line}.`);
+  using sessions = await SessionReader.open(data);
+  using reviews = await Reviews.open(data);
+  const found = await sessions.find(source.step.session ?? "");
+  const session = found !== undefined && maySeeSession(principal, found) ? found : undefined;
+  const reason = session && (await reasonOf(source, allEvents(sessions, session.id)));
+  const commit = source.commit ?? (await history.commitOf(path, line, version));
+  const { author, committer } = (commit && (await history.commit(commit))) || {};
+  const thread = await reviewOf(reviews, history.commonDir, path, commit, reason);
+  const maySeeThread = thread !== undefined && (await maySeeReview(principal, thread));
+  const { by, turn, call, agent, model, says, session: id } = shownStep(source.step);
+  const isSeen = session !== undefined || mayUseAll(principal);
+  return {
+    text: source.text,
+    by,
+    session: isSeen ? id : undefined,
+    turn: isSeen ? turn : undefined,
+    call: isSeen ? call : undefined,
+    agent: agent ?? session?.agent,
+    model,
+    says,
+    title: session?.title,
+    prompt: reason?.prompt,
+    permission: reason?.permission,
+    review: maySeeThread ? { id: thread.id, by: thread.by, comment: thread.comment } : undefined,
+    // What was moved here from another file replaced something there.
+    replaced: isLimited(principal) && source.path !== path ? [] : await replacedBy(history, source),
+    certain: source.certain,
+    commit,
+    author,
+    committer,
+  };
+}
+
+/** An explanation in words, as names and values, for people and models. Secrets are masked. */
+export function toldExplanation(explained: Explanation): (readonly [string, string])[] {
+  const { session, turn, title, prompt, permission, review, replaced, commit } = explained;
+  const { author, committer, certain } = explained;
+  const named = title === undefined ? "" : ` "${visibleLine(title)}"`;
+  const allowed =
+    permission && `${permission.by} (${permission.outcome}): ${permission.title ?? ""}`;
+  const rows: [string, string | undefined][] = [
+    ["line", explained.text.trim()],
+    ["written by", writer(explained, author)],
+    ["session", session && session + named],
+    ["turn", turn],
+    ["prompt", prompt],
+    ["allowed by", allowed],
+    ["asked by", review && `${review.by} in ${review.id}: ${review.comment}`],
+    ["replaced", replaced.length === 0 ? undefined : replaced.join("\n")],
+    ["committed", commit === undefined ? "not yet" : `${commit.slice(0, 12)} ${author}`],
+    ["committed by", committer === author ? undefined : committer],
+    ["certain", certain ? "yes" : "no: others may have written it, or it changed on its way"],
+  ];
+  return rows.flatMap(([name, value]) => (value === undefined ? [] : [[name, maskText(value)]]));
+}
+
+export function writer(
+  { by, agent = "an agent", model, says }: ShownStep,
+  author = "a commit",
+): string {
+  const who = model === undefined ? agent : `${agent} (${model})`;
+  if (by === "agent") return visibleLine(says === undefined ? who : `${who}, as ${says} says`);
+  if (by === "commit") return visibleLine(author);
+  return by === "person" ? "a person" : "unknown";
+}
+
+/** What there is to say of a step, without how it is stored. */
+export function shownStep({ by, session, turn, call, agent, model, says }: WorkStep) {
+  return { by, session, turn, call, agent, model, says };
+}
+
+/** The rule of the review tools. */
+async function maySeeReview(principal: Principal, { repository }: Thread): Promise<boolean> {
+  if (!hasScope(principal, "review") || !mayUseFolder(principal, repository.root)) return false;
+  return mayUseRepository(principal, await repositoryAddresses(repository.root));
+}
+
+type LineReason = Awaited<ReturnType<typeof reasonOf>>;
+
+/** Why a line is there: reads a session's events for the turn and the call that wrote it. */
+async function reasonOf({ step }: LineSource, events: AsyncIterable<LoggedEvent>) {
+  /** What the person asked for. */
   let prompt: string | undefined;
   const asked = new Map<string, string | undefined>();
-  let permission: LineReason["permission"];
+  /** Who allowed the tool call, and how. */
+  let permission: { title: string | undefined; by: string; outcome: string } | undefined;
   let isInTurn = false;
+  /** When the turn ran, in milliseconds since 1970, and what its tool calls said. */
   let [from, to, calls] = [Infinity, Infinity, ""];
-  for await (const { at, event } of events) {
+  for await (const { at, message } of events) {
+    const event = message as SessionEvent;
     if (event.kind === "prompt" && event.steers !== true) isInTurn = event.turnId === step.turn;
     if (!isInTurn) continue;
     if (event.kind === "prompt" && event.steers !== true) {
       prompt = textOf(event.prompt);
-      from = Date.parse(at);
+      from = at;
     }
     if (event.kind === "update" && event.update.sessionUpdate.startsWith("tool_call")) {
       calls += JSON.stringify(event.update);
@@ -46,13 +149,12 @@ export async function reasonOf(
     }
     if (event.kind === "answer" && asked.has(event.requestId)) {
       const title = asked.get(event.requestId);
-      const { outcome } = event;
-      const chosen =
-        outcome.outcome === "selected" ? (outcome.kind ?? outcome.optionId) : outcome.outcome;
-      permission = { title, by: event.by, outcome: chosen };
+      const { by, outcome: it } = event;
+      const outcome = it.outcome === "selected" ? (it.kind ?? it.optionId) : it.outcome;
+      permission = { title, by, outcome };
     }
     if (event.kind === "end") {
-      to = Date.parse(at);
+      to = at;
       break;
     }
   }
@@ -63,7 +165,7 @@ export async function reasonOf(
  * The review thread whose answer names the line's commit, or that its turn worked on; one about the line's
  * file before others. Undefined where several may have asked for it.
  */
-export async function reviewOf(
+async function reviewOf(
   reviews: Reviews,
   gitDir: string,
   file: string,
@@ -85,7 +187,7 @@ export async function reviewOf(
 }
 
 /** The lines that a step removed where it wrote this one. */
-export async function replacedBy(
+async function replacedBy(
   history: WorkHistory,
   { at, path, line }: LineSource,
 ): Promise<readonly string[]> {

@@ -1,5 +1,7 @@
-import type { WorkStep } from "./work-history.ts";
+import { hash } from "node:crypto";
+
 import { isObject, objectIn, parsedJson } from "../base/check.ts";
+import type { WorkStep } from "./work-history.ts";
 
 /** Git AI's authorship log, "authorship/3.0.0": one for each commit, as a note in `refs/notes/ai`. */
 export const NOTES_REF = "refs/notes/ai";
@@ -10,6 +12,46 @@ export interface Attestation {
   readonly step: WorkStep;
   /** From 1 on, in ascending order. */
   readonly lines: readonly number[];
+}
+
+const SCHEMA = "authorship/3.0.0";
+/** Characters of a note that is read. */
+export const LARGEST_NOTE = 4 * 1024 * 1024;
+
+/** The note of a commit, for the tools of Git AI. It has ids, names and line numbers, and no text of anybody. */
+export function noteText(commit: string, author: string, found: readonly Attestation[]): string {
+  const sessions: Record<string, object> = {};
+  const rows: string[] = [];
+  for (const [path, here] of Map.groupBy(found, (each) => each.path)) {
+    rows.push(/\s/.test(path) ? `"${path}"` : path);
+    for (const { step, lines } of here) {
+      const { agent: tool = "unknown", session: id = "", model = "unknown", turn, call } = step;
+      const key = `s_${keyOf(`${tool}:${id}`)}`;
+      sessions[key] = { agent_id: { tool, id, model }, human_author: author };
+      rows.push(`  ${key}::t_${keyOf(`${id}:${turn}:${call}`)} ${rangesOf(lines)}`);
+    }
+  }
+  const facts = { schema_version: SCHEMA, base_commit_sha: commit, prompts: {}, sessions };
+  return `${rows.join("\n")}\n---\n${JSON.stringify(facts, null, 2)}\n`;
+}
+
+/** Whether a note can name a file: the format has no way to write a quote, or a path that looks like its own lines. */
+export function canBeNoted(path: string): boolean {
+  return !/["\\\p{Cc}]|^---$/u.test(path);
+}
+
+function keyOf(text: string): string {
+  return hash("sha256", text).slice(0, 14);
+}
+
+function rangesOf(lines: readonly number[]): string {
+  const ranges: [number, number][] = [];
+  for (const line of lines) {
+    const last = ranges.at(-1);
+    if (last?.[1] === line - 1) last[1] = line;
+    else ranges.push([line, line]);
+  }
+  return ranges.map(([from, to]) => (from === to ? from : `${from}-${to}`)).join(",");
 }
 
 /** What a note says of agents. What is not in either form is passed over: other people wrote it. */

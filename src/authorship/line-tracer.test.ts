@@ -1,5 +1,6 @@
+// Long: histories of repositories are made and read.
 import assert from "node:assert/strict";
-import { rmSync } from "node:fs";
+import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
@@ -127,6 +128,17 @@ describe("LineTracer", () => {
     repository.run("commit", "--quiet", "--message", "Squashed");
     repository.run("branch", "-D", "topic");
     assert.match(await repository.sessions("b.ts"), /^- - - - s1\?? s1\?? s1\?? s2\??$/);
+  });
+
+  it("goes on where a kill has ended the beginning of the record", async () => {
+    using repository = new Recorded();
+    await repository.history.record({ by: "person" });
+    const record = join(repository.home, "data", "authorship");
+    const [name = ""] = readdirSync(record).filter((each) => each.endsWith(".git"));
+    rmSync(join(record, name, "objects", "info", "alternates"));
+    await repository.work("s1", "a.ts", FIRST + ADDED);
+    assert.equal(await repository.sessions("a.ts"), "- - - - s1 s1 s1");
+    await assert.rejects(repository.sessions("a.ts", "nowhere"), /There is no commit 'nowhere'/);
   });
 
   it("says what the person's own history says where nothing was recorded", async () => {

@@ -135,17 +135,25 @@ export class LineTracer {
     const { at, session, note } = await this.#history.commit(commit);
     const noted = this.#noted.getOrInsertComputed(commit, () => parseNote(note));
     const { step } = noted.find((each) => each.path === path && each.lines.includes(line)) ?? {};
-    if (step !== undefined) return { ...own, step, certain };
     // Git's times are whole seconds.
     const until = at + 999;
     const isNew = !seen.has(placeOf(blamed));
     seen.add(placeOf(blamed));
     const found = isNew ? await this.#elsewhere(commit, blamed, until, seen) : undefined;
-    if (found?.step.by === "agent") return { ...found, commit, certain: found.certain && certain };
+    // A note of our own says less than the record.
+    const isOurs = step === undefined || found?.step.session === step.session;
+    if (found?.step.by === "agent" && isOurs) {
+      return { ...found, commit, certain: found.certain && certain };
+    }
+    if (step !== undefined) return { ...own, step, certain };
     // Whoever wrote the message of a commit can name any run.
     if (session !== undefined) return { ...own, step: { by: "agent", session }, certain: false };
     const { plain = commit } = blamed;
     const isSeen = found?.certain === true && plain === commit;
+    const traced = this.#history.traces.find(({ revision, path: of, from, to }) => {
+      return revision === commit && of === path && line >= from && line <= to;
+    });
+    if (traced !== undefined && !isSeen) return { ...own, step: traced.step, certain: false };
     // Who indented or moved it since may have been an agent.
     const last = /^0+$/.test(plain) ? Infinity : (await this.#history.commit(plain)).at + 999;
     const isKnown = isSeen || !(await this.#maybeAgents(text, last));

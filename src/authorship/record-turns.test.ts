@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
@@ -33,9 +34,13 @@ class Worked extends SampleRepository {
     this.write(`app/${path}`, text);
   }
 
-  async begin(session: string): Promise<TurnRecording> {
+  tryBegin(session: string): TurnRecording | undefined {
     const turn = { session, turn: "t", agent: "claude", model: "opus", folder: this.path };
-    const recording = this.#recorder.begin(turn);
+    return this.#recorder.begin(turn);
+  }
+
+  async begin(session: string): Promise<TurnRecording> {
+    const recording = this.tryBegin(session);
     assert.ok(recording);
     await recording.ready;
     return recording;
@@ -114,6 +119,22 @@ describe("TurnRecorder", () => {
     assert.match((await worked.writers("b.txt"))[1] ?? "", /^typed: .*\?$/);
   });
 
+  it("knows the files of an agent that works in a folder behind a link", async () => {
+    using worked = new Worked();
+    const link = join(worked.home, "behind");
+    symlinkSync(worked.path, link);
+    const turn = await worked.begin("s1");
+    worked.put("look.txt", "1\n");
+    turn.saw(worked.call("edit1", "in_progress"));
+    await looked(worked, "look.txt");
+    worked.put("a.txt", "of the person\nof the agent\n");
+    const diff = { type: "diff", path: join(link, "a.txt"), oldText: null };
+    const content = [{ ...diff, newText: "of the agent\n" }];
+    turn.saw({ ...worked.call("edit1", "completed"), content });
+    await turn.ended();
+    assert.deepEqual(await worked.writers("a.txt"), ["of the person: person", "of the agent: s1"]);
+  });
+
   it("is not certain of what a command wrote, which says nothing, nor of the person in a turn", async () => {
     using worked = new Worked();
     const turn = await worked.begin("s1");
@@ -144,5 +165,11 @@ describe("TurnRecorder", () => {
       "of the person: person",
       "by one of them: unknown?",
     ]);
+  });
+
+  it("records nothing where the folder has gone, and the turn goes on", () => {
+    using worked = new Worked();
+    rmSync(worked.path, { recursive: true });
+    assert.equal(worked.tryBegin("s1"), undefined);
   });
 });

@@ -1,7 +1,9 @@
 import { relative } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 
+import { attempt } from "../base/attempt.ts";
 import { background } from "../base/background.ts";
+import { realPath } from "../base/file/path.ts";
 import type { Log } from "../base/log.ts";
 import { isObject } from "../base/check.ts";
 import { TaskQueue } from "../base/limit/task-queue.ts";
@@ -9,6 +11,7 @@ import type { SessionUpdate } from "../session/agent.ts";
 import type { RecordedTurn, TurnRecording, WorkRecorder } from "../session/turn/turn-recording.ts";
 import { linesOf } from "../review/anchor/file-text.ts";
 import { WorkHistory, without, type WorkStep } from "./work-history.ts";
+import { writeNotes } from "./write-notes.ts";
 
 /** Kinds of tool calls that change no files (ACP, "Tool Calls"). */
 const READING: ReadonlySet<unknown> = new Set(["read", "search", "think", "fetch", "switch_mode"]);
@@ -48,7 +51,8 @@ export class TurnRecorder implements WorkRecorder {
   }
 
   begin(turn: RecordedTurn): TurnRecording | undefined {
-    const history = WorkHistory.of(this.#data, turn.folder);
+    // The folder may have gone meanwhile.
+    const history = attempt(() => WorkHistory.of(this.#data, turn.folder));
     if (history === undefined) return undefined;
     const tree = this.#trees.getOrInsertComputed(history.root, () => {
       return { history, queue: new TaskQueue(), calls: new Map<string, OpenCall>() };
@@ -57,6 +61,8 @@ export class TurnRecorder implements WorkRecorder {
     const step = { by: "agent", session, turn: id, agent } as const;
     const own = new Set<string>();
     const stored = this.#look(tree);
+    const isNoted = attempt(() => history.notesSince) !== undefined;
+    const head = isNoted ? history.head().catch(() => undefined) : undefined;
     // What is seen later than that may be the agent's.
     const entered = Promise.race([stored, delay(LONGEST_WAIT, undefined, { ref: false })])
       .then(() => history.enter(session))
@@ -69,10 +75,19 @@ export class TurnRecorder implements WorkRecorder {
         // What a call that never ended, or a command in the background, has changed.
         for (const key of own) this.#end(tree, key);
         background(this.#look(tree), WHAT);
+        if (head !== undefined) background(this.#note(tree, await head), WHAT);
         await tree.queue.idle();
         (await entered)?.[Symbol.dispose]();
       },
     };
+  }
+
+  /** Writes the notes of what was committed in a turn, where the person has said yes. */
+  #note(tree: RecordedTree, before: string | undefined): Promise<void> {
+    const { history } = tree;
+    return this.#inOrder(tree, async () => {
+      if ((await history.head()) !== before) await writeNotes(history);
+    });
   }
 
   #saw(tree: RecordedTree, own: Set<string>, step: WorkStep, update: SessionUpdate): void {
@@ -125,9 +140,13 @@ export class TurnRecorder implements WorkRecorder {
 
   /** Stores what has changed since the last look. A failure costs this record, not the turn. */
   #store(tree: RecordedTree, step: WorkStep, only?: (path: string) => boolean): Promise<void> {
+    return this.#inOrder(tree, () => tree.history.record(step, only));
+  }
+
+  #inOrder(tree: RecordedTree, work: () => Promise<unknown>): Promise<void> {
     return tree.queue.run(async () => {
       try {
-        await tree.history.record(step, only);
+        await work();
       } catch (error) {
         this.#notRecorded(tree, error);
       }
@@ -144,7 +163,7 @@ function pathsIn({ locations, content }: SessionUpdate, root: string): string[] 
   const named: unknown[] = [locations, content].flat();
   return named.flatMap((each) => {
     if (!isObject(each) || typeof each["path"] !== "string") return [];
-    return [relative(root, each["path"])];
+    return [pathIn(root, each["path"])];
   });
 }
 
@@ -156,8 +175,13 @@ function textsIn({ content }: SessionUpdate, root: string): Record<string, strin
     const [old, now] = [each["oldText"] ?? "", each["newText"]].map((text) =>
       linesOf(String(text)),
     );
-    const path = relative(root, each["path"]);
+    const path = pathIn(root, each["path"]);
     told[path] = [...(told[path] ?? []), ...without(now ?? [], old ?? [])];
   }
   return told;
+}
+
+/** The agent may work behind a link; the top of the work tree is its real path. */
+function pathIn(root: string, path: string): string {
+  return relative(root, realPath(path));
 }

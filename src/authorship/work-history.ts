@@ -9,14 +9,16 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 
 import { TrunklineError } from "../base/errors.ts";
+import { readRegularFile } from "../base/file/read-regular-file.ts";
 import { copyIndex } from "../git/copy-index.ts";
 import { topFolder, worktreeAt } from "../git/git-folder.ts";
 import { authorVariables, Git, type GitCall } from "../git/git.ts";
 import { FileLock } from "../store/file-lock.ts";
-import { NOTES_REF } from "./git-ai-note.ts";
+import { readTraces } from "./agent-trace.ts";
+import { LARGEST_NOTE, NOTES_REF } from "./git-ai-note.ts";
 
 /** Who changed the files of a work tree between two looks at them. */
 export interface WorkStep {
@@ -28,6 +30,8 @@ export interface WorkStep {
   readonly call?: string | undefined;
   readonly agent?: string;
   readonly model?: string;
+  /** Who says so, where it is a record of others that anybody may have written. */
+  readonly says?: string;
   /** The person's commit that was checked out. */
   readonly head?: string;
   /** When the call began, in milliseconds since 1970. */
@@ -74,10 +78,14 @@ export interface BlameRange {
   readonly last: number;
 }
 
+/** Commits whose notes are written at once. */
+const MOST_NOTED = 200;
 /** Larger files are left out: they hold no lines that somebody asks about, and are stored once more. */
 const LARGEST = 10 * 1024 * 1024;
 /** The person's configuration may name programs and rules that would change what is stored. */
 const OWN_CONFIG = { GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_NOSYSTEM: "1" };
+/** A path is a path, whatever it looks like. */
+const LITERAL = { GIT_LITERAL_PATHSPECS: "1" };
 /** Files that are not as the index has them. */
 const CHANGED = ["ls-files", "-z", "--modified", "--others", "--exclude-standard"];
 const UPDATE = ["update-index", "--add", "--remove", "-z", "--stdin"];
@@ -102,6 +110,7 @@ export class WorkHistory {
   readonly #gitDir: string;
   readonly #git: Git;
   readonly #theirs: Git;
+  #traces: ReturnType<typeof readTraces> | undefined;
   readonly #steps = new Map<string, Promise<StoredStep>>();
   readonly #commits = new Map<string, Promise<CommitFacts>>();
 
@@ -124,7 +133,62 @@ export class WorkHistory {
   }
 
   get isBegun(): boolean {
-    return existsSync(join(this.#folder, "HEAD"));
+    return existsSync(this.#borrowed);
+  }
+
+  /** Names where the person's objects are. It is written last. */
+  get #borrowed(): string {
+    return join(this.#folder, "objects", "info", "alternates");
+  }
+
+  /** Since when the person wants a note in the repository for each commit with lines of agents. */
+  get notesSince(): number | undefined {
+    const since = readRegularFile(this.#yes, { most: 100 })?.toString("utf8");
+    // One that a full disk has left empty is no yes.
+    return Number(since) > 0 ? Number(since) : undefined;
+  }
+
+  set notesSince(since: number | undefined) {
+    mkdirSync(dirname(this.#yes), { recursive: true, mode: 0o700 });
+    if (since === undefined) rmSync(this.#yes, { force: true });
+    else writeFileSync(this.#yes, String(since));
+  }
+
+  get #yes(): string {
+    return this.#folder.replace(/git$/, "notes");
+  }
+
+  /** The commits since then, without merges. */
+  async commitsToNote(): Promise<string[]> {
+    const since = this.notesSince;
+    if (since === undefined || (await this.head()) === undefined) return [];
+    // Git's times are whole seconds.
+    const how = [
+      "--no-merges",
+      `--max-count=${MOST_NOTED}`,
+      `--max-age=${Math.floor(since / 1000)}`,
+    ];
+    return (await this.#theirs.text(["rev-list", ...how, "HEAD"])).split("\n").filter(Boolean);
+  }
+
+  /** The files that a commit of the person changed, and has. */
+  async changedIn(commit: string): Promise<string[]> {
+    const how = ["-r", "--root", "--no-commit-id", "--name-only", "--diff-filter=d", "-z"];
+    return await this.#theirs.list(["diff-tree", ...how, commit]);
+  }
+
+  /** Writes the note of a commit. False where it has one, which is kept. */
+  async note(commit: string, input: string): Promise<boolean> {
+    const env = { ...authorVariables(), GIT_NOTES_REF: NOTES_REF };
+    const call = { mode: "files", env, input, accepts: [0, 1] } as const;
+    const { code } = await this.#theirs.run(["notes", "add", "--file=-", commit], call);
+    this.#commits.delete(commit);
+    return code === 0;
+  }
+
+  /** What other programs left in the work tree about who wrote what. */
+  get traces(): ReturnType<typeof readTraces> {
+    return (this.#traces ??= readTraces(this.root));
   }
 
   /** Says to other processes that an agent works in the work tree, until it is disposed of. */
@@ -145,8 +209,9 @@ export class WorkHistory {
 
   /** Stores what changed since the last step as the work of somebody; of all files, or only of some. */
   async record(step: WorkStep, only?: (path: string) => boolean): Promise<void> {
-    if (!this.isBegun) await this.#begin();
+    mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
     using _lock = await FileLock.take(join(this.#folder, "lock"));
+    if (!this.isBegun) await this.#begin();
     const tip = await this.tip();
     const head = await this.head();
     const tree = await this.#treeNow(only);
@@ -173,7 +238,7 @@ export class WorkHistory {
   async now(commit?: string, path?: string): Promise<string | undefined> {
     const tip = await this.tip();
     if (tip === undefined) return undefined;
-    const head = await this.head(commit);
+    const head = commit === undefined ? await this.head() : await this.#need(commit);
     // A file that the last step did not have may be one that it had by another name.
     const isThere = path !== undefined && (await this.#find(`${tip}:${path}`)) !== undefined;
     const tree =
@@ -187,8 +252,19 @@ export class WorkHistory {
   }
 
   /** The same in the person's own history; without a commit, of the file as it is now. */
-  blameCommit(commit: string | undefined, path: string, range?: BlameRange): Promise<BlamedLine[]> {
-    return blameIn(this.#theirs, [commit ?? []].flat(), path, range);
+  async blameCommit(
+    commit: string | undefined,
+    path: string,
+    range?: BlameRange,
+  ): Promise<BlamedLine[]> {
+    const ids = commit === undefined ? [] : [await this.#need(commit)];
+    return await blameIn(this.#theirs, ids, path, range);
+  }
+
+  async #need(commit: string): Promise<string> {
+    const id = await this.head(commit);
+    if (id !== undefined) return id;
+    throw new TrunklineError("not-found", `There is no commit '${commit}'.`);
   }
 
   step(commit: string): Promise<StoredStep> {
@@ -203,14 +279,18 @@ export class WorkHistory {
   /** What is known of a commit of the person. */
   commit(id: string): Promise<CommitFacts> {
     return this.#commits.getOrInsertComputed(id, async () => {
-      const said = await this.#theirs.text(["log", "-1", `--notes=${NOTES_REF}`, FACTS, id]);
+      const facts = ["log", "-1", FACTS, id];
+      // The largest notes are more than is read of git.
+      const said = await this.#theirs
+        .text([...facts, `--notes=${NOTES_REF}`])
+        .catch(() => this.#theirs.text([...facts, "--no-notes"]));
       const [at, author = "", committer = "", session, note = ""] = said.split("\0");
       return {
         at: Number(at) * 1000,
         author,
         committer,
         session: session || undefined,
-        note,
+        note: note.length > LARGEST_NOTE ? "" : note,
       };
     });
   }
@@ -247,21 +327,28 @@ export class WorkHistory {
     return (await this.#text(args)).split("\n").filter(Boolean);
   }
 
-  /** The commit of the person that has a line of a file as it is now; undefined where none has. */
-  async commitOf(path: string, line: number): Promise<string | undefined> {
-    const [found] = await this.blameCommit(undefined, path, { first: line, last: line }).catch(
-      () => [],
-    );
+  /** The commit of the person that has a line of a file as it is now, or was; undefined where none has. */
+  async commitOf(path: string, line: number, commit?: string): Promise<string | undefined> {
+    const range = { first: line, last: line };
+    const [found] = await this.blameCommit(commit, path, range).catch(() => []);
     return found !== undefined && isCommitted(found) ? found.commit : undefined;
   }
 
   /** The text files of a folder, and all files that a step has changed. */
   async files(folder: string): Promise<{ all: string[]; worked: ReadonlySet<string> }> {
     const how = ["grep", "-I", "-z", "--files-with-matches", "-e", "", "--"];
-    const { stdout } = await this.#theirs.run([...how, folder || "."], { accepts: [0, 1] });
+    const call = { accepts: [0, 1], env: LITERAL };
+    const { stdout } = await this.#theirs.run([...how, folder || "."], call);
+    return {
+      all: stdout.toString("utf8").split("\0").filter(Boolean),
+      worked: await this.worked(),
+    };
+  }
+
+  /** All files that a step has changed. */
+  async worked(): Promise<ReadonlySet<string>> {
     const args = ["log", "--all", "-m", "--format=", "--name-only", "-z"];
-    const changed = this.isBegun ? await this.#git.list(args, this.#call("read")) : [];
-    return { all: stdout.toString("utf8").split("\0").filter(Boolean), worked: new Set(changed) };
+    return new Set(this.isBegun ? await this.#git.list(args, this.#call("read")) : []);
   }
 
   /** What a step changed in a file, as a patch without context. */
@@ -270,13 +357,14 @@ export class WorkHistory {
   }
 
   async #begin(): Promise<void> {
-    mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
     await this.#git.run(["init", "--quiet", "--bare", "--template="], { mode: "files" });
-    const info = join(this.#folder, "objects", "info");
-    mkdirSync(info, { recursive: true });
-    writeFileSync(join(info, "alternates"), `${join(this.commonDir, "objects")}\n`);
-    mkdirSync(join(this.#folder, "info"), { recursive: true });
-    symlinkSync(join(this.commonDir, "info", "exclude"), join(this.#folder, "info", "exclude"));
+    const exclude = join(this.#folder, "info", "exclude");
+    mkdirSync(dirname(exclude), { recursive: true });
+    // After a kill it may be there.
+    rmSync(exclude, { force: true });
+    symlinkSync(join(this.commonDir, "info", "exclude"), exclude);
+    mkdirSync(dirname(this.#borrowed), { recursive: true });
+    writeFileSync(this.#borrowed, `${join(this.commonDir, "objects")}\n`);
   }
 
   /** The tree of the files as they are, without those that git ignores. */
@@ -292,9 +380,7 @@ export class WorkHistory {
     const kept = [...new Set(changed)].filter(
       (path) => this.#isKept(path) && only?.(path) !== false,
     );
-    const input = kept.map((path) => `${path}\0`).join("");
-    await this.#git.run(UPDATE, { ...this.#call("files"), input });
-    return await this.#text(["write-tree"]);
+    return await this.#treeOf(kept, this.#call("files"));
   }
 
   /** The tree of the last step with some files as they are now, or with all. */
@@ -303,13 +389,17 @@ export class WorkHistory {
     copyFileSync(this.#index, index);
     const call = this.#call("files", index);
     try {
-      const changed = await this.#git.list([...CHANGED, "--", ...paths], call);
-      const input = changed.map((path) => `${path}\0`).join("");
-      await this.#git.run(UPDATE, { ...call, input });
-      return await this.#git.text(["write-tree"], call);
+      return await this.#treeOf(await this.#git.list([...CHANGED, "--", ...paths], call), call);
     } finally {
       rmSync(index, { force: true });
     }
+  }
+
+  /** Puts files as they are now into the index of a call, and writes its tree. */
+  async #treeOf(paths: readonly string[], call: GitCall): Promise<string> {
+    const input = paths.map((path) => `${path}\0`).join("");
+    await this.#git.run(UPDATE, { ...call, input });
+    return await this.#git.text(["write-tree"], call);
   }
 
   #isKept(path: string): boolean {
@@ -356,6 +446,7 @@ export class WorkHistory {
   #call(mode: "read" | "files", index = this.#index): GitCall {
     const env = {
       ...authorVariables(),
+      ...LITERAL,
       GIT_DIR: this.#folder,
       GIT_WORK_TREE: this.root,
       GIT_INDEX_FILE: index,

@@ -22,12 +22,9 @@ export function onAbort(
 /** What a promise gives, unless the signal is aborted first: then it rejects with the signal's reason. */
 export async function untilAborted<T>(promise: Promise<T>, signal?: AbortSignal): Promise<T> {
   const { promise: aborted, reject } = Promise.withResolvers<never>();
-  const stopListening = onAbort(signal, reject);
-  try {
-    return await Promise.race([aborted, promise]);
-  } finally {
-    stopListening();
-  }
+  using ends = new DisposableStack();
+  ends.defer(onAbort(signal, reject));
+  return await Promise.race([aborted, promise]);
 }
 
 /**
@@ -42,13 +39,9 @@ export async function atMost<T>(
   late?: () => Error,
 ): Promise<T | undefined> {
   const timeout = Promise.withResolvers<undefined>();
-  const timer = setTimeout(() => {
+  using _timer = setTimeout(() => {
     if (late === undefined) timeout.resolve(undefined);
     else timeout.reject(late());
   }, milliseconds);
-  try {
-    return await Promise.race([promise, timeout.promise]);
-  } finally {
-    clearTimeout(timer);
-  }
+  return await Promise.race([promise, timeout.promise]);
 }

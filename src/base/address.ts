@@ -1,3 +1,5 @@
+import { attempt } from "./attempt.ts";
+
 /**
  * The normal form of a host: small letters, no dot at the end, an IPv6 address in its short form and
  * without brackets. Undefined for hosts that programs parse differently: other alphabets, encodings, `0x7f.1`.
@@ -51,14 +53,5 @@ export function normalPath(text: string): string | undefined {
   });
   const steps = path.replace(/^\//, "").replace(/\/$/, "");
   if (HIDDEN.test(path) || (steps !== "" && STRANGE_STEP.test(steps))) return undefined;
-  return isDecodable(path) ? path : undefined;
-}
-
-function isDecodable(path: string): boolean {
-  try {
-    decodeURIComponent(path);
-    return true;
-  } catch {
-    return false;
-  }
+  return attempt(() => decodeURIComponent(path)) === undefined ? undefined : path;
 }

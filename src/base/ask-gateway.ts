@@ -30,7 +30,8 @@ export async function askGateway(
   if (response.ok) return response;
   const answer = (await response.json().catch(() => ({}))) as { readonly error?: string };
   const { error = `it answered with status ${response.status}` } = answer;
-  const next = response.status === 401 ? " Set TRUNKLINE_TOKEN to a token of that server." : "";
+  const next =
+    response.status === 401 ? " Give a token of that server; commands read TRUNKLINE_TOKEN." : "";
   const code = response.status === 409 ? "conflict" : "unavailable";
   throw new TrunklineError(code, `Cannot ${what} ${base}: ${error}${next}`);
 }

@@ -1,3 +1,4 @@
+import { attempt } from "./attempt.ts";
 import { suggest } from "./text/suggest.ts";
 
 /** What is wrong with a value, and where. */
@@ -37,11 +38,7 @@ function withSteps(root: string, path: readonly (string | number)[]): string {
 
 /** What a text says as JSON; undefined where it is none. */
 export function parsedJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  return attempt((): unknown => JSON.parse(text));
 }
 
 /** The object or the list that a text is as JSON; undefined where it is none. */
@@ -50,6 +47,22 @@ export function objectIn(text: string): Readonly<Record<string, unknown>> | unde
   return typeof value === "object" && value !== null
     ? (value as Record<string, unknown>)
     : undefined;
+}
+
+/**
+ * Why a value that was read as JSON cannot be sent on: a number that is too large is read as infinity, which
+ * JSON cannot say, and would become null.
+ */
+export function numberProblem(value: unknown): string | undefined {
+  if (typeof value === "number") {
+    return Number.isFinite(value) ? undefined : "a number is too large: the largest is 1.8e308";
+  }
+  if (typeof value !== "object" || value === null) return undefined;
+  for (const member of Object.values(value)) {
+    const problem = numberProblem(member);
+    if (problem !== undefined) return problem;
+  }
+  return undefined;
 }
 
 // What follows is called by generated checks (scripts/schema).

@@ -1,3 +1,5 @@
+import { attempt } from "./attempt.ts";
+
 /** A field of a form that a JSON schema describes: of a question (elicitation), or of a tool's arguments. */
 export interface QuestionField {
   readonly name: string;
@@ -140,11 +142,8 @@ export function valuesOf(
   const sorted = (from: Fields): string =>
     JSON.stringify(Object.entries(from).toSorted(([a], [b]) => (a < b ? -1 : 1)));
   const given = fields.filter(({ name }) => values[name] !== undefined);
-  try {
-    return sorted(contentOf(given, values)) === sorted(args) ? values : undefined;
-  } catch {
-    return undefined;
-  }
+  const isKept = attempt(() => sorted(contentOf(given, values)) === sorted(args));
+  return isKept === true ? values : undefined;
 }
 
 function textOf(type: QuestionField["type"], value: unknown): string {

@@ -143,7 +143,7 @@ test("help lists the ten commands that matter first, and none that only programs
   ]);
   assert.deepEqual(names.slice(0, 4), [
     ["Every day", 10],
-    ["Lines of code", 3],
+    ["Lines of code", 4],
     ["Connect", 4],
     ["Operate", 10],
   ]);

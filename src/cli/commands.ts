@@ -1,5 +1,5 @@
 import { agent } from "./agent/agent-command.ts";
-import { blame, stats, why } from "./authorship/authorship-command.ts";
+import { blame, notes, stats, why } from "./authorship/authorship-command.ts";
 import { audit } from "./audit/audit-command.ts";
 import { chat } from "./chat/chat-command.ts";
 import { config } from "./config/config-command.ts";
@@ -75,7 +75,7 @@ export const PROGRAM: Command = {
   },
   commands: [
     ...under("Every day", [setup, chat, run, session, review, identity, tool, open, doctor, demo]),
-    ...under("Lines of code", [why, blame, stats]),
+    ...under("Lines of code", [why, blame, stats, notes]),
     ...under("Connect", [server, agent, model, plugin, mcp, acp, lsp]),
     ...under("Operate", [
       serve,

@@ -12,15 +12,10 @@ const SPECIAL: ReadonlySet<string> = new Set([
   "TRUNKLINE_VERBOSE",
 ]);
 
-export interface EnvironmentLayer {
-  readonly layer: Layer;
-  readonly warnings: readonly string[];
-}
-
 export async function environmentLayer(
   cwd: string,
   env: NodeJS.ProcessEnv,
-): Promise<EnvironmentLayer> {
+): Promise<{ readonly layer: Layer; readonly warnings: readonly string[] }> {
   const set = new SingleValues();
   if (isSet(env.TRUNKLINE_DATA)) {
     set.add(["data"], expandPath(env.TRUNKLINE_DATA, cwd, env), "TRUNKLINE_DATA");

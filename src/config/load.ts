@@ -55,8 +55,7 @@ export async function loadConfig(input: ConfigInput): Promise<LoadedConfig> {
     const { projectLayer } = await import("./trust/project-layer.ts");
     const file = await parsed(projectPath, projectText);
     const project = projectLayer(projectPath, projectText, file, data, env);
-    const { isTrusted } = project;
-    files.push({ kind: "project", path: projectPath, isFound: true, isTrusted });
+    files.push({ kind: "project", path: projectPath, isFound: true, isTrusted: project.isTrusted });
     warnings.push(...project.warnings);
     layers.push(project.layer);
   }

@@ -25,8 +25,7 @@ export function userFile({ cwd, env, flags }: ConfigInput): UserFile {
 
 /** The file with the key of secrets, beside the user's configuration: the data folder alone tells no secret. */
 export function userKeyFile(env: NodeJS.ProcessEnv): string {
-  const { path } = userFile({ cwd: process.cwd(), env, flags: {} });
-  return join(dirname(path), "token.key");
+  return join(dirname(userFile({ cwd: process.cwd(), env, flags: {} }).path), "token.key");
 }
 
 /**
@@ -41,8 +40,7 @@ export function ownPaths(
 ): string[] {
   const key = userKeyFile(env);
   const [file = key] = files ?? [];
-  const caches = xdgFolder(env.XDG_CACHE_HOME) ?? join(homeOf(env), ".cache");
-  const cache = join(caches, "trunkline");
+  const cache = join(xdgFolder(env.XDG_CACHE_HOME) ?? join(homeOf(env), ".cache"), "trunkline");
   return [data, cache, dirname(key), key, file, join(dirname(file), basename(key))];
 }
 
@@ -55,8 +53,7 @@ export function userFolders(env: NodeJS.ProcessEnv): string[] {
 }
 
 export function defaultData(env: NodeJS.ProcessEnv): string {
-  const folder = xdgFolder(env.XDG_STATE_HOME) ?? join(homeOf(env), ".local", "state");
-  return join(folder, "trunkline");
+  return join(xdgFolder(env.XDG_STATE_HOME) ?? join(homeOf(env), ".local", "state"), "trunkline");
 }
 
 /**

@@ -1,11 +1,7 @@
+import { attempt } from "../base/attempt.ts";
 import { TrunklineError } from "../base/errors.ts";
 import { type KeyPath, keyText, mergeValues, type Values } from "./layer.ts";
 import type { Setting } from "./schema/keys.gen.ts";
-
-export interface Assignment {
-  readonly path: KeyPath;
-  readonly value: unknown;
-}
 
 /** A key, or one in brackets and quotes: `limits.messages["fs/*"]`. */
 const STEP = /(?:^|(?<=[^.])\.)([^.[\]="]+)|\[("(?:[^"\\]|\\.)*")\]/y;
@@ -34,7 +30,7 @@ function readKey(text: string): { readonly path: readonly string[]; readonly end
 }
 
 /** Reads `key.path=value`. The value is JSON, or else the text itself. */
-export function parseAssignment(text: string): Assignment {
+export function parseAssignment(text: string): { readonly path: KeyPath; readonly value: unknown } {
   const { path, end } = readKey(text);
   if (path.length === 0 || text[end] !== "=" || text.includes("__proto__")) {
     const form = "Write it as --set key.path=value, such as --set log.level=debug.";
@@ -66,16 +62,11 @@ export class SingleValues {
 
 /** The value inside objects that lead to it. */
 export function nest(path: KeyPath, value: unknown): Values {
-  const nested = path.reduceRight((inner, step) => ({ [step]: inner }), value);
-  return nested as Values;
+  return path.reduceRight((inner, step) => ({ [step]: inner }), value) as Values;
 }
 
 function jsonOr(text: string, otherwise: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return otherwise;
-  }
+  return attempt(() => JSON.parse(text) as unknown, otherwise);
 }
 
 const YES: ReadonlySet<string> = new Set(["1", "true", "yes", "on"]);

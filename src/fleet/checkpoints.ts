@@ -77,7 +77,7 @@ export class Checkpoints {
       });
       for (const { seq } of await Promise.all(some)) first = Math.min(first, seq);
     }
-    const content = { size: packed.length, chunks, digest: `SHA-256=${hashOf(packed)}` };
+    const content = { size: packed.length, chunks, digest: digestOf(packed) };
     const info: Omit<ObjectInfo, "revision" | "isLink"> = {
       ...{ name: workspace, bucket, nuid: own, ...content, metadata: { node } },
       ...{ deleted: false, mtime: "", options: { max_chunk_size: CHUNK } },
@@ -96,9 +96,9 @@ export class Checkpoints {
     for (let tried = ""; ;) {
       const info = await store.info(workspace);
       if (info === null || info.deleted) return undefined;
-      if (hasOwn && nodeOf(info) === this.#options.node) return undefined;
+      if (hasOwn && info.metadata?.node === this.#options.node) return undefined;
       const packed = await this.#read(info, store);
-      if (isWhole(packed, info)) return packed;
+      if (info.digest === digestOf(packed)) return packed;
       if (info.nuid === tried) {
         const why = `NATS has ${packed.length} of its ${info.size} bytes, or others than were stored`;
         throw new TrunklineError("unavailable", `Cannot read checkpoint '${workspace}': ${why}.`);
@@ -123,20 +123,16 @@ export class Checkpoints {
       if ((await store.info(name))?.nuid !== nuid) reader.stop();
     };
     let waited = 0;
-    const looking = setInterval(() => {
+    using looking = setInterval(() => {
       waited += LOOK_AFTER;
       if (waited > LONGEST_WAIT) reader.stop();
       // Without an answer it waits on.
       else stopIfReplaced().catch(() => {});
     }, LOOK_AFTER).unref();
-    try {
-      for await (const { data } of reader) {
-        waited = 0;
-        looking.refresh();
-        if (chunks.push(data) === reader.pending) break;
-      }
-    } finally {
-      clearInterval(looking);
+    for await (const { data } of reader) {
+      waited = 0;
+      looking.refresh();
+      if (chunks.push(data) === reader.pending) break;
     }
     return Buffer.concat(chunks);
   }
@@ -168,19 +164,11 @@ export class Checkpoints {
   }
 }
 
-function isWhole(packed: Buffer, { digest }: ObjectInfo): boolean {
-  return digest === `SHA-256=${hashOf(packed)}`;
-}
-
-function hashOf(packed: Buffer): string {
-  return paddedBase64Url(createHash("sha256").update(packed).digest());
+function digestOf(packed: Buffer): string {
+  return `SHA-256=${paddedBase64Url(createHash("sha256").update(packed).digest())}`;
 }
 
 /** As object stores of NATS have it. */
 function paddedBase64Url(bytes: Buffer): string {
   return bytes.toString("base64").replaceAll("+", "-").replaceAll("/", "_");
-}
-
-function nodeOf({ metadata }: ObjectInfo): string | undefined {
-  return metadata?.node;
 }

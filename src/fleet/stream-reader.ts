@@ -49,12 +49,10 @@ export async function ensureStream(
 }
 
 async function find(manager: JetStreamManager, name: string): Promise<StreamInfo | undefined> {
-  try {
-    return await manager.streams.info(name);
-  } catch (error) {
+  return await manager.streams.info(name).catch((error: unknown) => {
     if (isCode(error, JetStreamApiCodes.StreamNotFound)) return undefined;
     throw error;
-  }
+  });
 }
 
 function cannot(verb: string, name: string, error: unknown): TrunklineError {

@@ -24,6 +24,8 @@ export function subjectsOf(pool: string) {
     sessionOf: (subject: string) => subject.split(".").slice(4).join("."),
     /** Key-value bucket of the sessions: record, holder and epoch, by id. */
     sessions: `TL_${pool}_SESSIONS`,
+    /** Key-value bucket of what workers have used of budgets, and have reserved. */
+    budgets: `TL_${pool}_BUDGETS`,
     /** Stream of the requests that wait for a free slot. */
     jobs: `TL_${pool}_JOBS`,
     /** A request for a worker with certain labels; `*` for all. */

@@ -91,11 +91,6 @@ export function apiOf(
   return `${scheme}://${host}/api/v3`;
 }
 
-/** The URL that `/graphql` of GitHub is at. */
-export function graphqlOf(address: Pick<RepositoryAddress, "host" | "scheme">): string {
-  return apiOf("github", address).replace(/\/v3$/, "");
-}
-
 /** The page where a person can open a pull request for a branch. */
 export function newRequestPage(kind: ForgeKind, address: RepositoryAddress, head: string): string {
   const { scheme, host, owner, repository } = address;

@@ -42,8 +42,7 @@ const MOST_FILES = 500;
  */
 export async function commitPrograms(git: Git): Promise<CommitPrograms> {
   const programs = await programsOf(git, HOOKS, ["clean", "process"]);
-  const digest = programs.length === 0 ? "" : hashOf(JSON.stringify(programs));
-  return { programs, digest };
+  return { programs, digest: programs.length === 0 ? "" : hashOf(JSON.stringify(programs)) };
 }
 
 /** The programs that git would run at a commit and a merge: also filters that write files, and merge drivers. */

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { copyFileSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
@@ -44,6 +45,12 @@ describe("copyIndex()", () => {
     using sample = new SameSecond();
     await copyIndex(sample.index, sample.copy);
     assert.match(await sample.changedBy(sample.copy), /M README\.md/);
+  });
+
+  it("waits for no pipe in the place of the index", async () => {
+    using sample = new SameSecond();
+    execFileSync("mkfifo", [`${sample.index}.pipe`]);
+    await assert.rejects(copyIndex(`${sample.index}.pipe`, sample.copy), /not a regular file/);
   });
 
   it("is needed: git misses that change with a copy that is newer", async () => {

@@ -1,6 +1,7 @@
 import { existsSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 
+import { attempt } from "../base/attempt.ts";
 import { readRegularFile } from "../base/file/read-regular-file.ts";
 import { hasDotGit } from "../base/file/repository-path.ts";
 
@@ -20,7 +21,7 @@ const LONGEST_POINTER = 64 * 1024;
 /** The work tree whose top folder this is, read from its files without running git. */
 export function worktreeAt(folder: string): (Repository & { worktree: string }) | undefined {
   const file = join(folder, ".git");
-  try {
+  return attempt(() => {
     const stats = statSync(file, { throwIfNoEntry: false });
     if (stats === undefined) return undefined;
     const link = stats.isDirectory() ? [] : /^gitdir: (.+?)\r?\n*$/s.exec(pointerIn(file) ?? "");
@@ -28,9 +29,7 @@ export function worktreeAt(folder: string): (Repository & { worktree: string }) 
     const gitDir = realpathSync.native(resolve(folder, link[1] ?? ".git"));
     if (!existsSync(join(gitDir, "HEAD"))) return undefined;
     return { worktree: folder, gitDir, commonDir: commonDirOf(gitDir) };
-  } catch {
-    return undefined;
-  }
+  });
 }
 
 /** The folder that all work trees share. `gitDir` is a real path. */
@@ -64,13 +63,9 @@ export function isEmbedded(gitFolder: string): boolean {
 
 /** Whether a folder is in a bare repository that is not part of another repository's work tree. */
 export function isInBareRepository(folder: string): boolean {
-  let at: string;
-  try {
-    at = realpathSync.native(folder);
-  } catch {
-    return false;
-  }
-  for (; ; at = dirname(at)) {
+  const real = attempt(() => realpathSync.native(folder));
+  if (real === undefined) return false;
+  for (let at = real; ; at = dirname(at)) {
     if (existsSync(join(at, ".git"))) return false;
     if (isGitFolder(at)) return !isEmbedded(at);
     if (at === dirname(at)) return false;

@@ -2,6 +2,7 @@ import { isUtf8 } from "node:buffer";
 import { realpathSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Readable } from "node:stream";
+import { attempt } from "../base/attempt.ts";
 import { TrunklineError } from "../base/errors.ts";
 import { maskText } from "../base/text/mask.ts";
 import { isInBareRepository, topFolder, worktreeAt } from "./git-folder.ts";
@@ -47,14 +48,12 @@ export abstract class GitRunner<Call> {
 
   /** The output of git without the last line end. */
   async text(args: readonly string[], call?: Call): Promise<string> {
-    const { stdout } = await this.run(args, call);
-    return stdout.toString("utf8").replace(/\r?\n$/, "");
+    return (await this.run(args, call)).stdout.toString("utf8").replace(/\r?\n$/, "");
   }
 
   /** The entries of an output that ends each with a NUL, as `-z` does. */
   async list(args: readonly string[], call?: Call): Promise<string[]> {
-    const { stdout } = await this.run(args, call);
-    return stdout.toString("utf8").split("\0").filter(Boolean);
+    return (await this.run(args, call)).stdout.toString("utf8").split("\0").filter(Boolean);
   }
 }
 
@@ -98,28 +97,21 @@ export class Git extends GitRunner<GitCall> {
     const { timeout = TIMEOUT, maxOutput = MAX_OUTPUT } = this.#options;
     const { mode = "read", protocols = [] } = call;
     const hardened = await hardenedCall(this, gitCommand(args, mode), mode);
-    let end: ProgramEnd;
-    try {
-      end = await runProgram({
-        command: "git",
-        args: hardened.args,
-        cwd: this.folder,
-        env: {
-          ...this.#env,
-          ...hardened.env,
-          GIT_ALLOW_PROTOCOL: protocols.join(":"),
-          ...call.env,
-        },
-        timeout: call.timeout ?? timeout,
-        maxOutput,
-        signal: call.signal,
-        // Otherwise hooks, filters and helpers of transports may run.
-        isAlone: mode === "read" && protocols.length === 0,
-        ...(call.input === undefined ? {} : { input: call.input }),
-      });
-    } catch (error) {
+    const allowed = { GIT_ALLOW_PROTOCOL: protocols.join(":") };
+    const end = await runProgram({
+      command: "git",
+      args: hardened.args,
+      cwd: this.folder,
+      env: { ...this.#env, ...hardened.env, ...allowed, ...call.env },
+      timeout: call.timeout ?? timeout,
+      maxOutput,
+      signal: call.signal,
+      // Otherwise hooks, filters and helpers of transports may run.
+      isAlone: mode === "read" && protocols.length === 0,
+      ...(call.input === undefined ? {} : { input: call.input }),
+    }).catch((error: unknown) => {
       throw this.#unstarted(error);
-    }
+    });
     const { code, stdout, stderr } = end;
     if (typeof code === "number" && (call.accepts ?? [0]).includes(code)) {
       return { code, stdout, stderr };
@@ -192,12 +184,6 @@ export function gitFailure(args: readonly string[], end: ProgramEnd, folder: str
   return new TrunklineError("unavailable", `'${what}' failed in '${folder}': ${how}`);
 }
 
-/** Arguments and variables of one run of git. */
-interface HardenedCall {
-  readonly args: readonly string[];
-  readonly env: NodeJS.ProcessEnv;
-}
-
 /** The file system monitor is a hook. Git works without it. */
 const ALWAYS = ["core.fsmonitor=false"];
 /**
@@ -225,13 +211,12 @@ export async function hardenedCall(
   git: Git,
   command: GivenCommand,
   mode: GitMode,
-): Promise<HardenedCall> {
-  const isReading = mode === "read";
+): Promise<{ readonly args: readonly string[]; readonly env: NodeJS.ProcessEnv }> {
   const env = {
     // Otherwise git fetches missing objects of a partial clone, with a program that the remote's
     // configuration names.
     GIT_NO_LAZY_FETCH: "1",
-    ...(isReading ? { GIT_OPTIONAL_LOCKS: "0" } : {}),
+    ...(mode === "read" ? { GIT_OPTIONAL_LOCKS: "0" } : {}),
   };
   const bare = `safe.bareRepository=${git.isInBareRepository ? "all" : "explicit"}`;
   // Reading the configuration runs nothing, and settings added here would appear in the output.
@@ -239,8 +224,7 @@ export async function hardenedCall(
   const isAsked = command.filters === true || mode === "files";
   const filters = isAsked ? await filterSettings(git) : undefined;
   if (filters !== undefined && command.filters === true) checkWorkTree(git, filters);
-  const added = { read: READING, files: FILES, write: [] }[mode];
-  const settings = [bare, ...ALWAYS, ...added];
+  const settings = [bare, ...ALWAYS, ...{ read: READING, files: FILES, write: [] }[mode]];
   const { keys = [], own = [], hooks = [] } = filters ?? {};
   const off = command.filters === true ? { read: keys, files: own, write: [] }[mode] : [];
   // An empty value is false. A reading git, which takes no locks, runs no hook.
@@ -260,12 +244,8 @@ function checkWorkTree(git: Git, { workTree }: FilterSettings): void {
   const isLinked = found !== undefined && found.gitDir !== found.commonDir;
   const named = isLinked ? workTree.worktree : (workTree.worktree ?? workTree.local);
   if (named === undefined) return;
-  try {
-    if (found !== undefined && realpathSync(resolve(found.gitDir, named)) === top) return;
-  } catch {
-    // The folder does not exist.
-  }
-  throw foreignWorkTree(git, named);
+  const folder = found && attempt(() => realpathSync(resolve(found.gitDir, named)));
+  if (folder === undefined || folder !== top) throw foreignWorkTree(git, named);
 }
 
 /** A repository could point core.worktree at somebody's home folder. */

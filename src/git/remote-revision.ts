@@ -61,8 +61,7 @@ export async function resolveRemoteRevision(
   if (wanted !== undefined && !HASH.test(wanted)) {
     return { ...(await onRemote(list, url, wanted)), ...local };
   }
-  const revision = wanted ?? (await headOf(git));
-  return { url, branch: "", revision, ...local };
+  return { url, branch: "", revision: wanted ?? (await headOf(git)), ...local };
 }
 
 /** Whether a folder has changes that no commit has, so that nobody can fetch them. */
@@ -92,8 +91,7 @@ async function headOf(git: Git): Promise<string> {
 
 /** The address that a repository pushes to; undefined if it has no remote. */
 async function addressOf(git: Git): Promise<string | undefined> {
-  const { code } = await git.run(["rev-parse", "--git-dir"], { accepts: [0, 128] });
-  if (code !== 0) {
+  if ((await git.run(["rev-parse", "--git-dir"], { accepts: [0, 128] })).code !== 0) {
     const says = `'${git.folder}' is not in a git repository. Name a folder that is, or an address.`;
     throw new TrunklineError("not-found", says);
   }

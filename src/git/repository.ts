@@ -1,6 +1,7 @@
 import { existsSync, readdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 
+import { attempt } from "../base/attempt.ts";
 import { homeOf } from "../base/process/environment.ts";
 import { GitConfig, parseConfigList } from "./config/git-config.ts";
 import { type Repository, topFolder } from "./git-folder.ts";
@@ -51,11 +52,7 @@ async function askOneByOne(git: Git): Promise<Repository> {
 
 /** Whether there are work trees besides the main one. */
 export function hasLinkedWorktrees({ commonDir }: Repository): boolean {
-  try {
-    return readdirSync(join(commonDir, "worktrees")).length > 0;
-  } catch {
-    return false;
-  }
+  return attempt(() => readdirSync(join(commonDir, "worktrees")).length > 0, false);
 }
 
 export interface Submodule {
@@ -107,13 +104,9 @@ export function hooksIn(
   return resolve(worktree ?? gitDir, path);
 }
 
-/** A folder's repository, and what git is configured to there. */
-interface RepositoryConfig {
-  readonly repository: Repository | undefined;
-  readonly config: GitConfig;
-}
-
-export async function discover(git: Git): Promise<RepositoryConfig> {
+export async function discover(
+  git: Git,
+): Promise<{ readonly repository: Repository | undefined; readonly config: GitConfig }> {
   const [repository, config] = await Promise.all([findRepository(git), GitConfig.read(git)]);
   return { repository, config };
 }

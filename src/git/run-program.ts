@@ -98,9 +98,8 @@ function spawned(run: ProgramRun): ChildProcess {
 }
 
 function unstarted({ command }: ProgramRun, cause: Error): TrunklineError {
-  return new TrunklineError("unavailable", `Cannot start '${command}': ${cause.message}`, {
-    cause,
-  });
+  const says = `Cannot start '${command}': ${cause.message}`;
+  return new TrunklineError("unavailable", says, { cause });
 }
 
 /** Holds a program to its limits. */

@@ -242,8 +242,10 @@ describe("a hook of a project", () => {
   it("runs in the sandbox, and not at all without one, which is said once", async () => {
     const project = before('echo "$CONFINED $SOURCE" >> ran');
     await using rig = new Rig({ project, sandbox: markedSandbox() });
-    await rig.run();
+    const ran = new Set<string>();
+    await rig.run({ ran });
     assert.equal(rig.read("ran"), "yes project\n");
+    assert.equal(ran.size, 0, "it stands for the same command of the gateway");
     for (const sandbox of [undefined, markedSandbox(false)]) {
       await using without = new Rig({ project, ...(sandbox && { sandbox }) });
       assert.match((await without.run()).messages.join(), /project's hooks do not run/);

@@ -45,6 +45,8 @@ export interface HookOccasion {
   readonly names?: readonly string[];
   /** What hooks are told beside the session, the folder and the event. */
   readonly input: Readonly<Record<string, unknown>>;
+  /** How hooks see an input that one before them has changed. */
+  readonly changed?: (input: NonNullable<HookAnswer["input"]>) => object;
   readonly signal: AbortSignal;
   /** Id of the principal for whom it happens. */
   readonly by?: string | undefined;
@@ -123,15 +125,14 @@ export class Hooks implements AsyncDisposable {
       // Another source's is a hook of its own, unless it has run for the same call elsewhere.
       if (!ran.has(key)) once.set(`${hook.source} ${key}`, hook);
     }
-    for (const { command } of once.values()) ran.add(`${event} ${command}`);
+    // A project's ran elsewhere, in its sandbox: it stands for no other.
+    for (const { command, source } of once.values()) {
+      if (source !== "project") ran.add(`${event} ${command}`);
+    }
     if (once.size === 0) return NOTHING;
     const run = this.#runAll([...once.values()], occasion);
     this.#running.add(run);
-    try {
-      return await run;
-    } finally {
-      this.#running.delete(run);
-    }
+    return run.finally(() => this.#running.delete(run));
   }
 
   /** Whether a hook would run. */
@@ -156,7 +157,7 @@ export class Hooks implements AsyncDisposable {
       const { input: changed, output } = verdict;
       const input = {
         ...occasion.input,
-        ...(changed && { tool_input: changed }),
+        ...(changed && { tool_input: occasion.changed?.(changed) ?? changed }),
         ...(output && { tool_response: output }),
       };
       const started = performance.now();

@@ -65,12 +65,8 @@ export async function runHook(hook: HookProcess): Promise<HookEnd> {
     if (stdout.length + text.length > MOST_OUTPUT) stop("long");
     else stdout += text;
   };
-  const timer = setTimeout(stop, timeout, "late");
-  try {
-    child.stdin.end(`\n${JSON.stringify(input)}\n`);
-    const exit = await readOutput(child, heard, signal);
-    return { exit, stdout, stderr: stderr.trim(), cut };
-  } finally {
-    clearTimeout(timer);
-  }
+  using _ = setTimeout(stop, timeout, "late");
+  child.stdin.end(`\n${JSON.stringify(input)}\n`);
+  const exit = await readOutput(child, heard, signal);
+  return { exit, stdout, stderr: stderr.trim(), cut };
 }

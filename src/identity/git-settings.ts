@@ -64,13 +64,11 @@ export function gitSettings(identity: Identity, options: GitSettingsOptions = {}
     { key: "user.email", values: [email] },
   ];
   const mustSet = options.keepSigning !== true;
-  if (signing !== undefined && mustSet) {
-    settings.push(
-      { key: "gpg.format", values: [signing.format] },
-      { key: "user.signingKey", values: [signingKey(identity)] },
-    );
-  }
   if (mustSet) {
+    if (signing !== undefined) {
+      settings.push({ key: "gpg.format", values: [signing.format] });
+      settings.push({ key: "user.signingKey", values: [signingKey(identity)] });
+    }
     settings.push(
       { key: "commit.gpgSign", values: [String(signing?.signCommits ?? signing !== undefined)] },
       { key: "tag.gpgSign", values: [String(signing?.signTags ?? false)] },
@@ -105,10 +103,8 @@ function signingKey(identity: Identity): string {
   if (signing?.format !== "ssh") return email;
   if (sshKey !== undefined) return sshKey;
   const next = `Set it with \`trunkline identity edit ${identity.name} --signing-key FILE\``;
-  throw new TrunklineError(
-    "config",
-    `Identity '${identity.name}' has no key to sign with. ${next}`,
-  );
+  const says = `Identity '${identity.name}' has no key to sign with. ${next}`;
+  throw new TrunklineError("config", says);
 }
 
 /** The value of `core.sshCommand` that makes ssh offer this key first. A shell parses it. */
@@ -188,8 +184,7 @@ interface FormerSettings {
 
 /** The settings of another identity that the environment already has, if they are the last ones. */
 function formerSettings(base: NodeJS.ProcessEnv): FormerSettings | undefined {
-  const count = countOf(base);
-  const keys = Array.from({ length: count }, (_, at) => base[`GIT_CONFIG_KEY_${at}`] ?? "");
+  const keys = Array.from({ length: countOf(base) }, (_, at) => base[`GIT_CONFIG_KEY_${at}`] ?? "");
   const start = keys.indexOf(IDENTITY_KEY);
   if (start < 0) return undefined;
   const plain = [IDENTITY_KEY, "user.name", "user.email", HOOKS_KEY];

@@ -35,7 +35,7 @@ import {
 } from "./juggler/import-juggler.ts";
 import { Journal, type JournalState, type SettingChange } from "./switch/journal.ts";
 import { planSwitch, type SwitchOptions, globalTarget } from "./switch/switch-plan.ts";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import {
   readConfigBytes,
   restoreKeys,
@@ -63,7 +63,6 @@ import {
   isOfRemote,
   needsSshHost,
   sshBlockLines,
-  submodulesFile,
 } from "./switch/managed-blocks.ts";
 import { mkdtempDisposable, readdir, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -223,8 +222,7 @@ export class Identities {
   }
 
   jugglerView(): JugglerValues {
-    const { settings, juggler } = this.#options;
-    return jugglerView(settings, juggler);
+    return jugglerView(this.#options.settings, this.#options.juggler);
   }
 
   /** The error is about the given values, not about the file, which does not have them yet. */
@@ -236,8 +234,7 @@ export class Identities {
   }
 
   #git(folder: string): Git {
-    const { cwd, env } = this.#options;
-    return new Git(resolve(cwd, folder), { env });
+    return new Git(resolve(this.#options.cwd, folder), { env: this.#options.env });
   }
 }
 
@@ -268,7 +265,7 @@ export async function planUndo(
   const { force = false } = options;
   const entry = findEntry(entries, options);
   const later = force ? [] : laterSwitches(entries, entry);
-  const now = await Promise.all(entry.files.map(({ path }) => bytesOf(path)));
+  const now = entry.files.map(({ path }) => bytesOf(path));
   const undo = async (except?: ReadonlySet<string>): Promise<Undone[]> => {
     const keys = { force, ...(except && { except }) };
     return await Promise.all(entry.files.map((change, at) => undoFile(git, change, now[at], keys)));
@@ -391,7 +388,7 @@ async function mustStayOn(
   if (!isTurnedOn) return false;
   for (const path of worktreeConfigs(repository)) {
     const at = entry.files.findIndex((change) => change.path === path);
-    const bytes = at < 0 ? readFileSync(path) : undone[at]?.bytes;
+    const bytes = at < 0 ? bytesOf(path) : undone[at]?.bytes;
     if (bytes === undefined || (at >= 0 && isSame(bytes, entry.files[at]?.before))) continue;
     if ((await readConfigBytes(git, bytes)).length > 0) return true;
   }
@@ -433,8 +430,7 @@ export async function undoFile(
   if (!isGitConfig) return { bytes: now, changedSince: ["everything"] };
   const empty = Buffer.alloc(0);
   const { bytes, changedSince } = await restoreKeys(git, now, before ?? empty, after, options);
-  const isGone = before === undefined && bytes.length === 0;
-  return { bytes: isGone ? undefined : bytes, changedSince };
+  return { bytes: before === undefined && bytes.length === 0 ? undefined : bytes, changedSince };
 }
 
 function undoBlock(
@@ -478,7 +474,8 @@ export async function planSync(
   const now = await readCurrent(globalTarget(options.env).path, 0o666);
   // A path rule counts for submodules too, whose own remotes come after it.
   const remotes = includes.filter(({ condition }) => isOfRemote(condition));
-  const inner = submodulesFile(options.folder);
+  // Where the conditions for submodules are kept: no name of an identity begins with a dot.
+  const inner = join(options.folder, ".submodules.gitconfig");
   const isMixed = remotes.length > 0 && remotes.length < includes.length;
   const again = isMixed ? [{ condition: IN_SUBMODULES, file: inner }] : [];
   const config = blockChange(now, gitBlockLines([...includes, ...again]), "end", true);
@@ -558,7 +555,7 @@ async function includesOf(
   });
   if (all.length === 0) return [];
   const own = await GitConfig.read(git);
-  const block = blockLines(await bytesOf(globalTarget(env).path))?.join("\n") ?? "";
+  const block = blockLines(bytesOf(globalTarget(env).path))?.join("\n") ?? "";
   const unclear = new Set<string>();
   const clear = all.filter(({ identity: { name }, condition }) => {
     const both = all.find((each) => each.condition === condition && each.identity.name !== name);
@@ -583,8 +580,7 @@ async function leftOver(
   used: readonly string[],
   folder: string,
 ): Promise<(FileChange | undefined)[]> {
-  const names = await readdir(folder).catch(() => []);
-  const paths = names
+  const paths = (await readdir(folder).catch(() => []))
     .filter((name) => name.endsWith(".gitconfig"))
     .map((name) => join(folder, name));
   const unused = paths.filter((path) => !used.includes(path));
@@ -609,8 +605,7 @@ function changeOf(
   after: Buffer | undefined,
   isGitConfig: boolean,
 ): FileChange | undefined {
-  if (isSame(bytes, after)) return undefined;
-  return { path, before: bytes, after, mode, isGitConfig };
+  return isSame(bytes, after) ? undefined : { path, before: bytes, after, mode, isGitConfig };
 }
 
 function describe({ path, before, after }: FileChange): SettingChange {

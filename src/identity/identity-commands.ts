@@ -90,8 +90,7 @@ export class IdentityCommands implements AsyncDisposable {
     const { data, env, ask } = options;
     this.#options = options;
     this.identities = new Identities(options);
-    const configFolder = dirname(this.identities.file);
-    this.tokens = new Tokens({ data, configFolder, env, ask });
+    this.tokens = new Tokens({ data, configFolder: dirname(this.identities.file), env, ask });
     this.tokenCommands = new TokenCommands(this.tokens, env, {
       saved: async ({ name }) => {
         await writeHelperFile(new Git("/", { env }), helperFile(data, name), this.credentialHelper);
@@ -115,11 +114,7 @@ export class IdentityCommands implements AsyncDisposable {
   /** How git and hooks start us, with the same configuration and data folder as this run. */
   get program(): OwnProgram {
     const { data, file } = this.#options;
-    return {
-      command: selfCommand(),
-      ...(file.isNamed ? { config: file.path } : {}),
-      data,
-    };
+    return { command: selfCommand(), ...(file.isNamed ? { config: file.path } : {}), data };
   }
 
   /** The credential helper for `gitSettings`. */
@@ -164,8 +159,7 @@ export class IdentityCommands implements AsyncDisposable {
 
   async #hasToken(identity: Identity): Promise<boolean> {
     if (identity.settings.tokenSource !== undefined) return true;
-    const { storedAt } = await this.tokens.record(identity);
-    return storedAt !== undefined;
+    return (await this.tokens.record(identity)).storedAt !== undefined;
   }
 
   /**
@@ -178,8 +172,7 @@ export class IdentityCommands implements AsyncDisposable {
     rule?: AgentCommitRule,
     trailers: readonly string[] = [],
   ): Promise<(base: NodeJS.ProcessEnv) => NodeJS.ProcessEnv> {
-    const persona = personaOf(this.identities.find(name), rule, this.env);
-    const { identity, author, committer } = persona;
+    const { identity, author, committer } = personaOf(this.identities.find(name), rule, this.env);
     const folder = join(this.#options.data, "identity", "hooks");
     const hooks = trailers.length > 0 ? { hooks: await writeTrailerHooks(folder, trailers) } : {};
     const keys = await this.#environmentOptions(identity);
@@ -237,8 +230,7 @@ export class IdentityCommands implements AsyncDisposable {
   }
 
   git(folder: string): Git {
-    const { cwd, env } = this.#options;
-    return new Git(resolve(cwd, folder), { env });
+    return new Git(resolve(this.#options.cwd, folder), { env: this.#options.env });
   }
 
   /** Answers git's credential request. A failure is a refusal. */

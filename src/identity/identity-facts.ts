@@ -87,10 +87,8 @@ function signingOf(
   if (format === "none") return undefined;
   if (format === undefined) {
     if (given === undefined) return undefined;
-    throw new TrunklineError(
-      "usage",
-      "Cannot use --signing-key alone: add --signing openpgp or --signing ssh",
-    );
+    const says = "Cannot use --signing-key alone: add --signing openpgp or --signing ssh";
+    throw new TrunklineError("usage", says);
   }
   // A key of one format cannot sign in the other.
   const { key: former, ...rest } = old?.format === format ? old : { format, key: undefined };
@@ -112,8 +110,7 @@ function tokenSourceOf(text: string | undefined): IdentitySettings["tokenSource"
 
 /** `~/` stays as it is, for other machines; any other path is relative to the current folder. */
 function keyFile(text: string | undefined, { cwd }: TypedPlace): string | undefined {
-  if (text === undefined || text === "" || text.startsWith("~/")) return text;
-  return resolve(cwd, text);
+  return text === undefined || text === "" || text.startsWith("~/") ? text : resolve(cwd, text);
 }
 
 function ruleOf(text: string, place: TypedPlace): MatchRule {

@@ -19,9 +19,7 @@ const matchRule = s.shape(
     owner: s.text("Owner of the repository, including groups below it; `*` stands for any text."),
     path: s.text(
       "Folder that contains the repository, absolute or `~/…`; `*` stands for any text.",
-      {
-        pattern: String.raw`^(?:/|~/|[A-Za-z]:[\\/])`,
-      },
+      { pattern: String.raw`^(?:/|~/|[A-Za-z]:[\\/])` },
     ),
     remote: s.text("Address of a remote; `*` stands for any text."),
   },

@@ -79,7 +79,8 @@ export class Guests {
     const name = nameOf(connection);
     if (connection.peer === undefined) return "a plugin must show a certificate";
     if (name !== manifest.id) return `the certificate is that of '${name}'`;
-    const entries = entriesOf(manifest);
+    const lists = Object.values(manifest).flat();
+    const entries = lists.filter((entry) => typeof entry === "string");
     if (entries.length > MOST_ENTRIES || entries.some((entry) => entry.length > LONGEST_ENTRY)) {
       return `a manifest has at most ${MOST_ENTRIES} entries of ${LONGEST_ENTRY} characters`;
     }
@@ -148,12 +149,6 @@ export function checkPluginId(id: string): void {
 /** Who is behind a connection, by its certificate. */
 export function nameOf({ peer }: Pick<Connection, "peer">): string {
   return peer === undefined ? "anonymous" : peer.name.replace(CLIENT, "");
-}
-
-function entriesOf(manifest: PluginManifest): string[] {
-  return Object.values(manifest)
-    .flat()
-    .filter((entry) => typeof entry === "string");
 }
 
 /** The first thing that a plugin provides without approval, in words. */

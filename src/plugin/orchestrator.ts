@@ -112,7 +112,8 @@ export class Orchestrator implements AsyncDisposable {
       log.warn("bus.certificates", { message });
     });
     this.#guests = new Guests({
-      rightsOf: (id) => (this.#find(id) ?? this.#findLeaving(id))?.settings,
+      rightsOf: (id) =>
+        (this.#find(id) ?? this.#leaving.keys().find((plugin) => plugin.id === id))?.settings,
     });
     const manifestOf = (id: string) => this.#guests.manifestOf(id);
     this.#tools = new PluginTools(offer, manifestOf);
@@ -126,8 +127,7 @@ export class Orchestrator implements AsyncDisposable {
   static async open(options: OrchestratorOptions): Promise<Orchestrator> {
     await using opening = new AsyncDisposableStack();
     const orchestrator = opening.use(new Orchestrator(options));
-    const { listen, clientCertificate } = options;
-    orchestrator.#listener = await orchestrator.#listen(listen, clientCertificate);
+    orchestrator.#listener = await orchestrator.#listen(options.listen, options.clientCertificate);
     await orchestrator.#note();
     opening.move();
     return orchestrator;
@@ -292,10 +292,6 @@ export class Orchestrator implements AsyncDisposable {
     return this.#plugins.find((plugin) => plugin.id === id);
   }
 
-  #findLeaving(id: string): Plugin | undefined {
-    return this.#leaving.keys().find((plugin) => plugin.id === id);
-  }
-
   /** Resolves when the plugins of that id that are being ended have ended. */
   async #left(id: string): Promise<void> {
     const leaving = [...this.#leaving].filter(([plugin]) => plugin.id === id);
@@ -311,7 +307,7 @@ export class Orchestrator implements AsyncDisposable {
       offer,
       folder: () => this.#folders.make(settings.id),
       prefersTls: !this.#isOnlyQuic,
-      orchestratorAddress: () => plainAddress(this.address),
+      orchestratorAddress: () => this.address.replace(/^quic:\/\//, ""),
       confine,
       bus: (socket) => background(this.#take(socket), "Taking a connection of a plugin"),
       dial: async (address, name, signal, reach) => {
@@ -352,9 +348,4 @@ export class Orchestrator implements AsyncDisposable {
     this.#leaving.set(plugin, end);
     return end;
   }
-}
-
-/** Plugins of other makers know no schemes. */
-function plainAddress(address: string): string {
-  return address.replace(/^quic:\/\//, "");
 }

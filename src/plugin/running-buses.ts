@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
+import { attempt } from "../base/attempt.ts";
 import { FileLock } from "../store/file-lock.ts";
 
 /** Where a bus that runs can be reached. */
@@ -29,14 +30,14 @@ export function runningBuses(parent: string, lock: string): RunningBus[] {
 }
 
 function foldersIn(parent: string): string[] {
-  try {
-    return readdirSync(parent, { withFileTypes: true })
-      .filter((entry) => entry.isDirectory())
-      .map(({ name }) => join(parent, name));
-  } catch {
-    // No bus ever ran here.
-    return [];
-  }
+  // No bus ever ran here.
+  return attempt(
+    () =>
+      readdirSync(parent, { withFileTypes: true })
+        .filter((entry) => entry.isDirectory())
+        .map(({ name }) => join(parent, name)),
+    [],
+  );
 }
 
 function readNote(path: string): RunningBus | undefined {

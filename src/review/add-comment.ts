@@ -1,19 +1,17 @@
 import { TrunklineError } from "../base/errors.ts";
-import type { Severity, Side } from "../store/review/review-thread.ts";
 import { Reviews } from "../store/review/reviews.ts";
-import type { Repository } from "../store/review/review-thread.ts";
+import type { Repository, Severity } from "../store/review/review-thread.ts";
 import type { NewThread } from "../store/review/reviews-rows.ts";
-import { AnchorMaker } from "./anchor/anchor.ts";
+import { AnchorMaker, type AnchorRequest } from "./anchor/anchor.ts";
 import { recognised } from "./moved.ts";
 import { type FoundRepository, openRepository, placeOf } from "./repository.ts";
 
-export interface NewComment {
+export interface NewComment extends Pick<
+  AnchorRequest,
+  "line" | "end" | "side" | "base" | "unsaved"
+> {
   /** Relative to the folder or to the root of the repository. */
   readonly file: string;
-  readonly line?: number | undefined;
-  readonly end?: number | undefined;
-  readonly side?: Side | undefined;
-  readonly base?: string | undefined;
   /** Comment on the lines as this commit has them; a removed line is one of its parent. */
   readonly commit?: string | undefined;
   readonly severity?: Severity | undefined;
@@ -26,8 +24,6 @@ export interface NewComment {
   /** The id of an imported thread. A thread that exists already is not changed. */
   readonly id?: string | undefined;
   readonly fingerprint?: string | undefined;
-  /** The text of the file in an editor, which is not saved. */
-  readonly unsaved?: Uint8Array | undefined;
 }
 
 export const LONGEST_COMMENT = 100_000;
@@ -86,24 +82,18 @@ export class ThreadMaker {
     const hasLines = made.anchor.line !== undefined;
     const suggestion = said.suggestion ?? (hasLines ? fencedIn(said.comment) : undefined);
     if (suggestion !== undefined && !hasLines) {
-      throw new TrunklineError(
-        "usage",
-        "Cannot suggest lines without --line: give the lines to replace.",
-      );
+      const says = "Cannot suggest lines without --line: give the lines to replace.";
+      throw new TrunklineError("usage", says);
     }
     return {
       ...said,
       ...made,
-      repository: await this.#recognise(repository),
+      repository: await this.#recognised.getOrInsertComputed(repository.gitDir, () =>
+        recognised(this.#reviews, repository),
+      ),
       severity: said.severity ?? "should",
       suggestion: suggestion === undefined ? undefined : { lines: suggestedLines(suggestion) },
     };
-  }
-
-  #recognise(repository: FoundRepository): Promise<Repository> {
-    return this.#recognised.getOrInsertComputed(repository.gitDir, () =>
-      recognised(this.#reviews, repository),
-    );
   }
 }
 

@@ -75,8 +75,7 @@ export class EditorReviews implements Disposable {
     return Promise.all(
       views.map(async (view) => {
         const { id, file, line, end, severity, comment, by, confidence, suggestion } = view;
-        const replies = (await this.#reviews.history(id)).slice(1);
-        const said = replies.flatMap((event) => {
+        const said = (await this.#reviews.history(id)).slice(1).flatMap((event) => {
           const text = event.text ?? event.proposal?.text;
           return text === undefined ? [] : [`${event.by}: ${text}`];
         });
@@ -107,8 +106,7 @@ export class EditorReviews implements Disposable {
     id: string,
     unsaved: Unsaved,
   ): Promise<{ readonly line: number; readonly end: number; readonly text: string }> {
-    const { repository } = await this.#reviews.get(id);
-    const here = openRepository(repository.root);
+    const here = openRepository((await this.#reviews.get(id)).repository.root);
     return (await (await this.#commandsIn(here, unsaved)).suggested(id)).replaced;
   }
 

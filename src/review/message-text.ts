@@ -16,8 +16,7 @@ export interface LocatedMessage {
 
 /** Messages as one text (lazygit-mcp-bridge, "Message Format in Responses"). */
 export function messagesText(messages: readonly LocatedMessage[]): string {
-  if (messages.length === 0) return NO_MESSAGES;
-  return messages.map(messageText).join(SEPARATOR);
+  return messages.length === 0 ? NO_MESSAGES : messages.map(messageText).join(SEPARATOR);
 }
 
 function messageText(located: LocatedMessage, index: number): string {

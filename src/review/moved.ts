@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 
+import { attempt } from "../base/attempt.ts";
 import { readRegularFile } from "../base/file/read-regular-file.ts";
 import { Git } from "../git/git.ts";
 import type { KnownRepository, Repository } from "../store/review/review-thread.ts";
@@ -32,8 +33,7 @@ export async function recognised(reviews: Reviews, here: FoundRepository): Promi
 
 /** Records how to recognise a repository, once, in the background. */
 export async function noteFirstCommit(reviews: Reviews, here: FoundRepository): Promise<void> {
-  const known = await reviews.repositories.list();
-  const own = known.find(({ gitDir }) => gitDir === here.gitDir);
+  const own = (await reviews.repositories.list()).find(({ gitDir }) => gitDir === here.gitDir);
   if (own === undefined || own.firstCommit !== undefined) return;
   await reviews.repositories.setFirstCommit(here.gitDir, (await firstCommit(here)) ?? "");
 }
@@ -45,8 +45,7 @@ export function isGone({ gitDir }: Pick<Repository, "gitDir">): boolean {
 
 /** Forks have the same first commit, but other remotes. */
 function isSameRemotes(some: readonly string[], others: readonly string[]): boolean {
-  if (some.length === 0) return others.length === 0;
-  return some.some((address) => others.includes(address));
+  return some.length === 0 ? others.length === 0 : some.some((address) => others.includes(address));
 }
 
 async function isSameHistory(
@@ -66,11 +65,8 @@ async function isSameHistory(
 /** The oldest commit without parents; undefined if there is none, or git takes too long. */
 async function firstCommit({ root }: FoundRepository): Promise<string | undefined> {
   try {
-    const args = ["rev-list", "--max-parents=0", "HEAD"];
-    const { code, stdout } = await new Git(root).run(args, {
-      accepts: [0, 128],
-      timeout: 10_000,
-    });
+    const call = { accepts: [0, 128], timeout: 10_000 };
+    const { code, stdout } = await new Git(root).run(["rev-list", "--max-parents=0", "HEAD"], call);
     return code === 0 ? stdout.toString("utf8").trim().split("\n").at(-1) : undefined;
   } catch {
     return undefined;
@@ -79,13 +75,9 @@ async function firstCommit({ root }: FoundRepository): Promise<string | undefine
 
 /** The addresses of the remotes, read from the file: a person waits, and running git takes long. */
 function remotesIn(gitDir: string): string[] {
-  let text = "";
-  try {
-    const file = join(gitDir, "config");
-    text = readRegularFile(file, { most: LARGEST_CONFIG })?.toString("utf8") ?? "";
-  } catch {
-    // Without remotes it is recognised by its history alone.
-  }
+  // Without remotes it is recognised by its history alone.
+  const file = attempt(() => readRegularFile(join(gitDir, "config"), { most: LARGEST_CONFIG }));
+  const text = file?.toString("utf8") ?? "";
   const sections = text.matchAll(/^[ \t]*\[remote "[^\n]*"\]([^]*?)(?=^[ \t]*\[|$(?![^]))/gim);
   const addresses = Array.from(sections, ([, body = ""]) => {
     return [...body.matchAll(/^[ \t]*url[ \t]*=[ \t]*(.+?)[ \t]*$/gim)].map(([, url = ""]) => url);

@@ -1,6 +1,7 @@
 import { existsSync, realpathSync } from "node:fs";
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 
+import { attempt } from "../base/attempt.ts";
 import { TrunklineError } from "../base/errors.ts";
 import { readRegularFile } from "../base/file/read-regular-file.ts";
 import { realPath } from "../base/file/path.ts";
@@ -25,19 +26,14 @@ export interface FoundRepository extends Repository {
  * would take longer than everything else.
  */
 export function findRepository(folder: string): FoundRepository | undefined {
-  let at: string;
-  try {
-    at = realpathSync.native(folder);
-  } catch {
-    return undefined;
-  }
-  for (;;) {
+  let at = attempt(() => realpathSync.native(folder));
+  while (at !== undefined) {
     const found = repositoryAt(at);
     if (found !== undefined) return found;
     const above = dirname(at);
-    if (above === at) return undefined;
-    at = above;
+    at = above === at ? undefined : above;
   }
+  return undefined;
 }
 
 /** Throws "not-found" where there is none. */
@@ -86,11 +82,7 @@ function packedRef(gitDir: string, ref: string): string | undefined {
 }
 
 function readOrNothing(path: string): string | undefined {
-  try {
-    return readRegularFile(path, { most: LARGEST_REFS })?.toString("utf8").trim();
-  } catch {
-    return undefined;
-  }
+  return attempt(() => readRegularFile(path, { most: LARGEST_REFS })?.toString("utf8").trim());
 }
 
 /**
@@ -137,10 +129,8 @@ export function placeOf(
 
 /** Resolves symbolic links in the folders, but not the file itself: a link can be commented on. */
 function inside(root: string, path: string): string | undefined {
-  const real = join(realPath(dirname(path)), basename(path));
-  const found = relative(root, real);
-  if (found === "" || found === ".." || found.startsWith(`..${sep}`) || isAbsolute(found)) {
-    return undefined;
-  }
-  return found.split(sep).join("/");
+  const found = relative(root, join(realPath(dirname(path)), basename(path)));
+  return found === "" || found === ".." || found.startsWith(`..${sep}`) || isAbsolute(found)
+    ? undefined
+    : found.split(sep).join("/");
 }

@@ -184,10 +184,8 @@ export function applySuggestion(
   unsaved?: Uint8Array,
 ): Applied {
   const refuse = (why: string): never => {
-    throw new TrunklineError(
-      "config",
-      `Cannot apply the suggestion to '${position.path}': ${why}.`,
-    );
+    const says = `Cannot apply the suggestion to '${position.path}': ${why}.`;
+    throw new TrunklineError("config", says);
   };
   if (suggestion === undefined) return refuse("the thread has no suggestion");
   if (isGitOwned(join(root, position.path))) return refuse("it is one of git's own files");

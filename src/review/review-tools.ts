@@ -11,7 +11,9 @@ import type { ReviewCommands } from "./review-commands.ts";
 import { findRepository, type FoundRepository } from "./repository.ts";
 import { NO_MESSAGES } from "./tool-definitions.ts";
 import { type ReplyView, type ThreadView, UNRESOLVED } from "./thread-view.ts";
+import { defined } from "../base/defined.ts";
 import { TrunklineError } from "../base/errors.ts";
+import type { Proposal } from "../store/schema.gen.ts";
 import { visibleLine } from "../base/text/visible.ts";
 import { onAbort } from "../base/abort.ts";
 import { watchReviews } from "./inbox/watch-reviews.ts";
@@ -175,11 +177,7 @@ export class ReviewTools implements AsyncDisposable {
   async #propose(args: Arguments, context: ToolContext): Promise<ToolResult> {
     const { id, text, diff } = args as { id: string; text?: string; diff?: string };
     const commit = await this.#commitOf(id, args.commit);
-    const proposal = {
-      ...(text === undefined ? {} : { text }),
-      ...(commit === undefined ? {} : { commit }),
-      ...(diff === undefined ? {} : { diff }),
-    };
+    const proposal = defined<Proposal>({ text, commit, diff });
     const by = agentOf(args, context);
     const { client } = context.caller;
     const thread = await this.#commands.say("propose", id, { by, client, role: "agent", proposal });
@@ -190,8 +188,7 @@ export class ReviewTools implements AsyncDisposable {
   /** The full id of a commit. It must exist, so that the reviewer can look at it. */
   async #commitOf(id: string, named: unknown): Promise<string | undefined> {
     if (typeof named !== "string") return undefined;
-    const { repository } = await this.#commands.reviews.get(id);
-    return commitId(repository.gitDir, named);
+    return commitId((await this.#commands.reviews.get(id)).repository.gitDir, named);
   }
 
   async #shown(

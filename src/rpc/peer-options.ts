@@ -53,6 +53,8 @@ export interface PeerOptions<S> {
   readonly firstId?: number;
   readonly trace?: Trace;
   readonly observer?: RequestObserver | undefined;
+  /** Observes our own requests; set only if they are observed. */
+  readonly sent?: ((method: string, params: unknown, answer: Promise<unknown>) => void) | undefined;
   /** What the channel gives its messages to, before the peer; the peer itself when left out. */
   readonly receiver?: (peer: Sink<string>) => Sink<string>;
   /** Gets the faults that nobody else is told of. */

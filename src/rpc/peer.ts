@@ -1,3 +1,4 @@
+import { atMost } from "../base/abort.ts";
 import { type Rate, RateLimiter } from "../base/limit/rate-limiter.ts";
 import { Deadline } from "../base/limit/deadline.ts";
 import { TrunklineError } from "../base/errors.ts";
@@ -47,6 +48,7 @@ export class Peer<S = undefined> implements Sink<string>, RequestLink {
   readonly #limits: PeerLimits;
   readonly #trace: Trace | undefined;
   readonly #observer: RequestObserver | undefined;
+  readonly #sent: PeerOptions<S>["sent"];
   readonly #report: (event: string, fields: Record<string, unknown>) => void;
   /** Requests of the other side that have no answer yet. */
   readonly #inFlight = new Map<HeldId, Call<S>>();
@@ -69,6 +71,7 @@ export class Peer<S = undefined> implements Sink<string>, RequestLink {
     this.#errorThrottle = new ErrorThrottle(options.errorRate);
     this.#trace = options.trace;
     this.#observer = options.observer;
+    this.#sent = options.sent;
     this.#report = options.report ?? (() => {});
     this.requests = new PendingRequests(this, options.firstId);
     channel.receive(options.receiver?.(this) ?? this);
@@ -77,7 +80,9 @@ export class Peer<S = undefined> implements Sink<string>, RequestLink {
   /** Asks the other side and waits for its answer. Rejects with what it answered, as an `RpcError`. */
   request<P, R>(method: Method<P, R>, params: P, options: RequestOptions = {}): Promise<R> {
     // The method's own check makes the result an R.
-    return this.requests.request(method, params, options) as Promise<R>;
+    const answer = this.requests.request(method, params, options) as Promise<R>;
+    this.#sent?.(method.name, params, answer);
+    return answer;
   }
 
   /** Tells the other side. Resolves when there is room to tell it more. */
@@ -149,10 +154,7 @@ export class Peer<S = undefined> implements Sink<string>, RequestLink {
   }
 
   #unreadable({ idText, isResponse }: LostMessage, error: RpcError): void {
-    if (!isResponse) {
-      this.#fail(idText, error);
-      return;
-    }
+    if (!isResponse) return this.#fail(idText, error);
     const isMalformed = error.code === STANDARD.parse.code;
     const failure = isMalformed ? error : new TrunklineError("limit", error.message);
     if (this.requests.fail(JSON.parse(idText), failure)) return;
@@ -210,10 +212,7 @@ export class Peer<S = undefined> implements Sink<string>, RequestLink {
       this.#failCall(call, this.#toRpcError(error, name));
       return;
     }
-    if (!(result instanceof Promise)) {
-      this.#answer(call, result);
-      return;
-    }
+    if (!(result instanceof Promise)) return this.#answer(call, result);
     this.#inFlight.set(id, call);
     const { timeout } = route;
     if (timeout !== undefined) {
@@ -250,10 +249,7 @@ export class Peer<S = undefined> implements Sink<string>, RequestLink {
   }
 
   #notified(name: string, params: unknown, text: string): void {
-    if (name === this.#dialect.cancel.method) {
-      this.#cancelled(params);
-      return;
-    }
+    if (name === this.#dialect.cancel.method) return this.#cancelled(params);
     const route = this.#routes.get(name);
     if (route === undefined) return;
     const dropped = (error: unknown): void => {
@@ -302,10 +298,8 @@ export class Peer<S = undefined> implements Sink<string>, RequestLink {
     if (this.#inFlight.size === 0 || grace <= 0) return;
     // Several may wait, each for its time.
     this.#idle ??= Promise.withResolvers<void>();
-    const timeUp = Promise.withResolvers<void>();
-    const timer = Number.isFinite(grace) ? setTimeout(timeUp.resolve, grace) : undefined;
-    await Promise.race([this.#idle.promise, timeUp.promise]);
-    clearTimeout(timer);
+    const { promise } = this.#idle;
+    await (Number.isFinite(grace) ? atMost(grace, promise) : promise);
   }
 
   /** The call that a parsed id names; none where a number beyond JavaScript's may be several. */
@@ -321,10 +315,7 @@ export class Peer<S = undefined> implements Sink<string>, RequestLink {
   #endCall(call: Call<S>, reason: Error, answer: RpcError | undefined): void {
     if (!this.#settle(call)) return;
     call.stop(reason);
-    if (answer !== undefined) {
-      this.#failCall(call, answer);
-      return;
-    }
+    if (answer !== undefined) return this.#failCall(call, answer);
     this.#observe(call, { isCancelled: true });
     call.batch?.skip();
   }

@@ -1,3 +1,4 @@
+import { attempt } from "../base/attempt.ts";
 import { diskWords, originalError, type ErrorCode, TrunklineError } from "../base/errors.ts";
 import { maskWhole } from "../base/text/mask.ts";
 import { visible } from "../base/text/visible.ts";
@@ -32,12 +33,8 @@ export function errorText(error: RpcError): string {
   const { code, data } = error;
   // People read it, and it often repeats what somebody else has sent.
   const message = visible(maskWhole(error.message));
-  try {
-    return JSON.stringify({ code, message, data });
-  } catch {
-    // Data that JSON cannot hold must not cost the caller its answer.
-    return JSON.stringify({ code, message });
-  }
+  // Data that JSON cannot hold must not cost the caller its answer.
+  return attempt(() => JSON.stringify({ code, message, data }), JSON.stringify({ code, message }));
 }
 
 /** -32603 is for faults of the program only. */

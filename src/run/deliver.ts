@@ -257,30 +257,28 @@ export async function stageChanges(
   const env = { GIT_INDEX_FILE: files };
   await rm(copies, { recursive: true, force: true });
   await mkdir(copies, { mode: 0o700 });
-  try {
-    await copyIndex(join(git.gitDir, "index"), files);
-    const { stdout } = await git.run(STATUS, { env });
-    const changed = lines(stdout).filter(isOfFile);
-    const inside = await changesIn(git, env, tree, submodules, changed);
-    const { taken: paths } = inside;
-    await using copier = new Copier(tree, copies, limits);
-    const taken: Buffer[] = [];
-    for (const path of paths.slice(0, limits.maxFiles)) {
-      if (await copier.take(path)) taken.push(path);
-      if (copier.isFull) break;
-    }
-    const problems = [...inside.problems, ...copier.problems];
-    if (paths.length > limits.maxFiles) {
-      const why = `it is one of ${paths.length} changed files, over the limit of ${limits.maxFiles}`;
-      problems.push({ path: String(paths[limits.maxFiles]), why });
-    }
-    problems.push(...(await addTo(git.on(copies), env, taken)));
-    if (index !== files) await copyIndex(files, index);
-    await withLinks(git, index, inside.kept);
-    return { index, files, problems };
-  } finally {
-    await rm(copies, { recursive: true, force: true });
+  await using ends = new AsyncDisposableStack();
+  ends.defer(() => rm(copies, { recursive: true, force: true }));
+  await copyIndex(join(git.gitDir, "index"), files);
+  const { stdout } = await git.run(STATUS, { env });
+  const changed = lines(stdout).filter(isOfFile);
+  const inside = await changesIn(git, env, tree, submodules, changed);
+  const { taken: paths } = inside;
+  await using copier = new Copier(tree, copies, limits);
+  const taken: Buffer[] = [];
+  for (const path of paths.slice(0, limits.maxFiles)) {
+    if (await copier.take(path)) taken.push(path);
+    if (copier.isFull) break;
   }
+  const problems = [...inside.problems, ...copier.problems];
+  if (paths.length > limits.maxFiles) {
+    const why = `it is one of ${paths.length} changed files, over the limit of ${limits.maxFiles}`;
+    problems.push({ path: String(paths[limits.maxFiles]), why });
+  }
+  problems.push(...(await addTo(git.on(copies), env, taken)));
+  if (index !== files) await copyIndex(files, index);
+  await withLinks(git, index, inside.kept);
+  return { index, files, problems };
 }
 
 const END = Buffer.from([0]);

@@ -87,11 +87,9 @@ export class RunRequest {
   /** Opens the pull request or updates its description. Undefined if it is up to date. */
   async update(target: Target): Promise<ProposalResult | undefined> {
     if (this.#kept?.revision === target.revision) return undefined;
-    try {
-      return await this.#propose(target);
-    } catch (error) {
-      return { state: "failed", why: (error as Error).message };
-    }
+    return await this.#propose(target).catch((error: Error) => {
+      return { state: "failed" as const, why: error.message };
+    });
   }
 
   async #propose({ url, branch, revision }: Target): Promise<ProposalResult> {

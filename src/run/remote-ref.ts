@@ -109,15 +109,11 @@ export async function pinAddresses(
 }
 
 async function addressesOf(host: string): Promise<string[]> {
-  try {
-    return (await lookup(host, { all: true })).map(({ address }) => address);
-  } catch (cause) {
-    throw new TrunklineError(
-      "unavailable",
-      `Cannot resolve the host '${host}'. Check the address.`,
-      { cause },
-    );
-  }
+  const found = await lookup(host, { all: true }).catch((cause: unknown) => {
+    const says = `Cannot resolve the host '${host}'. Check the address.`;
+    throw new TrunklineError("unavailable", says, { cause });
+  });
+  return found.map(({ address }) => address);
 }
 
 /** Whether a name is valid (git-check-ref-format(1)) and cannot be mistaken for an option. */

@@ -45,9 +45,8 @@ export class RepositoryCache implements AsyncDisposable {
       .update(`${credentials.scope}\0${url}`)
       .digest("hex")
       .slice(0, 32);
-    const known = this.#open.get(key) ?? new CachedRepository(key, url, this.#options);
-    this.#open.set(key, known);
-    return known;
+    const open = (): CachedRepository => new CachedRepository(key, url, this.#options);
+    return this.#open.getOrInsertComputed(key, open);
   }
 
   /** A repository by its key, for work that needs no URL. */

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 
-import { onAbort, untilAborted } from "../base/abort.ts";
+import { untilAborted } from "../base/abort.ts";
+import { endOrCancelled } from "../session/turn/end-or-cancelled.ts";
 import type { Semaphore } from "../base/limit/semaphore.ts";
 import { background } from "../base/background.ts";
 import { TrunklineError } from "../base/errors.ts";
@@ -357,10 +358,10 @@ class RunSession implements AgentSession {
     using time = timeLimit(turn.signal, this.#run.limits.time);
     const { signal } = time;
     try {
-      const { files } = this.#run;
-      const work = workspaceTurn(turn, signal, files, () => this.#run.checkpointSoon());
-      const { budgetGrace } = this.#options;
-      end = await untilBudgetEnds(signal, inner.prompt(work), budgetGrace);
+      const work = workspaceTurn(turn, signal, this.#run.files, () => this.#run.checkpointSoon());
+      const ending = inner.prompt(work);
+      // Where its budget is used up and the agent does not end it.
+      end = await endOrCancelled(ending, signal, this.#options.budgetGrace, isBudgetSpent);
     } catch (error) {
       await this.#run.checkpoint();
       if (!isBudgetSpent(signal)) throw error;
@@ -508,26 +509,6 @@ function timeLimit(signal: AbortSignal, seconds: number | undefined) {
 function isBudgetSpent(signal: AbortSignal): boolean {
   const reason: unknown = signal.aborted ? signal.reason : undefined;
   return reason instanceof TrunklineError && reason.code === "limit";
-}
-
-/** The end of a turn; where its budget is used up and the agent does not end it, one of ours. */
-async function untilBudgetEnds(
-  signal: AbortSignal,
-  ending: Promise<TurnEnd>,
-  grace: number,
-): Promise<TurnEnd> {
-  let timer: NodeJS.Timeout | undefined;
-  const { promise: late, resolve } = Promise.withResolvers<TurnEnd>();
-  const stopListening = onAbort(signal, () => {
-    if (!isBudgetSpent(signal)) return;
-    timer = setTimeout(resolve, grace, { stopReason: "cancelled" });
-  });
-  try {
-    return await Promise.race([ending, late]);
-  } finally {
-    stopListening();
-    clearTimeout(timer);
-  }
 }
 
 async function say(turn: Turn, text: string): Promise<void> {

@@ -54,10 +54,8 @@ function newId(): string {
  */
 export async function patchOf(folder: string, plan: unknown): Promise<string> {
   if (!isPlan(plan)) {
-    throw new TrunklineError(
-      "usage",
-      "The session is not a remote run: its changes are in its own folder.",
-    );
+    const says = "The session is not a remote run: its changes are in its own folder.";
+    throw new TrunklineError("usage", says);
   }
   const gitDir = join(folder, "work", plan.workspace, "git");
   const git = new ServerGit({ gitDir, askpass: "/bin/false" });

@@ -187,8 +187,7 @@ export class Run {
   /** Gets the workspace from the machine that worked in it last, if that is another one. */
   async #carryIn(request: WorkspaceRequest, tell: (message: string) => void): Promise<void> {
     const { carried, workspaces } = this.#options;
-    const { session } = request;
-    const packed = await carried?.load(this.#carriedRun, workspaces.has(session));
+    const packed = await carried?.load(this.#carriedRun, workspaces.has(request.session));
     if (packed === undefined) return;
     tell("Continuing with the files of the last checkpoint …");
     await workspaces.carryIn(request, packed, CHECKPOINT);

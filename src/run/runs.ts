@@ -148,17 +148,14 @@ export class Runs implements AsyncDisposable {
   /** Opens a run. `stored` is what was stored for it. */
   async open(stored: unknown, session: string, agent?: string, memory?: PushMemory): Promise<Run> {
     if (!isPlan(stored)) {
-      throw new TrunklineError(
-        "usage",
-        `Cannot open session '${session}' as a remote run: no plan is stored for it.`,
-      );
+      const says = `Cannot open session '${session}' as a remote run: no plan is stored for it.`;
+      throw new TrunklineError("usage", says);
     }
     const { normal: url } = checkRemoteUrl(stored.url, this.#options.policy);
     const plan = { ...stored, url };
     const { coAuthor, identify } = this.#options;
     const { trailers = [], ...acting } = await identify(plan.url, agent);
-    const { credentials } = acting;
-    const repository = this.#cache.at(plan.url, credentials);
+    const repository = this.#cache.at(plan.url, acting.credentials);
     this.#urls.delete(plan.url);
     this.#urls.add(plan.url);
     const [workspaces, queue, environments] = [this.#workspaces, this.#queue, this.#environments];

@@ -3,6 +3,8 @@ import { mkdir, readFile, rmdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 
+import { attempt } from "../base/attempt.ts";
+
 export interface GroupLimits {
   /** The most bytes of memory that all processes may use together. */
   readonly memory?: number | undefined;
@@ -78,11 +80,8 @@ export class ControlGroup implements AsyncDisposable {
 async function killAll(folder: string): Promise<void> {
   const listed = await readFile(join(folder, "cgroup.procs"), "utf8").catch(() => "");
   for (const pid of listed.split("\n").filter(Boolean)) {
-    try {
-      process.kill(Number(pid), "SIGKILL");
-    } catch {
-      // It is already removed.
-    }
+    // It is already removed.
+    attempt(() => process.kill(Number(pid), "SIGKILL"));
   }
 }
 
@@ -100,13 +99,10 @@ interface PlannedGroup {
 
 /** Version 2: one folder beside our own group, if that was delegated to us. */
 async function unified(name: string, limits: GroupLimits): Promise<PlannedGroup[]> {
-  const own = await readFile("/proc/self/cgroup", "utf8");
-  const path = /^0::(.*)$/m.exec(own)?.[1] ?? "/";
+  const path = /^0::(.*)$/m.exec(await readFile("/proc/self/cgroup", "utf8"))?.[1] ?? "/";
   const { memory, processes, cpus } = limits;
   const settings: Setting[] = [];
-  if (memory !== undefined) {
-    settings.push(["memory.max", String(memory)], ["memory.swap.max", "0"]);
-  }
+  if (memory !== undefined) settings.push(["memory.max", String(memory)], ["memory.swap.max", "0"]);
   if (processes !== undefined) settings.push(["pids.max", String(processes)]);
   if (cpus !== undefined) settings.push(["cpu.max", `${Math.round(cpus * PERIOD)} ${PERIOD}`]);
   const folder = join(ROOT, path, "..", `trunkline-${name}`);

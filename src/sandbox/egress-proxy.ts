@@ -49,17 +49,8 @@ export interface EgressService {
 export const SERVICE_PATH = "/service/";
 
 /** Hop-by-hop headers (RFC 9110, 7.6.1) and proxy headers. */
-const HOP = new Set([
-  "connection",
-  "keep-alive",
-  "proxy-authenticate",
-  "proxy-authorization",
-  "proxy-connection",
-  "te",
-  "trailer",
-  "transfer-encoding",
-  "upgrade",
-]);
+const HOP =
+  /^(?:connection|keep-alive|proxy-(?:authenticate|authorization|connection)|te|trailer|transfer-encoding|upgrade)$/;
 /** Headers that carry keys: a program in a sandbox has no key of its own for a service. */
 const KEYS = new Set(["authorization", "x-api-key", "x-goog-api-key", "api-key", "cookie"]);
 
@@ -148,8 +139,7 @@ export class EgressProxy implements Disposable {
       }
       for (const name of KEYS) delete headers[name];
       Object.assign(headers, await service.headers(), { host: service.target.host });
-      const { protocol } = service.target;
-      const ask = protocol === "https:" ? httpsRequest : httpRequest;
+      const ask = service.target.protocol === "https:" ? httpsRequest : httpRequest;
       return pass(request, response, ask(service.target, { method, headers }));
     }
     const target = URL.parse(url);
@@ -263,7 +253,7 @@ function withoutHop({ headers }: IncomingMessage): OutgoingHttpHeaders {
   const names = (headers.connection ?? "").toLowerCase().split(",");
   const listed = new Set(names.map((name) => name.trim()));
   return Object.fromEntries(
-    Object.entries(headers).filter(([name]) => !HOP.has(name) && !listed.has(name)),
+    Object.entries(headers).filter(([name]) => !HOP.test(name) && !listed.has(name)),
   );
 }
 

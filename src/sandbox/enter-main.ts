@@ -71,9 +71,7 @@ function text(value: string): bigint {
 
 function list(values: readonly string[]): bigint {
   const pointers = Buffer.alloc((values.length + 1) * 8);
-  for (const [index, value] of values.entries()) {
-    pointers.writeBigUInt64LE(text(value), index * 8);
-  }
+  for (const [index, value] of values.entries()) pointers.writeBigUInt64LE(text(value), index * 8);
   return addressOf(pointers);
 }
 

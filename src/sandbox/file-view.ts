@@ -8,6 +8,7 @@ import {
   renameSync,
 } from "node:fs";
 import { basename, dirname, join, relative, sep } from "node:path";
+import { attempt } from "../base/attempt.ts";
 import { TrunklineError } from "../base/errors.ts";
 import { isInside } from "../base/file/path.ts";
 
@@ -67,12 +68,8 @@ function makePinned(path: string, isFolder: boolean): void {
 }
 
 function kindAt(place: string): "folder" | "file" | "other" | undefined {
-  let fd: number;
-  try {
-    fd = openSync(place, O_PATH | constants.O_NOFOLLOW);
-  } catch {
-    return undefined;
-  }
+  const fd = attempt(() => openSync(place, O_PATH | constants.O_NOFOLLOW));
+  if (fd === undefined) return undefined;
   const status = fstatSync(fd);
   closeSync(fd);
   if (status.isDirectory()) return "folder";

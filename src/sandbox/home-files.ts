@@ -1,10 +1,8 @@
-import { join } from "node:path";
-
 /**
- * Toolchains, as paths in a home folder. They are programs and libraries: folders in which a tool also
+ * Toolchains, as paths in a home folder: the only files there that a sandbox shows by itself. They are programs and libraries: folders in which a tool also
  * keeps logins or keys are named by their parts.
  */
-const TOOLCHAINS = [
+export const TOOLCHAINS = [
   ...["bin", ".local/bin", ".local/lib", ".local/pipx", ".npm-global", ".nix-profile"],
   // Node.
   ...[
@@ -34,11 +32,6 @@ const TOOLCHAINS = [
   // Browsers for tests: large, and only read.
   ...[".cache/ms-playwright", ".cache/puppeteer", ".cache/Cypress"],
 ];
-
-/** The only files of a person's home folder that a sandbox shows by itself. */
-export function toolchainsIn(home: string): string[] {
-  return TOOLCHAINS.map((path) => join(home, path));
-}
 
 /** Variables that programs need to run and that tell no secret. All others may be anything. */
 const LISTED = [

@@ -175,7 +175,7 @@ export class OwnNetwork implements AsyncDisposable {
       },
     );
     let isLate = false;
-    const timer = setTimeout(() => {
+    using _ = setTimeout(() => {
       isLate = true;
       dialler.kill();
     }, PATIENCE);
@@ -196,8 +196,6 @@ export class OwnNetwork implements AsyncDisposable {
       for (const listener of listeners) listener.close();
       await dialler[Symbol.asyncDispose]();
       throw error;
-    } finally {
-      clearTimeout(timer);
     }
   }
 
@@ -208,10 +206,7 @@ export class OwnNetwork implements AsyncDisposable {
     try {
       return await untilAborted(connecting, signal);
     } catch (error) {
-      connecting.then(
-        (socket) => socket.destroy(),
-        () => {},
-      );
+      connecting.then((socket) => socket.destroy()).catch(() => {});
       throw error;
     }
   }

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { isInside } from "../base/file/path.ts";
 import { homeOf } from "../base/process/environment.ts";
 import { bubblewrapped, OWN_USERS, type Program } from "./bubblewrap.ts";
-import type { EgressProxy } from "./egress-proxy.ts";
+import type { CommandSandboxOptions } from "./command-sandbox.ts";
 import type { FileView } from "./file-view.ts";
 import { OwnNetwork } from "./own-network.ts";
 import { PROXY_VARIABLES } from "./sandbox.ts";
@@ -23,20 +23,16 @@ export function serviceSockets(env: NodeJS.ProcessEnv): string[] {
 
 /** Sockets that variables name, such as `unix:///home/ada/docker.sock`. */
 function socketsIn(env: NodeJS.ProcessEnv): string[] {
-  const named = [env.SSH_AUTH_SOCK, env.DOCKER_HOST, env.DBUS_SESSION_BUS_ADDRESS];
-  return named.flatMap((value) => {
+  return [env.SSH_AUTH_SOCK, env.DOCKER_HOST, env.DBUS_SESSION_BUS_ADDRESS].flatMap((value) => {
     const [, path] = /^(?:unix:(?:\/\/|path=))?(\/[^,;]*)/.exec(value ?? "") ?? [];
     return path === undefined ? [] : [path];
   });
 }
 
-interface PluginSandboxOptions {
-  /** The folder of our own data, in which the sandbox stores its few files. */
-  readonly data: string;
-  readonly bwrap: string;
-  readonly nsenter: string;
-  /** The only access to the network. */
-  readonly egress: EgressProxy;
+interface PluginSandboxOptions extends Pick<
+  CommandSandboxOptions,
+  "data" | "bwrap" | "nsenter" | "egress"
+> {
   /** Ports of its network at which others than the proxy listen; 0 for any. */
   readonly ports: readonly number[];
   /** Paths that are there in addition to the system's. */

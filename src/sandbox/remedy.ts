@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
+import { attempt } from "../base/attempt.ts";
 import { isExecutable } from "../base/file/path.ts";
 
 /** Only folders of the system: PATH may name a folder of the project. */
@@ -105,9 +106,5 @@ const CONTAINERS: Readonly<Record<Container, string>> = {
 };
 
 function read(file: string): string | undefined {
-  try {
-    return readFileSync(file, "utf8");
-  } catch {
-    return undefined;
-  }
+  return attempt(() => readFileSync(file, "utf8"));
 }

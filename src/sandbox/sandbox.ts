@@ -59,8 +59,7 @@ export async function openSandbox(options: SandboxOptions) {
   const { data, name, limits = {}, user, egress, parts, variables } = options;
   await mkdir(data, { recursive: true, mode: 0o711 });
   const { uid, gid } = user ?? { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
-  const agent = { name: "agent", uid, gid, home: HOME };
-  const folder = await makeSandboxFolder(data, `${name}-`, agent);
+  const folder = await makeSandboxFolder(data, `${name}-`, { name: "agent", uid, gid, home: HOME });
   await chmod(folder, 0o711);
   await mkdir(join(folder, "home"), { mode: 0o700 });
   if (user !== undefined) {

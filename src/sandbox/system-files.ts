@@ -2,6 +2,7 @@ import { lstatSync, readdirSync, readlinkSync, realpathSync } from "node:fs";
 import { copyFile, mkdir, readdir, readlink, stat, symlink, writeFile } from "node:fs/promises";
 import { dirname, isAbsolute, join, resolve } from "node:path";
 
+import { attempt } from "../base/attempt.ts";
 import { isInside } from "../base/file/path.ts";
 import type { Mount } from "./file-view.ts";
 
@@ -112,8 +113,7 @@ export function namedFiles(
   const folders = (env.PATH ?? "").split(":");
   const certificates = [env.NODE_EXTRA_CA_CERTS, env.SSL_CERT_FILE, env.SSL_CERT_DIR];
   const toolchains = TOOLCHAINS.map((name) => env[name]);
-  const named = [...folders.map(prefixOf), ...toolchains, ...certificates];
-  return named.flatMap((at) => {
+  return [...folders.map(prefixOf), ...toolchains, ...certificates].flatMap((at) => {
     const from = at && isAbsolute(at) ? follow(at) : undefined;
     if (at === undefined || from === undefined) return [];
     // A folder that holds a home holds more than programs.
@@ -132,18 +132,10 @@ function prefixOf(folder: string): string {
 
 /** Whether it is one that we may look at: PATH may name folders that are closed to us. */
 function isFolder(path: string): boolean {
-  try {
-    return lstatSync(path).isDirectory();
-  } catch {
-    return false;
-  }
+  return attempt(() => lstatSync(path).isDirectory(), false);
 }
 
 /** The path without links, if it exists. */
 export function real(path: string): string | undefined {
-  try {
-    return realpathSync.native(path);
-  } catch {
-    return undefined;
-  }
+  return attempt(() => realpathSync.native(path));
 }

@@ -99,7 +99,10 @@ export interface AgentOpenOptions {
   readonly additionalDirectories: readonly string[];
   /** Id of the principal that owns the session. Sessions of different owners share no process. */
   readonly owner: string;
-  /** Stops when the owner's access is revoked: all that was started for the session ends at once. */
+  /**
+   * Stops when the owner's access is revoked, or the program stops before the agent has begun: all that was
+   * started for the session ends at once.
+   */
   readonly revoked: AbortSignal;
   /** As the published ACP schema has them: stdio servers have no `type`, others `http`, `sse` or `acp`. */
   readonly mcpServers: readonly McpServer[];

@@ -36,9 +36,7 @@ export function resolveSessionLimits(
     promptTimeout: limitsFor("session/prompt", table).timeout,
     updateSize: update.maxSize ?? Infinity,
     updateRate: update.rate,
-    ask: (method) => {
-      return asked.getOrInsertComputed(method, () => askLimits(method, table));
-    },
+    ask: (method) => asked.getOrInsertComputed(method, () => askLimits(method, table)),
     cancelGrace: 5_000,
     idle: 30 * MINUTE,
     ...overrides,

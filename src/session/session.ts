@@ -31,7 +31,7 @@ import {
 } from "./permission/permission.ts";
 import { PermissionRequests, type UnansweredRequest } from "./permission/permissions.ts";
 import type { RunningTurn, TurnHost } from "./turn/running-turn.ts";
-import { SessionError, takenOver } from "./session-error.ts";
+import { SessionError, stopping, takenOver } from "./session-error.ts";
 import { type Notes, SessionNotes } from "./session-notes.ts";
 import { chosenAfter, type ChosenSetting, inBothForms, shownSettings } from "./settings.ts";
 import type { HeldSession, RuleStore, SessionStore } from "./store.ts";
@@ -322,7 +322,7 @@ export class Session implements TurnHost {
    * Ends the running turn, disposes of the agent's side and releases the session for other processes.
    * A running turn ends as cancelled when closing was requested ("wanted"), and as interrupted when the
    * program stops or another process has taken the session over ("lost"). When the owner's access is
-   * revoked, processes of the session are killed at once.
+   * revoked, or the program stops before the agent has begun, processes of the session are killed at once.
    */
   close(how: "wanted" | "stopping" | "lost" | "revoked" = "wanted"): Promise<void> {
     if (how === "stopping") this.#turns.stop();
@@ -331,6 +331,8 @@ export class Session implements TurnHost {
     const keepsAsking = how === "wanted" ? !this.isRunning : how !== "revoked";
     if (keepsAsking) background(this.#permissions.stop(), "Keeping a question");
     if (how === "revoked") this.#revoked.abort(new TrunklineError("closed", NO_LONGER_LET_IN));
+    // An agent may never answer while it starts, and nobody waits for it any more.
+    if (how === "stopping" && this.#agent === undefined) this.#revoked.abort(stopping());
     this.#closing ??= this.#close(how === "lost");
     return this.#closing;
   }
@@ -367,17 +369,14 @@ export class Session implements TurnHost {
     pending: PendingQuestion,
   ): Promise<unknown> {
     const open: OpenQuestion = { turn: id, message, since: Date.now() };
-    const stopListening = onAbort(signal, () => pending.cancel());
+    using ends = new DisposableStack();
+    ends.defer(() => this.#noteQuestion());
+    ends.defer(() => this.#questions.delete(open));
+    ends.defer(onAbort(signal, () => pending.cancel()));
     this.#questions.add(open);
     this.#noteQuestion();
     this.#notice({ reason: "question", message });
-    try {
-      return await this.#audience.ask(pending, this.#transcript.settled());
-    } finally {
-      stopListening();
-      this.#questions.delete(open);
-      this.#noteQuestion();
-    }
+    return await this.#audience.ask(pending, this.#transcript.settled());
   }
 
   /** The question is asked, even if this cannot be stored. */

@@ -286,6 +286,33 @@ describe("Sessions", { timeout: 60_000 }, () => {
     await app.start();
   });
 
+  it("starts no agent of a session that is still being read when the program stops", async () => {
+    await using app = await AcpApp.open();
+    const record = { id: crypto.randomUUID(), cwd: "/tmp", agent: app.agent.name };
+    const { key } = await app.log.create({ ...record, notes: { turn: "t", turnAfter: 0 } });
+    await app.log.release(key);
+    const [asked, goesOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const read = app.log.read.bind(app.log);
+    app.log.read = async function* (...given) {
+      asked.resolve();
+      await goesOn.promise;
+      yield* read(...given);
+    };
+    let started = 0;
+    const open = app.agent.open.bind(app.agent);
+    app.agent.open = (options) => {
+      started++;
+      return open(options);
+    };
+    const setup = { cwd: "/tmp", additionalDirectories: [], mcpServers: [] };
+    const opened = assert.rejects(app.sessions.open(record.id, setup), /stop/);
+    await asked.promise;
+    const stopped = app.sessions[Symbol.asyncDispose]();
+    goesOn.resolve();
+    await Promise.all([stopped, opened]);
+    assert.equal(started, 0);
+  });
+
   it("leaves no session behind that could not be begun or forked, also when it cannot be removed", async () => {
     await using app = await AcpApp.open();
     using disk = new DiskFaults(app.folder.path);

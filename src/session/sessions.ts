@@ -1,5 +1,6 @@
 import { TaskQueue } from "../base/limit/task-queue.ts";
 import { belongingTo } from "../base/background.ts";
+import { defined } from "../base/defined.ts";
 import { isDiskFull, TrunklineError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { limitRefusal, mayControl, mayUseAgent, OWNER, type Principal } from "../base/principal.ts";
@@ -126,6 +127,8 @@ interface SessionRoomOptions {
   readonly limitOf: (principal: Principal) => number | undefined;
   /** Ids of a principal's sessions that any process has open. */
   readonly openOf: (owner: string) => Promise<readonly string[]>;
+  /** Runs the work while no other process opens a session of the owner. */
+  readonly alone?: <T>(owner: string, work: () => Promise<T>) => Promise<T>;
   /** Sessions that are open in this process. */
   readonly open: ReadonlyMap<string, Session>;
   /** Closes a session, which can be opened again. */
@@ -156,7 +159,8 @@ export class SessionRoom {
       await this.#makeRoom(principal, limit);
       return await hold();
     };
-    return await this.#queue.run(open, principal.id);
+    const { alone = (_, work) => work() } = this.#options;
+    return await this.#queue.run(() => alone(principal.id, open), principal.id);
   }
 
   async #makeRoom(principal: Principal, limit: number): Promise<void> {
@@ -213,6 +217,7 @@ export class Sessions implements AsyncDisposable {
     this.#room = new SessionRoom({
       limitOf: (principal) => budgets?.concurrentFor(principal),
       openOf: (owner) => store.openOf(owner),
+      ...(budgets?.alone === undefined ? {} : { alone: budgets.alone }),
       open: this.#open,
       putAway: (session) => this.#closeOpen(session.id, session),
     });
@@ -299,11 +304,9 @@ export class Sessions implements AsyncDisposable {
     if (session !== undefined) return session;
     const opening = this.#opening.get(id) ?? this.#reopen(id, setup, principal);
     this.#opening.set(id, opening);
-    try {
-      return await opening;
-    } finally {
-      this.#opening.delete(id);
-    }
+    using ends = new DisposableStack();
+    ends.defer(() => this.#opening.delete(id));
+    return await opening;
   }
 
   /** Creates a session with a copy of another's events, up to `upTo`. */
@@ -328,11 +331,7 @@ export class Sessions implements AsyncDisposable {
       agent: agent.name,
       parent: from,
       ...(record.title === undefined ? {} : { title: record.title }),
-      notes: {
-        ...firstNotes(setup, principal),
-        ...(chosen ? { chosen } : {}),
-        ...(labels ? { labels } : {}),
-      },
+      notes: { ...firstNotes(setup, principal), ...defined({ chosen, labels }) },
     };
     const { store } = this.#options;
     const held = await this.#room.take(principal, () => store.fork(from, forked, upTo));
@@ -403,12 +402,10 @@ export class Sessions implements AsyncDisposable {
   async #describe(id: string, notes: Partial<Notes>, title?: string): Promise<void> {
     const { store } = this.#options;
     const { key, record } = await this.#hold(id);
-    try {
-      const all = { ...record.notes, ...notes };
-      await store.describe(key, { notes: all, ...(title === undefined ? {} : { title }) });
-    } finally {
-      await store.release(key);
-    }
+    await using ends = new AsyncDisposableStack();
+    ends.defer(() => store.release(key));
+    const all = { ...record.notes, ...notes };
+    await store.describe(key, { notes: all, ...(title === undefined ? {} : { title }) });
   }
 
   /** Detaches a client that has disconnected. Its turns continue. */
@@ -449,12 +446,17 @@ export class Sessions implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true;
     clearInterval(this.#sweeper);
+    const stop = (sessions: Iterable<Session>): Promise<unknown> =>
+      Promise.allSettled(Array.from(sessions, (session) => session.close("stopping")));
+    // One that begins ends its agent's process, which may serve others too: those come first.
+    await stop(this.#open.values());
+    await stop(this.#beginning.keys());
     await Promise.allSettled([
       ...this.#opening.values(),
       ...this.#closing.values(),
       ...this.#beginning.values(),
     ]);
-    await Promise.allSettled(Array.from(this.#open.values(), (it) => it.close("stopping")));
+    await stop(this.#open.values());
     this.#open.clear();
     await this.#unstarted.deleteAll();
   }
@@ -467,11 +469,9 @@ export class Sessions implements AsyncDisposable {
     const closing = session.close(how);
     this.#open.delete(id);
     this.#closing.set(id, closing);
-    try {
-      await closing;
-    } finally {
-      this.#closing.delete(id);
-    }
+    using ends = new DisposableStack();
+    ends.defer(() => this.#closing.delete(id));
+    await closing;
   }
 
   /** Finds an agent. Throws if the principal may not use it. */
@@ -527,11 +527,9 @@ export class Sessions implements AsyncDisposable {
   }
 
   async #hold(id: string): Promise<HeldSession> {
-    try {
-      return await this.#options.store.hold(id);
-    } catch (error) {
+    return await this.#options.store.hold(id).catch((error: unknown) => {
       throw notHeld(id, error);
-    }
+    });
   }
 
   /** ACP message specification § Session State Consistency: a session that cannot start is deleted again. */
@@ -584,19 +582,19 @@ export class Sessions implements AsyncDisposable {
     agent: Agent,
     options: AgentOpenOptions,
   ): Promise<AgentSession> {
+    // Whoever ends the program knows of agents that begin by then, and waits for no later one.
+    if (this.#isClosed) throw stopping();
     const opening = (async () => {
       const worker = await belongingTo({ session: session.id }, () => agent.open(options));
       if (!session.isOver && !this.#isClosed) return worker;
       await worker[Symbol.asyncDispose]();
-      if (session.revoked.aborted) throw expired(session.id);
-      throw session.isOver ? movedAway(session.id) : stopping();
+      if (this.#isClosed) throw stopping();
+      throw session.revoked.aborted ? expired(session.id) : movedAway(session.id);
     })();
     this.#beginning.set(session, opening);
-    try {
-      return await opening;
-    } finally {
-      this.#beginning.delete(session);
-    }
+    using ends = new DisposableStack();
+    ends.defer(() => this.#beginning.delete(session));
+    return await opening;
   }
 
   #sweep(idle: number): void {

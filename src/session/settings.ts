@@ -1,3 +1,4 @@
+import { defined } from "../base/defined.ts";
 import { TrunklineError } from "../base/errors.ts";
 import type { ChosenSettings, SessionSettings, SessionUpdate } from "./agent.ts";
 import type { SessionClient } from "./client/client.ts";
@@ -77,8 +78,7 @@ export function chosenIn(settings: SessionSettings): ChosenSettings {
   const { modes, models, configOptions = [] } = inBothForms(settings);
   const others = configOptions.filter(({ category }) => !KINDS.some((kind) => kind === category));
   return {
-    ...(modes === undefined ? {} : { modeId: modes.currentModeId }),
-    ...(models === undefined ? {} : { modelId: models.currentModelId }),
+    ...defined({ modeId: modes?.currentModeId, modelId: models?.currentModelId }),
     configOptions: Object.fromEntries(others.map(({ id, currentValue }) => [id, currentValue])),
   };
 }
@@ -177,10 +177,8 @@ export async function chooseOption(
     throw new TrunklineError("usage", `Cannot set '${id}': no such option. ${listOf(ids)}`);
   }
   if (option.type === "boolean" && typeof value !== "boolean") {
-    throw new TrunklineError(
-      "usage",
-      `Cannot set '${id}' to ${show(value)}: it must be true or false.`,
-    );
+    const says = `Cannot set '${id}' to ${show(value)}: it must be true or false.`;
+    throw new TrunklineError("usage", says);
   }
   if (option.type === "select") {
     const values = choicesOf(option).map((one) => one.value);

@@ -60,13 +60,9 @@ export interface SessionStore {
 /** The last session of a page, after which the next page begins. */
 export type ListedSession = Pick<SessionRecord, "id" | "updated">;
 
-export interface NewSession {
-  readonly id: string;
-  readonly cwd: string;
-  readonly agent: string;
+export interface NewSession extends Pick<SessionRecord, "id" | "cwd" | "agent" | "notes"> {
   readonly title?: string;
   readonly parent?: string;
-  readonly notes: Readonly<Record<string, unknown>>;
 }
 
 export interface SessionRecord {

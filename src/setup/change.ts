@@ -10,6 +10,7 @@ import {
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
 
+import { attempt } from "../base/attempt.ts";
 import { fileWords, TrunklineError } from "../base/errors.ts";
 import { makeFolder } from "../base/file/path.ts";
 import { readRegularFile } from "../base/file/read-regular-file.ts";
@@ -219,11 +220,9 @@ function backupsOf(real: string): string[] {
 
 function targetOf(path: string): string {
   const isLink = lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true;
-  try {
-    return isLink ? realpathSync(path) : path;
-  } catch {
-    throw refusal(path, "it is a link that leads nowhere. Remove it, or restore what it leads to");
-  }
+  const target = isLink ? attempt(() => realpathSync(path)) : path;
+  if (target !== undefined) return target;
+  throw refusal(path, "it is a link that leads nowhere. Remove it, or restore what it leads to");
 }
 
 function textOf(file: string, path: string): string | undefined {

@@ -3,6 +3,7 @@ import { type ExecException, execFile } from "node:child_process";
 import { mkdir } from "node:fs/promises";
 import { promisify } from "node:util";
 
+import { attempt } from "../base/attempt.ts";
 import { TrunklineError } from "../base/errors.ts";
 import { absolutePath, isSet } from "../base/process/environment.ts";
 import { selfCommand, typedCommand } from "../base/process/self-command.ts";
@@ -11,7 +12,7 @@ import { findProgram } from "../run/open/find-program.ts";
 import { lazygitCommands, lazygitFile, withCommands } from "../review/transfer/lazygit-setup.ts";
 import { askLine, readSecret } from "../cli/shell/ask.ts";
 import type { Invocation, OptionValues } from "../cli/shell/command.ts";
-import { readGatewayUrl } from "../cli/shell/gateway-url.ts";
+import { readGatewayUrl } from "../server/http/gateway-url.ts";
 import { linesText, print, table } from "../cli/shell/layout.ts";
 import {
   carryOut,
@@ -54,9 +55,7 @@ export async function run(invocation: Invocation<SetupValues>): Promise<number> 
   const { values, positionals } = invocation;
   const [target] = positionals;
   checkOptions(values, target);
-  if (values.import === true) {
-    return importServers(invocation, target);
-  }
+  if (values.import === true) return importServers(invocation, target);
   return target === undefined ? listAndAsk(invocation) : setUp(invocation, target);
 }
 
@@ -120,8 +119,7 @@ async function listAndAsk(invocation: Invocation<SetupValues>): Promise<number> 
   }
   const names = open.map(({ name }) => name);
   const answer = await askLine(`Set up which? ${names.join(", ")}, or all (Enter: none) `);
-  const chosen = answer === "all" ? names : answer.split(/[\s,]+/).filter(Boolean);
-  return setUpAll(invocation, chosen);
+  return setUpAll(invocation, answer === "all" ? names : answer.split(/[\s,]+/).filter(Boolean));
 }
 
 /** If one fails, the others are still set up. */
@@ -229,12 +227,8 @@ function hasLazygit(env: NodeJS.ProcessEnv, cwd: string): boolean {
     return withCommands(text, []) !== text;
   };
   if (isIn()) return true;
-  try {
-    return isIn(cwd);
-  } catch {
-    // Not in a repository.
-    return false;
-  }
+  // Not in a repository.
+  return attempt(() => isIn(cwd), false);
 }
 
 type JetbrainsValues = ChangeValues & OptionValues<"remote" | "name">;
@@ -488,8 +482,7 @@ interface GatewayAccess {
 async function gatewayOf(
   invocation: Invocation,
 ): Promise<{ data: string; url: string; note?: string }> {
-  const { config } = await openQuietApp(invocation);
-  const { data, serve } = config;
+  const { data, serve } = (await openQuietApp(invocation)).config;
   const [running] = await runningGateways(data);
   if (running !== undefined) {
     const address = running.browser.startsWith("https:") ? running.browser : running.url;
@@ -533,8 +526,7 @@ async function accessFor(
 /** Revokes the token of a program whose entry was removed. */
 async function endAccess(invocation: Invocation, target: string, present: unknown): Promise<void> {
   if (tokenIn(present) === undefined) return;
-  const { config } = await openQuietApp(invocation);
-  await using tokens = new AccessTokens(config.data);
+  await using tokens = new AccessTokens((await openQuietApp(invocation)).config.data);
   await revoke(tokens, nameFor(target));
 }
 

@@ -1,5 +1,6 @@
 import { createInterface } from "node:readline";
 
+import { onAbort } from "../base/abort.ts";
 import { TrunklineError } from "../base/errors.ts";
 import { OwnedChild } from "../base/process/child-process.ts";
 import { usualVariables } from "../base/process/environment.ts";
@@ -23,18 +24,15 @@ import { existsSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import { DatabaseSync } from "node:sqlite";
 function check(path, isImmutable) {
-  let database;
   try {
     const url = pathToFileURL(path);
     if (isImmutable) url.searchParams.set("immutable", "1");
-    database = new DatabaseSync(url, { readOnly: true, timeout: 1000 });
+    using database = new DatabaseSync(url, { readOnly: true, timeout: 1000 });
     const { user_version: version } = database.prepare("PRAGMA user_version").get();
     const said = database.prepare("PRAGMA quick_check(1)").all().map((row) => row.quick_check);
     return said.join() === "ok" ? { version } : { version, problem: said.join() };
   } catch (error) {
     return { problem: error.message };
-  } finally {
-    database?.close();
   }
 }
 for (const path of process.argv.slice(1)) {
@@ -63,17 +61,12 @@ export async function checkDatabases(
     env: usualVariables(),
     stderr: (line) => (said = line),
   });
-  const kill = (): void => child.kill();
-  signal?.addEventListener("abort", kill);
-  if (isGivenUp()) kill();
+  using killing = new DisposableStack();
+  killing.defer(onAbort(signal, () => child.kill()));
   const found = new Map<string, CheckedDatabase>();
-  try {
-    for await (const line of createInterface({ input: child.stdout })) {
-      const checked = JSON.parse(line) as CheckedDatabase;
-      found.set(checked.path, checked);
-    }
-  } finally {
-    signal?.removeEventListener("abort", kill);
+  for await (const line of createInterface({ input: child.stdout })) {
+    const checked = JSON.parse(line) as CheckedDatabase;
+    found.set(checked.path, checked);
   }
   if ((await child.exit) !== 0 && !isGivenUp()) {
     throw new TrunklineError("unavailable", `Cannot check databases: ${said}`);

@@ -1,6 +1,7 @@
 import { chmodSync, closeSync, openSync, readFileSync, type Stats, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync, type SQLInputValue, type SQLOutputValue } from "node:sqlite";
+import { attempt } from "../base/attempt.ts";
 import { TrunklineError } from "../base/errors.ts";
 import { makeFolder } from "../base/file/path.ts";
 import { LoopBudget } from "../base/limit/loop-budget.ts";
@@ -44,11 +45,8 @@ class StoppedWriter {
   }
 
   stopAgain(): void {
-    try {
-      process.kill(this.#pid, "SIGSTOP");
-    } catch {
-      // It has ended.
-    }
+    // It has ended.
+    attempt(() => process.kill(this.#pid, "SIGSTOP"));
   }
 }
 
@@ -220,12 +218,8 @@ export class Database implements Disposable {
   }
 
   async #afterOthers<T>(work: () => Promise<T>): Promise<T> {
-    const before = this.#waiting ?? Promise.resolve();
-    const result = before.then(work);
-    const settled = result.then(
-      () => {},
-      () => {},
-    );
+    const result = (this.#waiting ?? Promise.resolve()).then(work);
+    const settled = Promise.allSettled([result]);
     this.#waiting = settled;
     try {
       return await result;
@@ -272,11 +266,8 @@ function transact<T>(database: DatabaseSync, work: Work<T>, isHasty: boolean): T
 
 /** Rolls back. On a disk failure SQLite may have ended the transaction itself. */
 function rollBack(database: DatabaseSync): void {
-  try {
-    if (database.isOpen && database.isTransaction) database.exec("ROLLBACK");
-  } catch {
-    // The first error says more.
-  }
+  // The first error says more.
+  if (database.isOpen && database.isTransaction) attempt(() => database.exec("ROLLBACK"));
 }
 
 /**
@@ -295,17 +286,14 @@ function makeFile(path: string): void {
 
 /** Whether a path still names the same file. True if the system cannot tell. */
 function isFile(path: string, before: Stats): boolean {
-  try {
+  return attempt(() => {
     const found = statSync(path, { throwIfNoEntry: false });
     return found?.ino === before.ino && found.dev === before.dev;
-  } catch {
-    return true;
-  }
+  }, true);
 }
 
 function versionOf(database: DatabaseSync): number {
-  const row = database.prepare("PRAGMA user_version").get();
-  return Number(row?.user_version);
+  return Number(database.prepare("PRAGMA user_version").get()?.user_version);
 }
 
 function problemWith(verb: string, path: string, cause: unknown): unknown {

@@ -2,6 +2,7 @@ import { closeSync, openSync, rmSync, statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as delay } from "node:timers/promises";
 
+import { attempt } from "../base/attempt.ts";
 import { TrunklineError } from "../base/errors.ts";
 import { isBusy, sqliteWords } from "./sqlite-words.ts";
 
@@ -35,28 +36,20 @@ export class FileLock implements Disposable {
   /** Whether somebody has the lock now. The check does not prevent others from taking it. */
   static isTaken(path: string): boolean {
     if (statSync(path, { throwIfNoEntry: false }) === undefined) return false;
-    let database: DatabaseSync | undefined;
-    try {
-      database = new DatabaseSync(path, { timeout: 0, readOnly: true });
+    // Without permission to read the file, the lock counts as taken.
+    return attempt(() => {
+      using database = new DatabaseSync(path, { timeout: 0, readOnly: true });
       database.prepare("SELECT count(*) FROM sqlite_schema").get();
       return false;
-    } catch {
-      // Without permission to read the file, the lock counts as taken.
-      return true;
-    } finally {
-      database?.close();
-    }
+    }, true);
   }
 
   [Symbol.dispose](): void {
     // A second time it would remove the file of the next holder.
     if (!this.#database.isOpen) return;
-    try {
-      // While it is still locked: afterwards it may be somebody else's.
-      if (this.#removed !== undefined) rmSync(this.#removed, { force: true });
-    } catch {
-      // An empty file stays.
-    }
+    const removed = this.#removed;
+    // While it is still locked: afterwards it may be somebody else's. Where it fails, an empty file stays.
+    if (removed !== undefined) attempt(() => rmSync(removed, { force: true }));
     this.#database.close();
   }
 }
@@ -72,8 +65,7 @@ async function patiently<T>(path: string, longestWait: number, lock: () => T): P
         const why = isBusy(error)
           ? `another process has held it for ${longestWait} ms`
           : sqliteWords(path, error);
-        const says = `Cannot lock '${path}': ${why}`;
-        throw new TrunklineError("unavailable", says, { cause: error });
+        throw new TrunklineError("unavailable", `Cannot lock '${path}': ${why}`, { cause: error });
       }
     }
     // Loaded only here: most locks are free, and loading it takes almost a millisecond of each start.

@@ -11,6 +11,7 @@ import {
 import { basename, dirname, join, parse } from "node:path";
 import type { DatabaseSync } from "node:sqlite";
 
+import { attempt } from "../base/attempt.ts";
 import { TrunklineError } from "../base/errors.ts";
 import { hasProc, processOf } from "../base/process/process-table.ts";
 import { FileLock, lockFile } from "./file-lock.ts";
@@ -93,15 +94,13 @@ export class Holder implements Disposable {
     const lock = statSync(this.#pathOf(id), { throwIfNoEntry: false });
     if (lock === undefined) return undefined;
     const fds = `/proc/${pid}/fd`;
-    try {
+    return attempt(() => {
       const isIt = readdirSync(fds).some((fd) => {
         const open = statSync(join(fds, fd), { throwIfNoEntry: false });
         return open?.ino === lock.ino && open.dev === lock.dev;
       });
       return isIt ? pid : undefined;
-    } catch {
-      return undefined;
-    }
+    });
   }
 
   /** Whether the process with this id is stopped, as by Ctrl-Z or a debugger. */
@@ -196,21 +195,17 @@ export class Holder implements Disposable {
   }
 
   #removeFolder(): void {
-    try {
-      rmdirSync(this.#folder);
-    } catch {
-      // The folder has lock files of other processes.
-    }
+    // The folder has lock files of other processes.
+    attempt(() => rmdirSync(this.#folder));
   }
 
   /** Removes a lock file. One that stays is unlocked, and removed by the next process that cleans up. */
   #remove(id: string): void {
-    try {
+    // The lock itself is released anyway.
+    attempt(() => {
       rmSync(socketIn(this.#folder, id), { force: true });
       rmSync(this.#pathOf(id), { force: true });
-    } catch {
-      // The lock itself is released anyway.
-    }
+    });
   }
 }
 

@@ -4,7 +4,7 @@ import { fileWords, TrunklineError } from "../base/errors.ts";
 import { FileLock } from "./file-lock.ts";
 
 /** Replaces a file atomically. Only its owner can read it. */
-export async function replaceFile(path: string, text: string): Promise<void> {
+export async function replaceFile(path: string, text: string | Buffer): Promise<void> {
   const temporary = `${path}.${crypto.randomUUID()}`;
   try {
     {

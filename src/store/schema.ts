@@ -30,7 +30,9 @@ const thread = {
 
 const commit = { type: "string", pattern: "^[0-9a-f]{40}$" } as const;
 const commitOrNone = { type: "string", pattern: "^([0-9a-f]{40})?$" } as const;
-const amountOrNone = { ...amount, minimum: 0 } as const;
+const amountOrNone = { type: "number", minimum: 0, maximum: Number.MAX_SAFE_INTEGER } as const;
+const count = { ...amountOrNone, type: "integer" } as const;
+const day = { type: "string", pattern: "^[0-9]{4}-[0-9]{2}-[0-9]{2}$" } as const;
 const record = { type: "object", properties: {} } as const;
 
 /** Records in files that several processes or machines share. Unknown members are accepted. */
@@ -265,10 +267,14 @@ export const schemas = {
       format: { type: "string", enum: ["trunkline-session-1"] },
       id: { type: "string", pattern: "^(agent[.])?[A-Za-z0-9_-]{1,200}$" },
       ...{ agent: text, title: text, created: time, updated: time, notes: record },
-      usage: { type: "array", items: { $ref: "#MovedUsage" } },
-      folders: { ...texts, description: "In which it has worked, the last one last." },
+      usage: { type: "array", maxItems: 100_000, items: { $ref: "#MovedUsage" } },
+      folders: {
+        ...texts,
+        maxItems: 1_000,
+        description: "In which it has worked, the last one last.",
+      },
       work: { $ref: "#MovedWork" },
-      files: { type: "array", items: { $ref: "#BundledFile" } },
+      files: { type: "array", maxItems: 10_000, items: { $ref: "#BundledFile" } },
     },
   },
 
@@ -282,7 +288,7 @@ export const schemas = {
           "^(events|reviews|work[.]pack|agent/[A-Za-z0-9][A-Za-z0-9._-]{0,200}|undo/(undone/)?[0-9]{1,12}/(turn[.]jsonl|[0-9]{1,9}[.]before))$",
         description: "No other file is taken.",
       },
-      ...{ size: amountOrNone, sha256: text },
+      ...{ size: count, sha256: text },
     },
   },
 
@@ -290,8 +296,8 @@ export const schemas = {
     type: "object",
     required: ["turn", "day", "tokens", "cost", "steps", "time"],
     properties: {
-      ...{ turn: text, day: text, tokens: amountOrNone, cost: amountOrNone, steps: amountOrNone },
-      ...{ time: amountOrNone, reportedCost: amountOrNone },
+      ...{ turn: { ...text, maxLength: 200 }, day, tokens: amountOrNone, cost: amountOrNone },
+      ...{ steps: count, time: amountOrNone, reportedCost: amountOrNone },
     },
   },
 
@@ -305,7 +311,7 @@ export const schemas = {
       index: { ...commit, description: "A commit with the index." },
       tree: { ...commit, description: "A commit with all files, byte for byte." },
       inside: { ...text, description: "The folder of the session in the work tree." },
-      carried: { ...texts, description: "Ignored files that go along." },
+      carried: { ...texts, maxItems: 10_000, description: "Ignored files that go along." },
     },
   },
 } as const;

@@ -1,6 +1,7 @@
 import { accessSync, constants, existsSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 
+import { attempt } from "../base/attempt.ts";
 import { fileWords, isDiskFull } from "../base/errors.ts";
 
 // SQLite's primary result codes: the low byte of an error code (sqlite.org/rescode.html).
@@ -77,14 +78,7 @@ function systemError(path: string): NodeJS.ErrnoException | undefined {
     cause.message = cause.message.replace(probe, dirname(path));
     return cause;
   } finally {
-    removeIfPossible(probe);
-  }
-}
-
-function removeIfPossible(path: string): void {
-  try {
-    rmSync(path, { force: true });
-  } catch {
     // A disk that failed before fails again.
+    attempt(() => rmSync(probe, { force: true }));
   }
 }

@@ -29,6 +29,28 @@ export interface ObservedRequest {
   readonly context: ToolContext;
 }
 
+/** A request that we have sent to another MCP server. */
+export interface SentRequest {
+  /** The name of the server in the configuration. */
+  readonly server: string;
+  readonly method: string;
+  /** The tool that it calls, by the server's name of it. */
+  readonly tool: string | undefined;
+  readonly milliseconds: number;
+  /** What went wrong, in a word; undefined where nothing did. */
+  readonly error: string | undefined;
+}
+
+/** A session of MCP that is over. */
+export interface EndedSession {
+  /** What we were in it. */
+  readonly as: "client" | "server";
+  /** The other side, where that is a server of the configuration. */
+  readonly server?: string | undefined;
+  readonly revision: string;
+  readonly milliseconds: number;
+}
+
 /** Observes calls: for traces, histograms and the request log. It must not throw. */
 export interface CallObserver {
   /** A call has begun. Returns its span, where it is traced. */
@@ -36,4 +58,7 @@ export interface CallObserver {
   /** A resource or a prompt is asked for. Returns the span, where it is traced. */
   asked?(request: ObservedRequest): Span | undefined;
   ended(call: ObservedCall, end: CallEnd): void;
+  /** Left out where nobody counts requests to other servers. */
+  readonly sent?: ((request: SentRequest) => void) | undefined;
+  sessionOver?(session: EndedSession): void;
 }

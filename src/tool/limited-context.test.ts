@@ -73,7 +73,7 @@ describe("LimitedContext", () => {
     const person = Promise.withResolvers<unknown>();
     const { limited: given } = limited(new SampleContext({ answer: () => person.promise }));
     const asked = given.ask({ method: "elicitation/create" });
-    given.end();
+    given[Symbol.dispose]();
     person.resolve({});
     await asked;
     mock.timers.tick(10_000);

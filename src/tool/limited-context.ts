@@ -11,22 +11,18 @@ export async function callWithin(
   tool: Tool,
   { name, args, context }: ObservedCall,
 ): Promise<ToolResult> {
-  const limited = new LimitedContext(name, timeout, context);
+  using limited = new LimitedContext(name, timeout, context);
   // It may have been cancelled already.
   const call = async (): Promise<ToolResult> =>
     limited.signal.aborted ? limited.over : tool.call(args, limited);
-  try {
-    return await Promise.race([call(), limited.over]);
-  } finally {
-    limited.end();
-  }
+  return await Promise.race([call(), limited.over]);
 }
 
 /**
  * The context of a tool call with a timeout. The timeout restarts with each progress and pauses while
  * a person is asked, so that long work is not killed while it advances.
  */
-export class LimitedContext implements ToolContext {
+export class LimitedContext implements ToolContext, Disposable {
   readonly caller: Caller;
   readonly session?: string;
   readonly folder?: string | undefined;
@@ -79,7 +75,7 @@ export class LimitedContext implements ToolContext {
   }
 
   /** The tool has answered: the timeout is cleared. */
-  end(): void {
+  [Symbol.dispose](): void {
     this.#isOver = true;
     this.#forget();
     this.#deadline.stop();
@@ -111,9 +107,7 @@ export class LimitedContext implements ToolContext {
     try {
       return await this.#context.ask(question);
     } finally {
-      if (--this.#questions === 0 && !this.#isOver && !this.signal.aborted) {
-        this.#deadline.start();
-      }
+      if (--this.#questions === 0 && !this.#isOver && !this.signal.aborted) this.#deadline.start();
     }
   }
 }

@@ -1,3 +1,4 @@
+import { attempt } from "../base/attempt.ts";
 import type { LogLevel } from "../base/log.ts";
 import type { Scope } from "../base/principal.ts";
 import type { MessageDetails } from "./tool.ts";
@@ -33,11 +34,8 @@ export class Notices {
 
   post(notice: Notice): void {
     for (const listener of [...this.#listeners]) {
-      try {
-        listener.call(notice);
-      } catch {
-        // A listener that throws must not keep the others from hearing, nor fail the sender.
-      }
+      // A listener that throws must not keep the others from hearing, nor fail the sender.
+      attempt(() => listener.call(notice));
     }
   }
 
@@ -46,9 +44,7 @@ export class Notices {
     const listener = { call };
     this.#listeners.add(listener);
     for (const begin of this.#posters.splice(0)) begin();
-    return () => {
-      this.#listeners.delete(listener);
-    };
+    return () => this.#listeners.delete(listener);
   }
 
   /** Calls back when the first listener subscribes: until then a source need not look for news. */

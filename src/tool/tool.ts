@@ -5,7 +5,6 @@ import {
   limitRefusal,
   mayUseFolder,
   mayUseRepository,
-  type PrincipalLimits,
 } from "../base/principal.ts";
 import type { LogLevel } from "../base/log.ts";
 import type { Span } from "../base/trace.ts";
@@ -18,15 +17,19 @@ export type JsonSchema = Readonly<Record<string, unknown>>;
 /** One piece of what a tool answers: text, image, audio, resource or a link to one. */
 export type Content = { readonly type: string } & Readonly<Record<string, unknown>>;
 
-/** What a tool is, to whoever may call it. Members nobody here knows are kept. */
-export interface ToolDefinition {
+/** What a server says of what it offers. Members nobody here knows are kept. */
+interface Definition {
   readonly name: string;
   readonly title?: string;
   readonly description?: string;
+  readonly [member: string]: unknown;
+}
+
+/** What a tool is, to whoever may call it. */
+export interface ToolDefinition extends Definition {
   readonly inputSchema: JsonSchema;
   readonly outputSchema?: JsonSchema;
   readonly annotations?: Readonly<Record<string, unknown>>;
-  readonly [member: string]: unknown;
 }
 
 export interface ToolResult {
@@ -240,10 +243,9 @@ export function errorResult(text: string): ToolResult {
 
 /** A result as one text, such as for a terminal. */
 export function resultText({ content, structuredContent }: ToolResult, indent = 0): string {
-  if (content.length === 0 && structuredContent !== undefined) {
-    return JSON.stringify(structuredContent, null, indent);
-  }
-  return content.map(pieceText).join("\n");
+  return content.length === 0 && structuredContent !== undefined
+    ? JSON.stringify(structuredContent, null, indent)
+    : content.map(pieceText).join("\n");
 }
 
 /** Other content than text is named in brackets, such as `[image, image/png]`. */
@@ -318,8 +320,7 @@ export function isAbout(
 }
 
 export function needOf(use: ProjectUse, args: Arguments): ProjectNeed {
-  if (namedBy(use, args) !== undefined) return "needed";
-  return use.need?.(args) ?? "needed";
+  return namedBy(use, args) !== undefined ? "needed" : (use.need?.(args) ?? "needed");
 }
 
 /**
@@ -333,8 +334,7 @@ export async function resolveProject(
   context: Pick<ToolContext, "folder" | "roots">,
   repositoryOf: RepositoryOf,
 ): Promise<Project> {
-  const found = await use?.find?.(args);
-  const named = found ?? (use === undefined ? undefined : namedBy(use, args));
+  const named = (await use?.find?.(args)) ?? (use === undefined ? undefined : namedBy(use, args));
   if (named !== undefined && isAbsolute(named)) return only(named, "argument");
   const ofCaller = await projectOfCaller(context, repositoryOf);
   if (named !== undefined) {
@@ -366,44 +366,7 @@ export async function projectRefusal(
 ): Promise<string | undefined> {
   const { limits } = principal;
   if (limits?.folders === undefined && limits?.repositories === undefined) return undefined;
-  return refusalIn(principal, limits, project, repositoryOf, addressesOf);
-}
-
-function namedBy({ argument }: ProjectUse, args: Arguments): string | undefined {
-  if (argument === undefined || !Object.hasOwn(args, argument)) return undefined;
-  const named = args[argument];
-  return typeof named === "string" && named !== "" ? named : undefined;
-}
-
-async function projectOfCaller(
-  context: Pick<ToolContext, "folder" | "roots">,
-  repositoryOf: RepositoryOf,
-): Promise<Project> {
-  const folders = distinct((await context.roots?.()) ?? []);
-  const [folder, another] = folders;
-  if (another !== undefined) return repositoryAmong(folders, repositoryOf);
-  if (folder !== undefined) return { folder, folders: [folder], source: "roots" };
-  if (context.folder !== undefined) return only(context.folder, "folder");
-  return { folders: [], problem: "the client does not say which folder it works in" };
-}
-
-function distinct(roots: readonly string[]): string[] {
-  return roots.length === 0 ? [] : [...new Set(roots.map((root) => realPath(root)))];
-}
-
-function only(folder: string, source: "argument" | "folder"): Project {
-  const real = realPath(folder);
-  return { folder: real, folders: [real], source };
-}
-
-/** Why a principal with these limits may not have a tool work in a project. */
-async function refusalIn(
-  principal: Principal,
-  limits: PrincipalLimits,
-  { folders }: Project,
-  repositoryOf: RepositoryOf,
-  addressesOf: AddressesOf,
-): Promise<string | undefined> {
+  const { folders } = project;
   if (folders.length === 0) {
     const only = [...(limits.folders ?? []), ...(limits.repositories ?? [])].join(", ");
     return `The call does not say which folder it is about, and its token is good only for ${only}`;
@@ -428,16 +391,39 @@ async function refusalIn(
   return undefined;
 }
 
+function namedBy({ argument }: ProjectUse, args: Arguments): string | undefined {
+  if (argument === undefined || !Object.hasOwn(args, argument)) return undefined;
+  const named = args[argument];
+  return typeof named === "string" && named !== "" ? named : undefined;
+}
+
+async function projectOfCaller(
+  context: Pick<ToolContext, "folder" | "roots">,
+  repositoryOf: RepositoryOf,
+): Promise<Project> {
+  const roots = (await context.roots?.()) ?? [];
+  const folders = [...new Set(roots.map((root) => realPath(root)))];
+  const [folder, another] = folders;
+  if (another !== undefined) return repositoryAmong(folders, repositoryOf);
+  if (folder !== undefined) return { folder, folders: [folder], source: "roots" };
+  if (context.folder !== undefined) return only(context.folder, "folder");
+  return { folders: [], problem: "the client does not say which folder it works in" };
+}
+
+function only(folder: string, source: "argument" | "folder"): Project {
+  const real = realPath(folder);
+  return { folder: real, folders: [real], source };
+}
+
 /** What to answer a call that needs a project and does not say which. */
 export function projectMissing(tool: string, use: ProjectUse, project: Project): string {
   const { argument, instead } = use;
   const { problem = "nothing says which one is meant" } = project;
-  const ways = [
+  const next = [
     ...(argument === undefined ? [] : [`give its absolute path as '${argument}'`]),
     ...(instead === undefined ? [] : [instead]),
     "configure one folder as the client's root",
-  ];
-  const next = ways.join(", or ");
+  ].join(", or ");
   const what = `Cannot tell which repository '${tool}' is to work on: ${problem}`;
   return `${what}. ${next.charAt(0).toUpperCase()}${next.slice(1)}.`;
 }
@@ -466,24 +452,16 @@ async function repositoryAmong(
   return { folder: rest.length === 0 ? one : top, folders, source };
 }
 
-/** Something that can be read, by its URI. Members nobody here knows are kept. */
-export interface ResourceDefinition {
+/** Something that can be read, by its URI. */
+export interface ResourceDefinition extends Definition {
   readonly uri: string;
-  readonly name: string;
-  readonly title?: string;
-  readonly description?: string;
   readonly mimeType?: string;
-  readonly [member: string]: unknown;
 }
 
 /** A family of resources: a URI with `{variables}` (RFC 6570). */
-export interface ResourceTemplateDefinition {
+export interface ResourceTemplateDefinition extends Definition {
   readonly uriTemplate: string;
-  readonly name: string;
-  readonly title?: string;
-  readonly description?: string;
   readonly mimeType?: string;
-  readonly [member: string]: unknown;
 }
 
 export type ResourceContents = { readonly uri: string } & Readonly<Record<string, unknown>>;
@@ -549,16 +527,12 @@ export interface Completion {
 }
 
 /** A text that a person starts from, with blanks to fill in. */
-export interface PromptDefinition {
-  readonly name: string;
-  readonly title?: string;
-  readonly description?: string;
+export interface PromptDefinition extends Definition {
   readonly arguments?: readonly {
     readonly name: string;
     readonly description?: string;
     readonly required?: boolean;
   }[];
-  readonly [member: string]: unknown;
 }
 
 export interface PromptResult {

@@ -325,8 +325,7 @@ export class Toolbox {
     isTrial = false,
   ): string | undefined | Promise<string | undefined> {
     const { args, context } = call;
-    const { principal } = context.caller;
-    const refusal = this.#isPrivate ? undefined : toolRefusal(principal, tool, args);
+    const refusal = this.#isPrivate ? undefined : toolRefusal(context.caller.principal, tool, args);
     if (refusal !== undefined) return refusal;
     const decision = this.#decide(tool, args, context);
     return decision instanceof Promise
@@ -570,11 +569,6 @@ async function afterHooks(
 /** URLElicitationRequiredError (MCP 2025-11-25, client/elicitation). */
 const PAGE_FIRST = -32042;
 
-/** What a form for the person says back (MCP, "Elicitation"). */
-interface FormAnswer {
-  readonly action?: unknown;
-}
-
 /**
  * Asks the person behind a call whether it may be made, and shows its arguments whole. Resolves to
  * the reason for a refusal, or to undefined when the person allows the call.
@@ -604,7 +598,7 @@ export async function askPerson(
       key: `consent-${crypto.randomUUID()}`,
       method: "elicitation/create",
       params: { mode: "form", message, requestedSchema: { type: "object", properties: {} } },
-    })) as FormAnswer;
+    })) as { readonly action?: unknown };
     if (answer.action === "accept") return undefined;
     return `'${tool}' was not allowed by the person who was asked`;
   } catch (error) {

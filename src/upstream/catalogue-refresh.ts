@@ -125,18 +125,10 @@ export class CatalogueRefresh {
 
   /** True when there was something new. */
   async #ask(client: McpClient, kind: CatalogueKind, after?: Promise<unknown>): Promise<boolean> {
-    try {
-      return await this.#compare(client, kind, after);
-    } finally {
+    using ends = new DisposableStack();
+    ends.defer(() => {
       if (kind === "tools" && this.#client === client) this.#listed();
-    }
-  }
-
-  async #compare(
-    client: McpClient,
-    kind: CatalogueKind,
-    after: Promise<unknown> = Promise.resolve(),
-  ): Promise<boolean> {
+    });
     let part: Awaited<ReturnType<typeof ask>>;
     try {
       part = await ask(client, kind);

@@ -2,6 +2,7 @@ import { readFileSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { mkdir, rename, rm, writeFile } from "node:fs/promises";
 
+import { attempt } from "../base/attempt.ts";
 import { TaskQueue } from "../base/limit/task-queue.ts";
 import type { Era } from "../protocol/mcp/connect/handshake.ts";
 import { cataloguePath, hashOf, sourceOf } from "./catalogue-key.ts";
@@ -74,7 +75,8 @@ export class CatalogueFile {
   }
 
   async read(): Promise<Remembered | undefined> {
-    try {
+    // Missing or unreadable: it is fetched again.
+    return attempt(() => {
       // Synchronously: the start waits for it, and loading node:fs/promises takes longer than reading.
       if (statSync(this.#path, { throwIfNoEntry: false }) === undefined) return undefined;
       const saved = JSON.parse(readFileSync(this.#path, "utf8")) as Partial<Saved>;
@@ -82,10 +84,7 @@ export class CatalogueFile {
       const { era = "auto", catalogue } = saved;
       const isWhole = KINDS.every((kind) => Array.isArray(catalogue?.[kind]));
       return isWhole ? { era, catalogue: catalogue as Catalogue } : undefined;
-    } catch {
-      // Missing or unreadable: it is fetched again.
-      return undefined;
-    }
+    });
   }
 
   /** One write after the other. Rejects when it cannot be kept. */

@@ -155,7 +155,8 @@ export class ClientInstances {
 
   #instanceOf(client: string, context: ToolContext): Upstream {
     const { main } = this.#options;
-    this.#owner ??= this.#isFree() ? { client, context } : undefined;
+    const isFree = main.status().callsInFlight === 0;
+    this.#owner ??= isFree ? { client, context } : undefined;
     if (this.#owner?.client === client) {
       this.#owner.context = context;
       return main;
@@ -192,11 +193,6 @@ export class ClientInstances {
     const timer = setTimeout(() => this.#rest(client), this.#options.limits.instanceIdle).unref();
     const instance: Instance = { upstream, timer, context };
     return instance;
-  }
-
-  /** Whether nobody else works with the main instance. */
-  #isFree(): boolean {
-    return this.#options.main.status().callsInFlight === 0;
   }
 
   /** Ends the instance that was not used for the longest time, if there are too many. */

@@ -27,7 +27,7 @@ export interface LifecycleOptions {
   readonly settings: UpstreamSettings;
   readonly limits: UpstreamLimits;
   readonly log: Log;
-  readonly client: Pick<McpClientOptions, "events" | "report" | "limits">;
+  readonly client: Pick<McpClientOptions, "events" | "report" | "limits" | "observer">;
   readonly open?: OpenLink | undefined;
   readonly channelLimits?: Partial<ChannelLimits> | undefined;
   readonly up: (client: McpClient) => void;
@@ -163,9 +163,7 @@ export class Lifecycle {
 
   #start(): Promise<McpClient> {
     if (this.client !== undefined) return Promise.resolve(this.client);
-    this.#starting ??= this.#connect().finally(() => {
-      this.#starting = undefined;
-    });
+    this.#starting ??= this.#connect().finally(() => (this.#starting = undefined));
     return this.#starting;
   }
 

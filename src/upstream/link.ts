@@ -1,5 +1,6 @@
 import { parseEnv } from "node:util";
 
+import { defined } from "../base/defined.ts";
 import { TrunklineError } from "../base/errors.ts";
 import { readRegularFile } from "../base/file/read-regular-file.ts";
 import { whyUnreadable } from "../base/file/why-unreadable.ts";
@@ -10,12 +11,7 @@ import type { Channel, ChannelLimits } from "../wire/channel.ts";
 import { childChannel } from "../wire/channel/child.ts";
 import type { HttpAuthorization } from "./http/http-exchange.ts";
 import type { HttpChannelOptions } from "./http/posting-channel.ts";
-import type {
-  AddressSettings,
-  CommandSettings,
-  OpenApiSettings,
-  UpstreamSettings,
-} from "./settings.ts";
+import type { AddressSettings, CommandSettings, UpstreamSettings } from "./settings.ts";
 
 /** A connection to one upstream, with the process that was started for it, if any. */
 export interface Link {
@@ -54,15 +50,16 @@ interface LinkOptions {
 }
 
 /** Starts or connects to an upstream as its settings say. */
-export function openLink(
+export async function openLink(
   settings: UpstreamSettings,
   events: LinkEvents,
   limits: Partial<ChannelLimits>,
   { authorization, serves }: LinkOptions = {},
 ): Promise<Link> {
   if ("command" in settings) return startProgram(settings, events, limits, serves);
-  if ("openapi" in settings) return openDocument(settings, limits);
-  return openAddress(settings, { limits, authorization });
+  if (!("openapi" in settings)) return openAddress(settings, { limits, authorization });
+  const { OpenApiServer } = await import("./openapi/openapi-server.ts");
+  return await OpenApiServer.open(settings, limits);
 }
 
 async function startProgram(
@@ -77,8 +74,7 @@ async function startProgram(
     command,
     serves,
     env: { ...usualVariables(), ...more, ...env },
-    ...(args === undefined ? {} : { args }),
-    ...(cwd === undefined ? {} : { cwd }),
+    ...defined({ args, cwd }),
     stderr: (line) => events.said(line),
   });
   return {
@@ -110,14 +106,6 @@ function variablesOf(path: string): NodeJS.Dict<string> {
 }
 
 const LARGEST_ENV_FILE = 1024 * 1024;
-
-async function openDocument(
-  settings: OpenApiSettings,
-  limits: Partial<ChannelLimits>,
-): Promise<Link> {
-  const { OpenApiServer } = await import("./openapi/openapi-server.ts");
-  return await OpenApiServer.open(settings, limits);
-}
 
 async function openAddress(
   { type, url, headers = {} }: AddressSettings,

@@ -1,3 +1,4 @@
+import { defined } from "../base/defined.ts";
 import type { McpClient } from "../protocol/mcp/connect/connect.ts";
 import { tracedHop } from "../tool/traced-hop.ts";
 import type { Completion, CompletionArgument, Prompt, PromptResult } from "../tool/tool.ts";
@@ -43,8 +44,7 @@ export async function completion(
   const params = {
     ref,
     argument: { name, value },
-    ...(context === undefined ? {} : { context: { arguments: context } }),
-    ...(_meta === undefined ? {} : { _meta }),
+    ...defined({ context: context && { arguments: context }, _meta }),
   };
   const result = await upstream.use((client) => client.complete(params), true);
   const { completion: found } = result as { completion?: Partial<Completion> };

@@ -3,10 +3,12 @@ import { RpcError } from "../rpc/rpc-error.ts";
 import { ToolFault, type ToolContext, type ToolResult } from "../tool/tool.ts";
 import { isLost, Lifecycle, type UpstreamState } from "./lifecycle.ts";
 import { atMost } from "../base/abort.ts";
+import { defined } from "../base/defined.ts";
 import { TrunklineError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { McpClientEvents } from "../protocol/mcp/connect/routes.ts";
 import type { McpClient } from "../protocol/mcp/connect/connect.ts";
+import type { CallObserver } from "../tool/call-observer.ts";
 import type { Notice } from "../tool/notices.ts";
 import type { ChannelLimits } from "../wire/channel.ts";
 import { ClientInstances, type InstanceMode } from "./client-instances.ts";
@@ -53,6 +55,7 @@ export interface UpstreamOptions {
   readonly isOffered: (name: string) => boolean;
   /** It has something to say to people that belongs to no call. */
   readonly logged?: (notice: Notice) => void;
+  readonly observer?: CallObserver | undefined;
   readonly open?: OpenLink | undefined;
   readonly limits?: Partial<UpstreamLimits> | undefined;
   readonly channelLimits?: Partial<ChannelLimits> | undefined;
@@ -126,6 +129,7 @@ export class Upstream {
       log: this.#log,
       client: {
         events: this.#events(),
+        observer: options.observer,
         limits: { maxInFlight: MOST_QUESTIONS },
         report: (event, fields) => {
           const count = faults.take();
@@ -155,9 +159,7 @@ export class Upstream {
       name: this.name,
       state,
       since: since.toISOString(),
-      ...(client === undefined ? {} : { revision: client.revision }),
-      ...(pid === undefined ? {} : { pid }),
-      ...(lastError === undefined ? {} : { lastError }),
+      ...defined({ revision: client?.revision, pid, lastError }),
       ...this.#refresh.state(client),
       restarts,
       failuresInARow: backoff.failures,
@@ -202,12 +204,9 @@ export class Upstream {
 
   /** Starts it if need be, and resolves when it has listed its tools or has failed to. */
   async arrival(): Promise<void> {
-    try {
-      await this.#life.ready();
-      await this.#refresh.listing;
-    } catch {
-      // `missing` says why.
-    }
+    const listed = this.#life.ready().then(() => this.#refresh.listing);
+    // `missing` says why.
+    await listed.catch(() => {});
   }
 
   /** Why its tools are not known, in a sentence without its full stop; undefined when they are. */

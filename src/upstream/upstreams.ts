@@ -37,7 +37,7 @@ import { CALL, tracedHop } from "../tool/traced-hop.ts";
 
 /** The part of an offer that upstreams publish to. */
 export interface UpstreamOffer {
-  readonly tools: Pick<Toolbox, "add" | "get">;
+  readonly tools: Pick<Toolbox, "add" | "get"> & Partial<Pick<Toolbox, "observer">>;
   readonly prompts: Pick<Registry<Prompt>, "add" | "get">;
   readonly resources: Pick<Resources, "add" | "changed" | "updated">;
   readonly notices: Pick<Notices, "post">;
@@ -142,7 +142,7 @@ export class Upstreams implements Required<Omit<ToolSources, "opened">>, AsyncDi
       const fresh = this.#make(name, known.settings);
       await fresh.recall();
       this.#all = this.#all.map((each) => (each === known ? fresh : each));
-      this.#publish();
+      this.refresh();
       this.#resources.rewatch();
       await known.stop();
       await fresh.arrival();
@@ -159,11 +159,6 @@ export class Upstreams implements Required<Omit<ToolSources, "opened">>, AsyncDi
     for (const each of this.#all) if (isAddress(each.settings)) each.wake();
   }
 
-  /** Others may have taken or left names. */
-  refresh(): void {
-    this.#publish();
-  }
-
   status(): UpstreamStatus[] {
     return this.#all.map((each) => each.status());
   }
@@ -174,7 +169,7 @@ export class Upstreams implements Required<Omit<ToolSources, "opened">>, AsyncDi
     await this.#changes.idle();
     await Promise.all(this.#all.map((each) => each.stop()));
     this.#all = [];
-    this.#publish();
+    this.refresh();
     this.#removeResources();
   }
 
@@ -189,7 +184,7 @@ export class Upstreams implements Required<Omit<ToolSources, "opened">>, AsyncDi
     const kept = new Set(all);
     await Promise.all(all.filter((each) => each !== before.get(each.name)).map((e) => e.recall()));
     this.#all = all;
-    this.#publish();
+    this.refresh();
     this.#resources.rewatch();
     if (before.size > 0) this.#options.offer.resources.changed(this.#person);
     await Promise.all([...before.values()].filter((each) => !kept.has(each)).map((e) => e.stop()));
@@ -200,6 +195,7 @@ export class Upstreams implements Required<Omit<ToolSources, "opened">>, AsyncDi
     return new Upstream(name, settings, {
       ...options,
       person: this.#person,
+      observer: offer.tools.observer,
       changed: (kind) => this.#changed(kind),
       updated: (uri) => {
         for (const shown of this.#resources.watchedAs(name, uri)) offer.resources.updated(shown);
@@ -238,14 +234,14 @@ export class Upstreams implements Required<Omit<ToolSources, "opened">>, AsyncDi
 
   #changed(kind: CatalogueKind): void {
     // Also after resources: a tool may name a page under another server's address.
-    this.#publish();
+    this.refresh();
     if (kind !== "resources") return;
     this.#resources.rewatch();
     this.#options.offer.resources.changed(this.#person);
   }
 
-  /** Puts what all upstreams offer into the offer, under names that do not clash. */
-  #publish(): void {
+  /** Puts what all upstreams offer into the offer, under names that do not clash. Others may have taken some. */
+  refresh(): void {
     const { offer, principal } = this.#options;
     const person = this.#person;
     this.#addresses.update(this.#all);

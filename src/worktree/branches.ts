@@ -41,9 +41,7 @@ export async function hasBranch(git: Git, branch: string): Promise<boolean> {
 /** The branch that is checked out; undefined for a detached HEAD. */
 export async function currentBranch(git: Git): Promise<string | undefined> {
   // Works also before the first commit of a branch.
-  const full = await git.text(["rev-parse", "--symbolic-full-name", "HEAD"], {
-    accepts: [0, 128],
-  });
+  const full = await git.text(["rev-parse", "--symbolic-full-name", "HEAD"], { accepts: [0, 128] });
   return full.startsWith(HEADS) ? full.slice(HEADS.length) : undefined;
 }
 
@@ -91,8 +89,7 @@ export async function isBeingRebased(git: Git, branch: string): Promise<boolean>
   const linked = await readdir(join(common, "worktrees")).catch(() => []);
   for (const folder of [common, ...linked.map((name) => join(common, "worktrees", name))]) {
     for (const kind of ["rebase-merge", "rebase-apply"]) {
-      const file = join(folder, kind, "head-name");
-      const name = readRegularFile(file, { most: LONGEST_NAME });
+      const name = readRegularFile(join(folder, kind, "head-name"), { most: LONGEST_NAME });
       if (name?.toString("utf8").trim() === `${HEADS}${branch}`) return true;
     }
   }
@@ -114,8 +111,7 @@ export interface WorktreeState {
 /** Reads the state of a work tree, without running what its repository configures. */
 export async function stateOf(place: Workplace, env: NodeJS.ProcessEnv): Promise<WorktreeState> {
   const { tree, branch, base } = place;
-  const missing = { branch, commits: 0, uncommitted: 0, isMissing: true };
-  if (!existsSync(tree)) return missing;
+  if (!existsSync(tree)) return { branch, commits: 0, uncommitted: 0, isMissing: true };
   const git = new Git(tree, { env });
   const changed = await git.list(["status", "--porcelain", "-z", "--no-renames"]);
   const count = await git.text(["rev-list", "--count", `${base.revision}..HEAD`]);
@@ -173,8 +169,7 @@ async function commitTree(
 
 /** Repositories inside a work tree whose commits would be lost with it: submodules, and clones. */
 export async function nestedRepositories(git: Git, commit: string): Promise<string[]> {
-  const entries = await git.list(["ls-tree", "-r", "-z", "--full-tree", commit]);
-  return entries
+  return (await git.list(["ls-tree", "-r", "-z", "--full-tree", commit]))
     .filter((entry) => entry.startsWith("160000 "))
     .map((entry) => entry.slice(entry.indexOf("\t") + 1))
     .filter((path) => existsSync(join(git.folder, path, ".git")));

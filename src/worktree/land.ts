@@ -69,9 +69,7 @@ export async function landWorktree(place: Workplace, options: LandOptions): Prom
     return { how: "branch", into, commit: tip, committed };
   }
   const into = options.into ?? place.base.branch;
-  if (into === undefined) {
-    throw refusal("usage", "it started from no branch. Name one with --into");
-  }
+  if (into === undefined) throw refusal("usage", "it started from no branch. Name one with --into");
   if (into === own) {
     const says = `the session itself works on '${into}'. Name another branch with --into`;
     throw refusal("usage", says);
@@ -166,9 +164,7 @@ interface Merge {
 
 async function merge(git: Git, wanted: Merge): Promise<Pick<Landed, "how" | "commit">> {
   const { into, tip } = wanted;
-  if (!(await hasBranch(git, into))) {
-    throw refusal("not-found", `there is no branch '${into}'`);
-  }
+  if (!(await hasBranch(git, into))) throw refusal("not-found", `there is no branch '${into}'`);
   for (let attempt = 1; ; attempt++) {
     const old = await git.text(["rev-parse", `${HEADS}${into}`]);
     if (await isAncestor(git, tip, old)) return { how: "nothing", commit: old };
@@ -218,8 +214,7 @@ async function mergedCommit(
 
 /** Moves a branch forward; where it is checked out, with its files. */
 async function advance(git: Git, branch: string, old: string, commit: string): Promise<void> {
-  const trees = await worktreesOf(git);
-  const at = trees.find((one) => one.branch === branch && existsSync(one.path));
+  const at = (await worktreesOf(git)).find((one) => one.branch === branch && existsSync(one.path));
   if (at === undefined) {
     if (await isBeingRebased(git, branch)) {
       throw refusal("conflict", `a rebase of '${branch}' is in progress. Finish or abort it first`);

@@ -30,19 +30,9 @@ const RECORD = "worktree.json";
 /** Held while a work tree is created, landed or removed. */
 export const LOCK = "lock";
 
-/** Whether a file of ours beside a work tree may have this name: SQLite appends to that of the lock. */
-function isOwnFile(name: string): boolean {
-  return name.startsWith(LOCK) || name.startsWith(RECORD);
-}
-
 /** The folder of everything that belongs to the work tree of a session. */
 export function folderOf(data: string, session: string): string {
   return join(data, "worktrees", session);
-}
-
-/** Ids of the sessions that have a folder for a work tree. */
-async function sessionsIn(data: string): Promise<string[]> {
-  return await readdir(join(data, "worktrees")).catch(() => []);
 }
 
 /** Undefined if there is none: its creation has not begun, or was interrupted before the first step. */
@@ -67,11 +57,7 @@ const LONGEST = 64 * 1024;
  * are never copied: git has written those of the right commit.
  */
 async function carryFiles(from: Git, tree: string, patterns: readonly string[]): Promise<void> {
-  const include = readRegularFile(join(from.folder, INCLUDE), {
-    most: LONGEST,
-    inside: [from.folder],
-  });
-  const all = [...patterns, ...(include === undefined ? [] : [include.toString("utf8")])];
+  const all = [...patterns, includedBy(from.folder)];
   if (all.every((pattern) => pattern.trim() === "")) return;
   const found = await ignoredFiles(from, `${tree}.carry`, all);
   // A file that the commit of the work tree does not ignore would be committed with the session's work.
@@ -90,6 +76,17 @@ async function carryFiles(from: Git, tree: string, patterns: readonly string[]):
         return stats.isFile() || stats.isDirectory() || stats.isSymbolicLink();
       },
     });
+  }
+}
+
+/** The patterns in the `.worktreeinclude` of a work tree. */
+export function includedBy(top: string): string {
+  const path = join(top, INCLUDE);
+  try {
+    return readRegularFile(path, { most: LONGEST, inside: [top] })?.toString("utf8") ?? "";
+  } catch (error) {
+    const why = (error as Error).message;
+    throw new TrunklineError("conflict", `Cannot read '${path}': ${why}.`, { cause: error });
   }
 }
 
@@ -166,8 +163,7 @@ export class Worktrees implements Workplaces {
     if (repository.worktree !== undefined) {
       await carryFiles(git.in(top), tree, [...carry, ...(request.carry ?? [])]);
     }
-    const programs = await landPrograms(git.in(tree));
-    await writeRecord(folder, { ...place, programs });
+    await writeRecord(folder, { ...place, programs: await landPrograms(git.in(tree)) });
     return place;
   }
 
@@ -206,7 +202,7 @@ export class Worktrees implements Workplaces {
   /** Ids of sessions with a work tree that no process is creating, landing or removing now. */
   async idle(): Promise<string[]> {
     const { data } = this.#options;
-    const sessions = await sessionsIn(data);
+    const sessions = await readdir(join(data, "worktrees")).catch(() => []);
     return sessions.filter((session) => !FileLock.isTaken(join(folderOf(data, session), LOCK)));
   }
 
@@ -297,8 +293,7 @@ export class Worktrees implements Workplaces {
 
 /** Refuses a branch that is checked out in another work tree: each would undo the other's commits. */
 async function requireFree(git: Git, branch: string, own?: string): Promise<void> {
-  const trees = await worktreesOf(git);
-  const at = trees.find((one) => one.branch === branch && one.path !== own);
+  const at = (await worktreesOf(git)).find((one) => one.branch === branch && one.path !== own);
   if (at === undefined) return;
   const why = `the branch '${branch}' is checked out in '${at.path}'`;
   const next = "Name another branch, or leave it out to get a new one";
@@ -310,5 +305,6 @@ const NOTHING: Removed = { kept: undefined };
 /** The name of the repository's folder: some tools show the name of the folder they run in. */
 function treeName(top: string): string {
   const name = basename(top).replace(/\.git$/, "");
-  return name === "" || isOwnFile(name) ? "tree" : name;
+  // Files of ours beside a work tree may have such a name: SQLite appends to that of the lock.
+  return name === "" || name.startsWith(LOCK) || name.startsWith(RECORD) ? "tree" : name;
 }

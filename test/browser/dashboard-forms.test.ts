@@ -1,12 +1,13 @@
 // Long: a browser and the programs that its forms start.
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 
 import type { Locator, Page } from "playwright-core";
 
-import { repositoryIn } from "../support/dashboard-home.ts";
+import { AcpSocket } from "../support/acp-socket.ts";
+import { begin, CONFIG, repositoryIn, said } from "../support/dashboard-home.ts";
 import { bearer, GuardedHome } from "../support/guarded-gateway.ts";
 import { problemsOf } from "./axe.ts";
 import { chromiumPath, DashboardBrowser, NO_CHROMIUM } from "./dashboard-browser.ts";
@@ -152,6 +153,53 @@ describe(
       assert.match(git, /ada@acme\.test/);
       await isNarrow(page);
       watched.expectClean(/status of 4/);
+    });
+
+    it("move a session with its work to another gateway, which says why it takes none without a token", async () => {
+      using home = new GuardedHome(CONFIG);
+      using other = new GuardedHome(CONFIG);
+      const folder = repositoryIn(home);
+      await using gateway = await home.serve();
+      await using target = await other.serve();
+      let session: string;
+      {
+        using editor = await AcpSocket.connect(gateway.acp, gateway.owner);
+        session = await begin(editor, folder);
+        const asked = editor.send("session/prompt", {
+          sessionId: session,
+          prompt: said("say hello"),
+        });
+        await editor.until(({ messages }) => messages.find(({ id }) => id === asked));
+      }
+      writeFileSync(join(folder, "new.txt"), "not committed\n");
+      await using watched = await browser.enter(gateway);
+      const { page } = watched;
+      await page.evaluate(`location.assign('#/sessions/${session}')`);
+      await page.getByRole("button", { name: "Move" }).press("Enter");
+      const dialog = page.getByRole("dialog", { name: "Move the session" });
+      await dialog.getByText("running processes").waitFor();
+      assert.deepEqual(await problemsOf(page), []);
+      await dialog.getByLabel("Gateway", { exact: true }).fill("nowhere");
+      await dialog.getByRole("button", { name: "Move" }).press("Enter");
+      await dialog.getByText("Cannot use 'nowhere' as a server").waitFor();
+      await dialog.getByLabel("Gateway", { exact: true }).fill("ws://example.com");
+      await dialog.getByRole("button", { name: "Move" }).press("Enter");
+      await dialog.getByText("is not encrypted").waitFor();
+      await dialog.getByLabel("Gateway", { exact: true }).fill(target.acp);
+      await dialog.getByRole("button", { name: "Move" }).press("Enter");
+      await dialog.getByRole("alert").getByText(/token/).waitFor();
+      const token = dialog.getByLabel("Access token");
+      assert.equal(await token.getAttribute("type"), "password");
+      await token.fill(target.owner.authorization.replace("Bearer ", ""));
+      await dialog.getByRole("button", { name: "Move" }).press("Enter");
+      const done = page.getByRole("dialog", { name: "The session has moved" });
+      await done.getByText(/^It works in .* there now/).waitFor();
+      const { status, body } = await target.get(
+        `/api/sessions/${session}/diff?path=new.txt`,
+        target.owner,
+      );
+      assert.equal(status, 200);
+      assert.match(body, /not committed/);
     });
 
     it("are not there for a token that may only look", async () => {

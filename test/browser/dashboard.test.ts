@@ -55,6 +55,17 @@ describe(
       await form.getByRole("textbox").fill("Say why it is other.");
       await form.getByRole("button", { name: "Comment" }).click();
       await page.locator(".thread").getByText("Say why it is other.").waitFor();
+      // Who wrote the line, and what it replaced, by a press on its text, and once more to close it.
+      const line = page.getByRole("region", { name: "Diff of a.txt" }).getByText("other");
+      const why = page.getByRole("note", { name: "Who wrote it" });
+      await line.first().click();
+      await why.getByText("put a.txt|other|0").waitFor();
+      const text = await why.innerText();
+      assert.match(text, new RegExp(`session\\s+${sessionId}`));
+      assert.match(text, /committed\s+not yet\s+certain\s+yes/);
+      assert.equal(await why.getByRole("link").getAttribute("href"), `#/sessions/${sessionId}`);
+      await line.first().press("Enter");
+      await why.waitFor({ state: "detached" });
       const headers = { ...gateway.owner, ...(await gateway.begin(gateway.owner)) };
       const call = { name: "review_wait", arguments: { repository: folder, timeoutSeconds: 20 } };
       const told = await gateway.post(
@@ -63,6 +74,11 @@ describe(
       );
       assert.match(told.body, /a\.txt/);
       assert.match(told.body, /Say why it is other\./);
+      await page.keyboard.press("g");
+      await page.keyboard.press("v");
+      await page.getByRole("row").filter({ hasText: "Say why it is other." }).click();
+      await page.getByRole("button", { name: "Who wrote it?" }).click();
+      await why.getByText("put a.txt|other|0").waitFor();
       watched.expectClean();
     });
   },

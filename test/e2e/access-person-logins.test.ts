@@ -1,3 +1,4 @@
+// Long: gateways and issuers for several people.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -5,8 +6,15 @@ import { describe, it } from "node:test";
 
 import { bearer, type GuardedGateway, GuardedHome } from "../support/guarded-gateway.ts";
 import { allAsOtherUser, noOtherUser } from "../support/other-user.ts";
+import { until } from "../support/until.ts";
 import { PersonalServer } from "../upstream/personal-server.ts";
 import { SmallIssuer } from "../upstream/small-issuer.ts";
+
+const META = {
+  "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+  "io.modelcontextprotocol/clientInfo": { name: "c", version: "1" },
+  "io.modelcontextprotocol/clientCapabilities": {},
+};
 
 interface Said {
   readonly status: number;
@@ -16,19 +24,19 @@ interface Said {
 }
 
 /** A gateway with a server that each person uses with a login of their own. */
-async function rig() {
+async function rig(config: object = {}) {
   const ending = new AsyncDisposableStack();
   const issuer = ending.use(await SmallIssuer.open());
   const server = ending.use(await PersonalServer.open(issuer.url));
   const home = ending.use(
-    new GuardedHome({ mcpServers: { mail: { url: server.url, login: "each" } } }),
+    new GuardedHome({ mcpServers: { mail: { url: server.url, login: "each" } }, ...config }),
   );
   const tokens = {
     ada: await home.createToken("ada"),
     mallory: await home.createToken("mallory"),
   };
   const gateway = ending.use(await home.serve());
-  return { ending, issuer, home, tokens, gateway };
+  return { ending, issuer, server, home, tokens, gateway };
 }
 
 /** A browser on the login page. */
@@ -106,6 +114,40 @@ describe("a login of each person, attacked", { timeout: 600_000 }, () => {
     assert.throws(() => readFileSync(join(home.data, "logins.json")), { code: "ENOENT" });
   });
 
+  it("is counted before its issuer has answered", async () => {
+    const { ending, issuer, tokens, gateway } = await rig();
+    await using _ = ending;
+    const answering = Promise.withResolvers<void>();
+    issuer.slow = answering.promise;
+    const browser = await Browser.of(gateway, tokens.mallory);
+    const begun = Array.from({ length: 20 }, () => browser.post("begin", { server: "mail" }));
+    const asked = (): number => issuer.requests.length;
+    await until(() => asked() >= 20);
+    const refused = await browser.post("begin", { server: "mail" });
+    assert.match(refused.error ?? "", /20 logins are being begun already\. Wait, then try again/);
+    assert.equal(asked(), 20);
+    answering.resolve();
+    for (const { status } of await Promise.all(begun)) assert.equal(status, 200);
+    assert.equal((await browser.post("begin", { server: "mail" })).status, 200);
+  });
+
+  it("is nobody else's over TLS, whatever cookie another host has set", async () => {
+    const publicUrl = "https://tools.example.com";
+    const { ending, tokens, gateway } = await rig({ serve: { publicUrl } });
+    await using _ = ending;
+    const tls = { host: "tools.example.com", origin: publicUrl };
+    const theirs = new Browser(gateway);
+    assert.equal(
+      (await theirs.post("enter", {}, { ...tls, ...bearer(tokens.mallory) })).status,
+      200,
+    );
+    assert.match(theirs.cookie, /^__Host-trunkline_person_/);
+    assert.equal((await theirs.post("list", {}, tls)).who, "mallory");
+    const hers = new Browser(gateway);
+    hers.cookie = theirs.cookie.replace("__Host-", "");
+    assert.equal((await hers.post("begin", { server: "mail" }, tls)).status, 401);
+  });
+
   it("is not displaced by what others begin", async () => {
     const { ending, issuer, tokens, gateway } = await rig();
     await using _ = ending;
@@ -119,6 +161,46 @@ describe("a login of each person, attacked", { timeout: 600_000 }, () => {
     }
     assert.equal((await hers.post("list")).who, "ada");
     assert.equal((await hers.post("finish", { search })).status, 200);
+  });
+
+  it("is listed and ended by the owner once its person has left, and the audit has it", async () => {
+    const { ending, issuer, server, home, tokens, gateway } = await rig();
+    await using _ = ending;
+    issuer.given = (token) => server.people.set(token, "someone");
+    for (const token of [tokens.ada, tokens.mallory]) {
+      const browser = await Browser.of(gateway, token);
+      const { link = "" } = await browser.post("begin", { server: "mail" });
+      const { search } = await issuer.browse(link);
+      assert.equal((await browser.post("finish", { search })).status, 200);
+    }
+    const ask = (method: string, params: object, token: string, more: object) => {
+      const body = { jsonrpc: "2.0", id: 1, method, params: { ...params, _meta: META } };
+      const headers = { "mcp-protocol-version": "2026-07-28", "mcp-method": method };
+      return gateway.post(body, { ...headers, ...bearer(token), ...more });
+    };
+    const call = (token: string) =>
+      ask("tools/call", { name: "work", arguments: {} }, token, { "mcp-name": "work" });
+    for (const token of [tokens.ada, tokens.mallory]) {
+      await until(async () => (await ask("tools/list", {}, token, {})).body.includes('"work"'));
+      assert.match((await call(token)).body, /done for someone/);
+    }
+    const { logins } = JSON.parse((await home.run("server", "list", "--people", "--json")).out);
+    assert.equal(logins.length, 2);
+    const { tokens: kept } = JSON.parse((await home.runInProcess("token", "list", "--json")).out);
+    const ada = kept.find(({ name }: { name: string }) => name === "ada").id;
+    const listed = logins.map(
+      ({ person = "", server: name = "" }: Record<string, string>) => person + name,
+    );
+    assert.ok(listed.includes(`token ${ada}mail`), listed.join());
+    const wrong = await home.run("server", "logout", "--person", "eve");
+    assert.match(wrong.err, /no login of 'eve'\. Who has logins: [^,]+, [^,]+\./);
+    const done = await home.run("server", "logout", "--person", ada);
+    assert.equal(done.code, 0, done.err);
+    assert.equal(issuer.revoked.length, 2);
+    assert.match((await call(tokens.ada)).body, /wants to know who you are/);
+    assert.match((await call(tokens.mallory)).body, /done for someone/);
+    const audit = await home.runInProcess("audit", "search", "login-ended", "--json");
+    assert.match(audit.out, /"person": "token [^"]+",\s+"server": "mail",\s+"by": "owner"/);
   });
 
   it("is not for a token that may not use such servers, whosever it is", async () => {

@@ -1,3 +1,4 @@
+// Long: a program for each question.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { realpathSync, writeFileSync } from "node:fs";
@@ -88,6 +89,9 @@ describe("who wrote a line", { timeout: 600_000 }, () => {
       certain: true,
     });
     assert.match((await run("blame", "a.txt")).out, /^\w{8} +other +1 +second line of the agent/);
+    const record = JSON.parse((await run("blame", "a.txt", "--agent-trace")).out);
+    assert.deepEqual(record.vcs, { type: "git", revision: commit });
+    assert.equal(record.files[0].conversations[0].url, `urn:uuid:${sessionId}`);
     assert.match((await run("stats")).out, /\n1 +1 +other$/);
     const wrong = await run("why", "a.txt");
     assert.deepEqual([wrong.code, wrong.out], [2, ""]);
@@ -95,6 +99,33 @@ describe("who wrote a line", { timeout: 600_000 }, () => {
     const missing = await run("why", "a.txt:9");
     assert.equal(missing.code, 1);
     assert.match(missing.err, /'a\.txt' is no file of the repository with a line 9/);
+  });
+
+  it("is noted in the repository after the person's yes, and not before", async () => {
+    using place = new Worked();
+    const { out: off } = await place.run("notes");
+    assert.match(off, /^Notes are not written in /);
+    const refused = await place.run("notes", "write");
+    assert.equal(refused.code, 2);
+    assert.match(refused.err, /Say yes with `trunkline notes on` first/);
+    const { out: on } = await place.run("notes", "on");
+    assert.match(
+      on,
+      /^Notes are written in '.*'\.\nShare them .*: git push origin refs\/notes\/ai$/,
+    );
+    {
+      await using editor = place.editor();
+      const sessionId = await editor.begin();
+      await editor.prompt(sessionId, "put a.txt|a private word|0");
+    }
+    const commit = place.save("Second");
+    const { out } = await place.run("notes", "write", "--json");
+    assert.deepEqual(JSON.parse(out).written, [commit]);
+    const note = place.git("notes", "--ref=ai", "show", commit);
+    assert.match(note, /^a\.txt\n {2}s_\w{14}::t_\w{14} 1\n---\n/);
+    assert.doesNotMatch(note, /private/);
+    assert.match((await place.run("notes", "off")).out, /^Notes are not written/);
+    assert.equal(place.git("config", "--local", "--list").includes("notes"), false);
   });
 
   it("is told with the permission and the review thread that it came from", async () => {

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 
+import { MovingRig, prompts, SESSION } from "../support/moving-rig.ts";
 import { SshServer, WITHOUT_SSHD } from "../support/git-rig/ssh-server.ts";
 import { Tmux, type TmuxOptions, withoutTmux } from "../support/tmux.ts";
 
@@ -104,6 +105,37 @@ const quiet = (): Promise<void> => delay(600);
 const skip = withoutTmux();
 
 describe("trunkline chat in a terminal", { skip, timeout: 600_000 }, () => {
+  it("moves the session to a gateway and back with `/move`, and goes on where it is", async () => {
+    await using rig = await MovingRig.create();
+    const { env, home } = rig.laptop;
+    const variables = Object.fromEntries(
+      Object.entries(env).map(([name, value]) => [name, String(value)]),
+    );
+    const command = [...PROGRAM, "chat", "--session", SESSION];
+    const options = { cwd: home.project, command, env: variables, columns: 200 };
+    await using terminal = new Tmux(options);
+    const asks = /^> \/ for commands/m;
+    await terminal.shows(asks);
+    terminal.enter("/move");
+    await terminal.shows(/^Say where to: `\/move wss:/m);
+    terminal.enter("/move nowhere");
+    await terminal.shows(/^trunkline: Cannot use 'nowhere' as a server/m);
+    await terminal.shows(asks);
+    terminal.enter(`/move ${rig.url}`);
+    await terminal.shows(
+      new RegExp(`^Moved ${SESSION}\\. It works in ${rig.server.home.path}`, "m"),
+    );
+    await terminal.shows(asks);
+    terminal.enter("/help");
+    // The turn has ended when the status says nothing of it.
+    await terminal.shows(/No language model is in use[^]*auto-accept *$/m);
+    assert.deepEqual((await prompts(rig.server.home.data)).at(-1), "/help");
+    terminal.enter("/move here");
+    await terminal.shows(new RegExp(`^Moved ${SESSION}\\. It works in ${home.project} now`, "m"));
+    await terminal.shows(asks);
+    assert.deepEqual((await prompts(home.data)).at(-1), "/help");
+  });
+
   it("edits several lines, takes a paste as one, and leaves the text in the scrollback", async () => {
     using home = new Home();
     await using terminal = await home.chat();

@@ -59,7 +59,7 @@ describe("access to the dashboard's API", { timeout: 600_000 }, () => {
       rows.map(({ id }: Json) => id),
       [ofToken],
     );
-    for (const path of ["", "/events", "/files", "/export"]) {
+    for (const path of ["", "/events", "/files", "/why?file=a", "/export"]) {
       const { status } = await limited.send("GET", `/api/sessions/${ofOwner}${path}`);
       assert.equal(status, 404, path);
     }

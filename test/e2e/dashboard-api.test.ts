@@ -132,6 +132,9 @@ describe("the dashboard's API", { timeout: 600_000 }, () => {
     const sent = await page.post(`/api/sessions/${sessionId}/prompt`, { text: "forever" });
     assert.deepEqual(sent.body, { ok: true });
     await live.find("session-events", ({ events }) => events.at(-1).seq > 1);
+    const later = await page.post(`/api/sessions/${sessionId}/prompt`, long);
+    assert.equal(later.status, 400, "also while a turn runs");
+    assert.match(later.body.error, /A prompt has at most 1048576 bytes/);
     // The connection is lost in the middle; a browser comes back with the id of the last event.
     const { lastId } = live;
     const before = live.events.length;
@@ -197,6 +200,21 @@ describe("the dashboard's API", { timeout: 600_000 }, () => {
     assert.match(second, /^\+•••$/m);
     const outside = await page.send("GET", `/api/sessions/${sessionId}/diff?path=/etc/passwd`);
     assert.equal(outside.status, 404);
+    const why = `/api/sessions/${sessionId}/why`;
+    const { rows: told, session } = await page.get(`${why}?file=a.txt&line=1&side=new`);
+    const facts = Object.fromEntries(told);
+    assert.equal(session, sessionId);
+    assert.equal(facts.prompt, "put a.txt|zwei|0");
+    assert.equal(facts.replaced, "one\ntwo");
+    const old = Object.fromEntries((await page.get(`${why}?file=a.txt&line=2&side=old`)).rows);
+    assert.deepEqual([old.line, old["written by"], old.session], ["two", "a <a@b.c>", undefined]);
+    const masked = await page.get(`${why}?file=b.txt&line=1`);
+    assert.equal(masked.session, sessionId);
+    assert.ok(!JSON.stringify(masked).includes(SECRET));
+    for (const file of ["/etc/passwd", "../a.txt", ":(top)a.txt", "c.txt"]) {
+      const query = `file=${encodeURIComponent(file)}&line=1`;
+      assert.equal((await page.send("GET", `${why}?${query}`)).status, 404, file);
+    }
 
     const live = await page.events();
     const comment = { path: "a.txt", side: "new", line: 1, text: "Say it in English" };
@@ -204,6 +222,8 @@ describe("the dashboard's API", { timeout: 600_000 }, () => {
     assert.equal(status, 200, JSON.stringify(body));
     assert.equal(body.session, sessionId);
     await live.find("thread", ({ id }) => id === body.id);
+    const asked = Object.fromEntries((await page.get(`/api/threads/${body.id}/why`)).rows);
+    assert.equal(asked.prompt, "put a.txt|zwei|0");
     const claimed = await home.run(
       "tools",
       "call",

@@ -1,4 +1,6 @@
+// Long: a program for each call at a terminal.
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -182,10 +184,25 @@ describe("what is sent, checked and recorded is one value", { timeout: 600_000 }
       return (await post(body, alone)).text();
     };
     await holds(withoutSession, home);
+    const page = new URL("/api/tools/note/call", gateway.ready.mcp);
+    const onPage: Call = async (args) =>
+      (await fetch(page, { method: "POST", headers, body: `{"arguments":${args}}` })).text();
+    await holds(onPage, home);
     await using window = await mcpProgram(home);
     await holds(onStdio(window, mcpCall), home);
     assert.doesNotMatch(window.stderr, /relay\.alone/);
     await end(window);
+  });
+
+  it("of a call at a terminal", async () => {
+    using home = new Home();
+    const call: Call = async (args) => {
+      const words = [join(ROOT, "dist/trunkline.js"), "tool", "call", "note", "--args", "-"];
+      const options = { ...home.place, input: args, encoding: "utf8" } as const;
+      const { stdout, stderr } = spawnSync(process.execPath, [...words, ...home.options], options);
+      return stdout + stderr;
+    };
+    await holds(call, home);
   });
 
   it("of an action of RemoteJuggler's dialect", async () => {

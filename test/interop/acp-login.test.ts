@@ -3,13 +3,14 @@ import { once } from "node:events";
 import { spawn } from "node:child_process";
 import { createServer, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
-import { writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import type { Json } from "../support/acp-app.ts";
 import { Place } from "../support/acp-editor.ts";
 import { gone } from "../support/running-at.ts";
+import { until } from "../support/until.ts";
 import { type AgentEntry, claude, codex, notHere } from "./other-agents.ts";
 import { EVERYTHING, PROGRAM, Recorder } from "./record-agent.ts";
 
@@ -92,6 +93,31 @@ describe("a login from the editor", { timeout: 900_000 }, () => {
     // As a terminal that is closed.
     process.kill(-(terminal.pid ?? 0), "SIGHUP");
     await gone(place.home);
+    return undefined;
+  });
+
+  it("to codex opens its vendor's page, and ends with the editor", async (t) => {
+    const command = await codex.install();
+    if (command === undefined) return t.skip(notHere(codex));
+    using place = new Place();
+    const opened = join(place.path, "opened");
+    const browser = join(place.path, "browser");
+    writeFileSync(browser, `#!/bin/sh\necho "$1" >${opened}\n`, { mode: 0o755 });
+    const env = { BROWSER: browser, TMPDIR: "/var/tmp" };
+    const entry = trunkline(place, { command: process.execPath, args: [command], env });
+    await using editor = new Recorder(entry, place);
+    await hello(editor);
+    editor.ask("authenticate", { methodId: "it:chat-gpt" }).catch(() => {});
+    await until(() => existsSync(opened) && readFileSync(opened, "utf8").endsWith("\n"));
+    const page = new URL(readFileSync(opened, "utf8"));
+    assert.equal(page.origin + page.pathname, "https://auth.openai.com/oauth/authorize");
+    assert.ok(page.searchParams.has("code_challenge"));
+    await editor[Symbol.asyncDispose]();
+    await gone(place.home);
+    // What it offers is known now.
+    await using next = new Recorder(entry, place);
+    const { authMethods } = await hello(next);
+    assert.ok(authMethods.some(({ id }: Json) => id === "it:chat-gpt"));
     return undefined;
   });
 

@@ -11,6 +11,7 @@ import { freePort } from "../support/free-port.ts";
 import { OtlpReceiver } from "../support/otlp-receiver.ts";
 import { Packages } from "../support/packages.ts";
 import { ServedGateway } from "../support/served-gateway.ts";
+import { INITIALIZE } from "../support/guarded-gateway.ts";
 import { until } from "../support/until.ts";
 
 const SERVER = join(import.meta.dirname, "../support/library-server.mjs");
@@ -126,7 +127,18 @@ describe("telemetry of a gateway", { timeout: 300_000 }, () => {
     const otlp = { enabled: true, metrics: true, endpoint: receiver.url, content: true };
     {
       const setting = `telemetry.otlp=${JSON.stringify(otlp)}`;
-      await using _gateway = await usedGateway(folder.path, "--set", setting);
+      await using gateway = await usedGateway(folder.path, "--set", setting);
+      // A client with a session, which the end of the gateway ends.
+      const begun = await fetch(`${gateway.ready.url}/mcp`, {
+        method: "POST",
+        headers: {
+          ...gateway.headers,
+          "content-type": "application/json",
+          accept: "application/json, text/event-stream",
+        },
+        body: JSON.stringify(INITIALIZE),
+      });
+      assert.equal(begun.status, 200, await begun.text());
     }
     const kinds = new Set(receiver.bodies.map(({ kind }) => kind));
     assert.deepEqual([...kinds].toSorted(), ["metrics", "traces"]);
@@ -154,12 +166,23 @@ describe("telemetry of a gateway", { timeout: 300_000 }, () => {
     assert.equal(hop?.parentSpanId, read?.spanId);
     assert.equal(hop?.attributes["mcp.resource.uri"], "book://open/1");
     assert.equal(hop?.attributes["trunkline.server"], "library");
-    const points = receiver.points.map(({ metric, attributes, count }) => {
-      assert.equal(metric, "mcp.server.operation.duration");
+    const all = Map.groupBy(receiver.points, ({ metric }) => metric);
+    const sent = all.get("mcp.client.operation.duration") ?? [];
+    const methods = sent.map(({ attributes }) => attributes["mcp.method.name"]);
+    for (const method of ["initialize", "tools/list", "tools/call", "resources/read"]) {
+      assert.ok(methods.includes(method), methods.join());
+    }
+    for (const { attributes } of sent) assert.equal(attributes["trunkline.server"], "library");
+    for (const name of ["mcp.client.session.duration", "mcp.server.session.duration"]) {
+      assert.equal(all.get(name)?.[0]?.count, 1, name);
+    }
+    const asked = all.get("mcp.server.operation.duration") ?? [];
+    const points = asked.map(({ attributes, count }) => {
       const { "mcp.method.name": method, "gen_ai.tool.name": tool = "" } = attributes;
       return `${String(method)} ${String(tool)} ${count}`;
     });
     assert.deepEqual(points.toSorted(), [
+      "initialize  1",
       "prompts/get  1",
       "resources/read  1",
       "tools/call  1",

@@ -55,6 +55,11 @@ function counting(call: ScriptedCall): Scripted[] {
 
 const COUNT = "count the files";
 
+/** What the model says to have a plan shown. */
+function planning(call: ScriptedCall): Scripted[] {
+  return toCall("make a plan", { toolCalls: [call] }, "It is planned.");
+}
+
 const MODEL = { limit: { context: 100_000, output: 4_000 } };
 
 /** Where in its package the program of an agent is, for each processor that npm has it for. */
@@ -110,6 +115,10 @@ export const claude: OtherAgent = {
   write: (name, content) => ({ name: "Write", arguments: { file_path: name, content } }),
   run: (command) => ({ name: "Bash", arguments: { command, description: "Runs it" } }),
   more: {
+    "make a plan": planning({
+      name: "TaskCreate",
+      arguments: { subject: "Look", description: "Look around", activeForm: "Looking" },
+    }),
     "use a subagent": counting({
       name: "Agent",
       arguments: {
@@ -165,7 +174,13 @@ export const codex: OtherAgent = {
     name: "exec_command",
     arguments: { cmd, sandbox_permissions: "require_escalated", justification: "Runs it" },
   }),
-  more: { "/compact": [] },
+  more: {
+    "make a plan": planning({
+      name: "update_plan",
+      arguments: { plan: [{ step: "Look", status: "in_progress" }] },
+    }),
+    "/compact": [],
+  },
   modes: ["read-only", "agent-full-access"],
   models: ["gpt-5.5", "gpt-6-luna"],
   writesItself: true,
@@ -213,18 +228,10 @@ export const opencode: OtherAgent = {
   write: (filePath, content) => ({ name: "write", arguments: { filePath, content } }),
   run: (command) => ({ name: "bash", arguments: { command, description: "Runs it" } }),
   more: {
-    "make a plan": toCall(
-      "make a plan",
-      {
-        toolCalls: [
-          {
-            name: "todowrite",
-            arguments: { todos: [{ content: "Look", status: "in_progress", priority: "high" }] },
-          },
-        ],
-      },
-      "It is planned.",
-    ),
+    "make a plan": planning({
+      name: "todowrite",
+      arguments: { todos: [{ content: "Look", status: "in_progress", priority: "high" }] },
+    }),
     "use a subagent": counting({
       name: "task",
       arguments: { description: "Count", prompt: COUNT, subagent_type: "general" },

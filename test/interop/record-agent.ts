@@ -1,4 +1,4 @@
-import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
+import { type ChildProcessWithoutNullStreams, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -47,6 +47,7 @@ export interface Recorded {
 export class Recorder implements AsyncDisposable {
   readonly told: Json[] = [];
   readonly #child: ChildProcessWithoutNullStreams;
+  readonly #terminals: string[] = [];
   readonly #asked = new Map<number, PromiseWithResolvers<Json>>();
 
   constructor({ command, args, env }: AgentEntry, place: Place) {
@@ -90,7 +91,32 @@ export class Recorder implements AsyncDisposable {
       writeFileSync(params.path as string, params.content as string);
       return this.#send({ id, result: {} });
     }
+    const shown = this.#terminal(method as string, params);
+    if (shown !== undefined) return this.#send({ id, result: shown });
     return this.#send({ id, error: { code: -32601, message: "Method not found" } });
+  }
+
+  /** A terminal of the editor: the command has ended when its id is known. */
+  #terminal(method: string, { command, args = [], cwd, terminalId }: Json): object | undefined {
+    const exitStatus = { exitCode: 0, signal: null };
+    switch (method) {
+      case "terminal/create": {
+        const words = [command, ...args].join(" ");
+        const output = execFileSync("sh", ["-c", words], { cwd, encoding: "utf8" });
+        return { terminalId: `terminal-${this.#terminals.push(output)}` };
+      }
+      case "terminal/output": {
+        const output = this.#terminals[Number(String(terminalId).slice("terminal-".length)) - 1];
+        return { output, truncated: false, exitStatus };
+      }
+      case "terminal/wait_for_exit":
+        return exitStatus;
+      case "terminal/kill":
+      case "terminal/release":
+        return {};
+      default:
+        return undefined;
+    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -27,12 +27,16 @@ export class FleetInProcess implements AsyncDisposable {
   readonly folder = mkdtempSync(join(tmpdir(), "trunkline-fleet-"));
   readonly #nodes = new Map<string, AsyncDisposableStack>();
 
-  private constructor(nats: NatsServer) {
+  readonly #config: object;
+
+  private constructor(nats: NatsServer, config: object) {
     this.nats = nats;
+    this.#config = config;
   }
 
-  static async start(): Promise<FleetInProcess> {
-    return new FleetInProcess(await NatsServer.start());
+  /** `config` is added to the configuration of all nodes. */
+  static async start(config: object = {}): Promise<FleetInProcess> {
+    return new FleetInProcess(await NatsServer.start(), config);
   }
 
   async worker(name: string, flags: FleetFlags = {}): Promise<Worker> {
@@ -88,7 +92,12 @@ export class FleetInProcess implements AsyncDisposable {
     const other = { command: process.execPath, args: [AGENT, "--loads"] };
     writeFileSync(
       config,
-      JSON.stringify({ agent: "other", agents: { other }, log: { level: "error" } }),
+      JSON.stringify({
+        agent: "other",
+        agents: { other },
+        log: { level: "error" },
+        ...this.#config,
+      }),
     );
     const more = fleetValues({ bus: this.nats.url, name, ...flags });
     const input = {

@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -12,13 +13,16 @@ const AGENT = join(import.meta.dirname, "acp-agent.mjs");
 /** Gateways and workers as processes, each with a data folder of its own, and a real NATS server. */
 export class FleetRig implements AsyncDisposable {
   readonly nats: NatsServer;
+  /** All servers of NATS. */
+  readonly servers: readonly NatsServer[];
   readonly folder = mkdtempSync(join(tmpdir(), "trunkline-fleet-"));
   readonly #config: object;
   readonly #own = new Map<string, object>();
   readonly #programs = new Map<string, Program>();
 
-  private constructor(nats: NatsServer, config: object) {
-    this.nats = nats;
+  private constructor(servers: readonly [NatsServer, ...NatsServer[]], config: object) {
+    this.servers = servers;
+    this.nats = servers[0];
     this.#config = config;
   }
 
@@ -27,7 +31,14 @@ export class FleetRig implements AsyncDisposable {
    * added to that of nats-server.
    */
   static async start(config: object = {}, settings = ""): Promise<FleetRig> {
-    return new FleetRig(await NatsServer.start(settings), config);
+    return new FleetRig([await NatsServer.start(settings)], config);
+  }
+
+  /** With a cluster of three servers of NATS, which all keep each message. */
+  static async clustered(config: object = {}): Promise<FleetRig> {
+    const [one, ...others] = await NatsServer.cluster(3);
+    assert.ok(one !== undefined);
+    return new FleetRig([one, ...others], { ...config, fleet: { replicas: 3 } });
   }
 
   /** Adds to the configuration of a node that is started later. */
@@ -58,14 +69,7 @@ export class FleetRig implements AsyncDisposable {
 
   /** A command of the command line, with the fleet's address. */
   command(words: readonly string[], ...args: string[]): Program {
-    return new Program([
-      ...words,
-      "--bus",
-      this.nats.url,
-      "--data",
-      join(this.folder, "cli"),
-      ...args,
-    ]);
+    return new Program([...words, "--bus", this.#bus, "--data", join(this.folder, "cli"), ...args]);
   }
 
   /** A command of the command line on the data folder of a node. */
@@ -109,7 +113,7 @@ export class FleetRig implements AsyncDisposable {
       await program.exit;
       await program[Symbol.asyncDispose]();
     }
-    await this.nats[Symbol.asyncDispose]();
+    await Promise.all(this.servers.map((server) => server[Symbol.asyncDispose]()));
     rmSync(this.folder, { recursive: true });
   }
 
@@ -119,6 +123,10 @@ export class FleetRig implements AsyncDisposable {
     this.#programs.set(name, program);
   }
 
+  get #bus(): string {
+    return this.servers.map(({ url }) => url).join(",");
+  }
+
   #args(name: string): string[] {
     const data = this.dataOf(name);
     mkdirSync(data, { recursive: true, mode: 0o700 });
@@ -126,6 +134,6 @@ export class FleetRig implements AsyncDisposable {
     const other = { command: process.execPath, args: [AGENT, "--loads"] };
     const config = { agent: "other", agents: { other }, ...this.#config, ...this.#own.get(name) };
     writeFileSync(file, JSON.stringify(config));
-    return ["--bus", this.nats.url, "--name", name, "--data", data, "--config", file];
+    return ["--bus", this.#bus, "--name", name, "--data", data, "--config", file];
   }
 }

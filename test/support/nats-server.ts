@@ -41,6 +41,16 @@ export class NatsServer implements AsyncDisposable {
     return server;
   }
 
+  /** Servers of one cluster, which elect a leader when more than half of them are there. */
+  static async cluster(count: number): Promise<NatsServer[]> {
+    const ports: number[] = [];
+    for (let at = 0; at < count; at++) ports.push(await freePort());
+    const routes = ports.map((port) => `nats://127.0.0.1:${port}`).join(", ");
+    const settings = (port: number) =>
+      `cluster { name: c, host: 127.0.0.1, port: ${port}, routes: [${routes}] }`;
+    return await Promise.all(ports.map((port) => NatsServer.start(settings(port))));
+  }
+
   get url(): string {
     return `nats://127.0.0.1:${this.port}`;
   }

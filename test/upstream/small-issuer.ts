@@ -19,8 +19,12 @@ export class SmallIssuer implements AsyncDisposable {
   readonly grants: URLSearchParams[] = [];
   readonly registered: Record<string, unknown>[] = [];
   readonly revoked: string[] = [];
+  /** Told of each access token before it is given. */
+  given: (token: string) => void = () => {};
   /** Resolved before a request for tokens is answered. */
   hold: Promise<unknown> = Promise.resolve();
+  /** Resolved before the metadata are served. */
+  slow: Promise<unknown> = Promise.resolve();
   /** Added to the address that the browser is sent back to. */
   extra: Record<string, string> = {};
   readonly #codes = new Map<string, URLSearchParams>();
@@ -85,8 +89,10 @@ export class SmallIssuer implements AsyncDisposable {
       response.end(JSON.stringify(value));
     };
     if (this.documents.has(at.pathname)) json(200, this.documents.get(at.pathname));
-    else if (at.pathname === "/.well-known/oauth-authorization-server") json(200, this.metadata);
-    else if (at.pathname === "/authorize") this.#authorize(at.searchParams, response);
+    else if (at.pathname === "/.well-known/oauth-authorization-server") {
+      await this.slow;
+      json(200, this.metadata);
+    } else if (at.pathname === "/authorize") this.#authorize(at.searchParams, response);
     else if (at.pathname === "/register") {
       const client = JSON.parse(body) as Record<string, unknown>;
       this.registered.push(client);
@@ -103,6 +109,7 @@ export class SmallIssuer implements AsyncDisposable {
       else {
         const refresh_token = this.giveRefreshToken();
         const access_token = `at-${this.grants.length}-${randomUUID()}`;
+        this.given(access_token);
         json(200, { access_token, refresh_token, token_type: "Bearer", expires_in: 3600 });
       }
     } else response.writeHead(404).end();

@@ -9,7 +9,7 @@ import {
   textContent,
   type ToolWork,
 } from "../tools/agent-tool.ts";
-import { allowCommit, commit as commitFiles, git } from "../tools/git-tools.ts";
+import { allowCommit, commit as commitFiles, git, literal } from "../tools/git-tools.ts";
 import { fencedBlock, shownDiff, wholeDiff } from "../tools/tool-runner.ts";
 import type { CommandContext, SlashCommand } from "./session-commands.ts";
 
@@ -106,9 +106,13 @@ async function writtenFor(
 ): Promise<string> {
   const names = wanted.map(({ path }) => path);
   const [change, log] = await Promise.all([
-    git(work, ["diff", "--no-color", isStaged ? "--cached" : "HEAD", "--", ...names]).catch(
-      () => "",
-    ),
+    git(work, [
+      "diff",
+      "--no-color",
+      isStaged ? "--cached" : "HEAD",
+      "--",
+      ...literal(names),
+    ]).catch(() => ""),
     git(work, ["log", "-n5", "--format=%s"]).catch(() => ""),
   ]);
   const files = wanted.map(({ name, isNew }) => `${isNew ? "new: " : ""}${name}`).join("\n");

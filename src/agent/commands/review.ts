@@ -87,11 +87,8 @@ async function findAll(work: ToolWork): Promise<Finding[]> {
 }
 
 async function textOf(work: ToolWork, path: string): Promise<string | undefined> {
-  try {
-    return await work.files.readIfThere(await work.files.workspace.find(path));
-  } catch {
-    return undefined;
-  }
+  const target = await work.files.workspace.find(path).catch(() => undefined);
+  return target && (await work.files.readIfThere(target).catch(() => undefined));
 }
 
 /** The added lines of a diff without context lines. */

@@ -1,6 +1,7 @@
 import { readdir, realpath, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
+import { attempt } from "../../base/attempt.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { readRegularFile } from "../../base/file/read-regular-file.ts";
 import { visibleLine } from "../../base/text/visible.ts";
@@ -129,14 +130,12 @@ async function findFiles(
 
 /** The text of a file; undefined if it is not a readable text of a moderate size inside its boundary. */
 function readCustom(path: string, { boundary }: CustomRoot): string | undefined {
-  try {
+  return attempt(() => {
     const inside = boundary === undefined ? {} : { inside: [boundary] };
     const bytes = readRegularFile(path, { most: LARGEST, ...inside });
     const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
     return bytes === undefined || text.includes("\0") ? undefined : text;
-  } catch {
-    return undefined;
-  }
+  });
 }
 
 /** The path without links, if it stays inside of the boundary. */
@@ -214,9 +213,7 @@ async function commandPrompt({ file }: CustomCommand, input: string): Promise<st
  */
 export function withArguments(text: string, input: string): string {
   const words = [...input.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(
-    ([, double, single, bare]) => {
-      return double ?? single ?? bare ?? "";
-    },
+    ([, double, single, bare]) => double ?? single ?? bare ?? "",
   );
   let isPlaced = false;
   const filled = text.replaceAll(/\$(?:ARGUMENTS\b|([1-9])(?!\d))/g, (_, place?: string) => {

@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { dirname, extname, isAbsolute, join, normalize, relative } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 
+import { attempt } from "../../base/attempt.ts";
 import { atMost } from "../../base/abort.ts";
 import { isObject, objectIn } from "../../base/check.ts";
 import { isExecutable, isInside, realPath } from "../../base/file/path.ts";
@@ -58,13 +59,10 @@ const MOST_MANIFEST = 1024 * 1024;
 
 /** Compilers of TypeScript before 7 are no servers. */
 function isServer(manifest: string): boolean {
-  try {
-    const text = readRegularFile(manifest, { most: MOST_MANIFEST })?.toString("utf8") ?? "";
-    const { name, version } = JSON.parse(text) as { name: string; version: string };
-    return name === "typescript" && Number.parseInt(version, 10) >= 7;
-  } catch {
-    return false;
-  }
+  const bytes = attempt(() => readRegularFile(manifest, { most: MOST_MANIFEST }));
+  const { name, version } = objectIn(bytes?.toString("utf8") ?? "") ?? {};
+  // Anybody may have written it: an object may have no text.
+  return attempt(() => name === "typescript" && Number.parseInt(String(version), 10) >= 7, false);
 }
 
 /** Milliseconds that a call waits; what comes later goes with the next answer. */
@@ -269,10 +267,8 @@ export class Diagnostics implements AsyncDisposable {
         if (known === undefined) return errorText(`\`${line}\` finds in changed files:`, own);
         const news = fresh(known, errors);
         const isOwn = ({ file }: FileError): number => Number(changed.has(file));
-        return errorText(
-          NEW,
-          news.toSorted((a, b) => isOwn(b) - isOwn(a)),
-        );
+        const ownFirst = news.toSorted((a, b) => isOwn(b) - isOwn(a));
+        return errorText(NEW, ownFirst);
       } catch (error) {
         this.#log.warn("agent.diagnostics-failed", { line, error });
         return "";
@@ -301,10 +297,8 @@ export class Diagnostics implements AsyncDisposable {
   #rest(): void {
     clearTimeout(this.#idle);
     this.#idle = setTimeout(() => {
-      background(
-        this.#checks.run(() => this.#endServers()),
-        "Ending language servers",
-      );
+      const ended = this.#checks.run(() => this.#endServers());
+      background(ended, "Ending language servers");
     }, IDLE).unref();
   }
 
@@ -455,12 +449,8 @@ function configures(project: string, tool: string, files: readonly string[]): bo
 }
 
 function textOf(project: string, name: string): string {
-  try {
-    const bytes = readRegularFile(join(project, name), { most: MOST_MANIFEST, inside: [project] });
-    return bytes?.toString("utf8") ?? "";
-  } catch {
-    return "";
-  }
+  const limits = { most: MOST_MANIFEST, inside: [project] };
+  return attempt(() => readRegularFile(join(project, name), limits))?.toString("utf8") ?? "";
 }
 
 /** An error of a file, by its path in the project. */

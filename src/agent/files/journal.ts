@@ -203,11 +203,9 @@ async function put(path: string, content: string | Buffer, flags: "a" | "wx"): P
 }
 
 async function remove(path: string): Promise<void> {
-  try {
-    await rm(path, { recursive: true, force: true });
-  } catch (error) {
+  await rm(path, { recursive: true, force: true }).catch((error: unknown) => {
     throw diskProblem("remove", path, error);
-  }
+  });
 }
 
 async function readTurn(folder: string): Promise<RecordedTurn> {

@@ -107,21 +107,19 @@ export async function runInTerminal(
   const env = [...quiet, ...identityVariables(identity)];
   const options = { command: "sh", args: ["-c", line], cwd, env, outputByteLimit: MOST_OUTPUT };
   const terminal = await untilAborted(host.create(options), signal);
+  await using ends = new AsyncDisposableStack();
+  // ACP terminal/release also kills the command when the turn was cancelled.
+  ends.defer(() => terminal.release().catch(() => {}));
   const late = delay(timeout, "late" as const, { ref: false });
-  try {
-    await opened(terminal.terminalId);
-    const end = await untilAborted(Promise.race([terminal.waitForExit(), late]), signal);
-    if (end === "late") await terminal.kill();
-    const { output } = await untilAborted(terminal.output(), signal);
-    if (end === "late") return { output, end: lateText(timeout), isOk: false };
-    const { exitCode } = end;
-    const how =
-      typeof exitCode === "number" ? `exit code ${exitCode}` : `ended by ${end.signal ?? "?"}`;
-    return { output, end: how, isOk: exitCode === 0 };
-  } finally {
-    // ACP terminal/release also kills the command when the turn was cancelled.
-    await terminal.release().catch(() => {});
-  }
+  await opened(terminal.terminalId);
+  const end = await untilAborted(Promise.race([terminal.waitForExit(), late]), signal);
+  if (end === "late") await terminal.kill();
+  const { output } = await untilAborted(terminal.output(), signal);
+  if (end === "late") return { output, end: lateText(timeout), isOk: false };
+  const { exitCode } = end;
+  const how =
+    typeof exitCode === "number" ? `exit code ${exitCode}` : `ended by ${end.signal ?? "?"}`;
+  return { output, end: how, isOk: exitCode === 0 };
 }
 
 function lateText(timeout: number): string {

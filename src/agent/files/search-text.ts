@@ -36,7 +36,9 @@ export async function searchText(search: TextSearch): Promise<Hit[]> {
     "-e",
     search.literal === true ? search.pattern : withDigits(search.pattern),
     "--",
-    search.glob === undefined ? "." : `:(glob)${spread(search.glob)}`,
+    search.glob === undefined
+      ? "."
+      : `:(glob)${search.glob.includes("/") ? "" : "**/"}${search.glob}`,
   );
   const git = new Git(search.folder, { maxOutput: 64 * MOST_BYTES });
   const call = { accepts: [0, 1], timeout: 20_000, signal: search.signal };
@@ -52,10 +54,6 @@ function withDigits(pattern: string): string {
   return pattern.replaceAll(/\[(?:\\.|[^\]\\])*\]|\\d/g, (part) =>
     part === String.raw`\d` ? "[0-9]" : part.replaceAll(String.raw`\d`, "0-9"),
   );
-}
-
-function spread(glob: string): string {
-  return glob.includes("/") ? glob : `**/${glob}`;
 }
 
 /** `path NUL line NUL text`. */
@@ -115,10 +113,8 @@ function patternOf(pattern: string): LinearExpression {
     return globExpression(pattern.includes("/") ? pattern : `**/${pattern}`);
   } catch {
     const shown = pattern.slice(0, 100);
-    throw new TrunklineError(
-      "usage",
-      `'${shown}' is no pattern, or too long; an example is **/*.ts`,
-    );
+    const says = `'${shown}' is no pattern, or too long; an example is **/*.ts`;
+    throw new TrunklineError("usage", says);
   }
 }
 

@@ -2,6 +2,7 @@ import { lstatSync, readlinkSync } from "node:fs";
 import { chmod, lstat, mkdir, rm, rmdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
+import { attempt } from "../../base/attempt.ts";
 import { diskWords, fileWords, TrunklineError } from "../../base/errors.ts";
 import { ChangedFileError, type ExpectedContent, writeOver } from "../../base/file/overwrite.ts";
 import { isFolder } from "../../base/file/path.ts";
@@ -336,11 +337,7 @@ function textOf(bytes: Buffer, target: WorkspacePath): string {
 }
 
 function asText(bytes: Buffer): string | undefined {
-  try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch {
-    return undefined;
-  }
+  return attempt(() => new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes));
 }
 
 function tooLarge(target: WorkspacePath, size: number): RpcError {
@@ -395,18 +392,17 @@ async function record(files: TurnFiles, before: Snapshot): Promise<void> {
     const path = join(before.root, name);
     const other = standIn(path);
     if (after.others.has(name) && (other === undefined || old === undefined)) continue;
-    const now = after.dirty.has(name) ? after.dirty.get(name) : ifReadable(before.root, name);
+    const now = after.dirty.has(name)
+      ? after.dirty.get(name)
+      : attempt(() => stateOf(before.root, name));
     if (other === undefined && isSame(old, now)) continue;
     // Of the file itself, wherever a link in its place leads.
     const folder = await files.workspace.findToWrite(dirname(path)).catch(() => undefined);
     if (folder === undefined || isGitOwned(path)) continue;
     const made = [...after.others].find((each) => name.startsWith(`${each}/`));
     await files.journal.before(path, old?.content, { mode: old?.mode });
-    await files.journal.after(
-      path,
-      [other ?? now?.content],
-      made === undefined ? undefined : join(before.root, made),
-    );
+    const first = made === undefined ? undefined : join(before.root, made);
+    await files.journal.after(path, [other ?? now?.content], first);
     // A person may have saved the file while the command ran.
     await files.journal.shared(path);
   }
@@ -430,14 +426,6 @@ function isSame(one: RegularFile | undefined, other: RegularFile | undefined): b
 /** Undefined where there is no file; throws where it is none that can be kept. */
 function stateOf(root: string, name: string): RegularFile | undefined {
   return regularFile(join(root, name), { most: MOST_BYTES, followsLinks: false, inside: [root] });
-}
-
-function ifReadable(root: string, name: string): RegularFile | undefined {
-  try {
-    return stateOf(root, name);
-  } catch {
-    return undefined;
-  }
 }
 
 /** Undefined outside a repository, or if more has changed than can be kept. */

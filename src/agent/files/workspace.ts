@@ -89,7 +89,8 @@ export async function followPath(path: string, links = MOST_LINKS): Promise<stri
   try {
     return await realpath(path);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw unfit(path, error);
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT")
+      throw denied(path, (error as Error).message);
   }
   const parent = dirname(path);
   if (parent === path) return path;
@@ -100,8 +101,4 @@ export async function followPath(path: string, links = MOST_LINKS): Promise<stri
   // A dangling link: writing to it creates its target, so the target counts.
   if (links <= 0) throw denied(path, "it is a link that leads to itself");
   return followPath(resolve(real, await readlink(path)), links - 1);
-}
-
-function unfit(path: string, error: unknown): RpcError {
-  return denied(path, (error as Error).message);
 }

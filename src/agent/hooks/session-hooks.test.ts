@@ -38,7 +38,7 @@ function on(event: HookEvent, command: string, matcher = ""): HookSettings {
 /** A hook that changes a call, or decides about it. */
 function says(answer: object, matcher = ""): HookSettings {
   const hookSpecificOutput = { hookEventName: "PreToolUse", ...answer };
-  return on("PreToolUse", `echo '${JSON.stringify({ hookSpecificOutput })}'`, matcher);
+  return on("PreToolUse", `printf %s '${JSON.stringify({ hookSpecificOutput })}'`, matcher);
 }
 
 function notices(turn: SampleTurn): string {
@@ -195,6 +195,34 @@ describe("a hook before a tool call", () => {
     });
     assert.match(answers[0] ?? "", /denied|not allowed|policy/i);
     assert.deepEqual(called, []);
+  });
+
+  it("sees each file of a patch as `file_path`, also one that a hook adds to it", async () => {
+    const input = (...lines: string[]) => ["*** Begin Patch", ...lines, "*** End Patch"].join("\n");
+    const two = input("*** Add File: a", "+A", "*** Update File: b", "*** Move to: .env", "+B");
+    const guard = `cat > now; cat now >> seen; grep -q 'file_path":"[^"]*/[.]env"' now && echo no >&2 && exit 2; exit 0`;
+    const calls = [{ name: "apply_patch", arguments: { input: two } }];
+    const denied = await call(calls, {
+      ...hooked(on("PreToolUse", guard, "Edit")),
+      files: { b: "" },
+      check: (rig) => {
+        assert.ok(!existsSync(join(rig.cwd, "a")) && !existsSync(join(rig.cwd, ".env")));
+        const told = rig.read("seen").trim().split("\n");
+        const paths = told.map((line) => (JSON.parse(line) as { tool_input: object }).tool_input);
+        const files = ["a", "b", ".env"].map((name) => join(rig.cwd, name));
+        assert.deepEqual(
+          paths,
+          files.map((file_path) => ({ input: two, file_paths: files, file_path })),
+        );
+      },
+    });
+    assert.deepEqual(denied.answers, ["A hook does not allow it: no"]);
+    const more = input("*** Add File: a", "+A", "*** Add File: .env", "+B");
+    const changing = says({ updatedInput: { input: more } }, "apply_patch").PreToolUse ?? [];
+    const guarding = on("PreToolUse", guard, "Edit").PreToolUse ?? [];
+    const one = { name: "apply_patch", arguments: { input: input("*** Add File: a", "+A") } };
+    const added = await call([one], hooked({ PreToolUse: [...changing, ...guarding] }));
+    assert.deepEqual(added.answers, ["A hook does not allow it: no"]);
   });
 
   it("has a person asked, whom no mode and no rule answers for", async () => {

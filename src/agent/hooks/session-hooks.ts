@@ -13,6 +13,7 @@ import {
   textContent,
   type ToolAnswer,
 } from "../tools/agent-tool.ts";
+import { pathsOfPatch } from "../tools/patch.ts";
 import { promptText } from "../turn/instructions.ts";
 import type { Speaker } from "../turn/speaker.ts";
 import { shellWord } from "../../base/text/shell-word.ts";
@@ -121,39 +122,70 @@ export class TurnHooks {
   }
 
   /** Before a call. Throws `Refused` if a hook does not allow it. */
-  async before({ tool, args, id, signal, runs, ran }: CallOfTool): Promise<HookedArguments> {
-    const { names, input, isFixed } = asHooksSee(tool, args, this.#options.cwd);
-    const told = { tool_name: names[0], tool_input: input, tool_use_id: id };
-    const verdict = await this.#run({ event: "PreToolUse", names, input: told, signal, ran });
-    runs.push(...verdict.runs);
+  async before(call: CallOfTool): Promise<HookedArguments> {
+    const verdict = await this.#runForEach("PreToolUse", call);
     const { decision, stop, reason = "it gave no reason" } = verdict;
     if (stop !== undefined) throw new Refused(`A hook has ended the turn: ${stop}`);
     if (decision === "deny") throw new Refused(`A hook does not allow it: ${reason}`);
-    if (verdict.input !== undefined && isFixed) {
-      throw new Refused("A hook would change it, which cannot be changed, so it is not done.");
-    }
-    const changed = verdict.input && fromHooks(tool, verdict.input);
     const asks = decision === "ask" ? `A hook wants you to decide: ${reason}` : undefined;
-    return { args: changed, asks, context: contextOf(verdict) };
+    return { args: verdict.args, asks, context: contextOf(verdict) };
   }
 
   /** After a call that was done. The answer, with what hooks have to say to the model. */
   async after(call: CallOfTool, answer: ToolAnswer): Promise<ToolAnswer> {
-    const { tool, args, id, signal, runs, ran } = call;
-    const { names, input } = asHooksSee(tool, args, this.#options.cwd);
     const response = { content: [{ type: "text", text: answer.text }], isError: false };
-    const told = { tool_name: names[0], tool_input: input, tool_use_id: id };
     try {
-      const occasion = { event: "PostToolUse", names, signal, ran } as const;
-      const verdict = await this.#run({ ...occasion, input: { ...told, tool_response: response } });
-      runs.push(...verdict.runs);
+      const verdict = await this.#runForEach("PostToolUse", call, { tool_response: response });
       const { decision, reason = "" } = verdict;
       const says = decision === "deny" ? [`A hook${ofWhom(verdict)} says: ${reason}`] : [];
       return withWords(answer, [...says, contextOf(verdict)].filter(Boolean).join("\n"));
     } catch (error) {
       // The call itself is done, also if the turn is cancelled now.
-      if (signal.aborted) return answer;
+      if (call.signal.aborted) return answer;
       throw error;
+    }
+  }
+
+  /**
+   * Runs the hooks for a call. A guard reads `file_path`, so they run once for each file of a patch, also for
+   * those that a hook puts into it, until one denies it.
+   */
+  async #runForEach(
+    event: "PreToolUse" | "PostToolUse",
+    { tool, args, id, signal, runs, ran }: CallOfTool,
+    more: object = {},
+  ): Promise<HookVerdict & { readonly args?: Arguments | undefined }> {
+    const { cwd } = this.#options;
+    const told = new Set<string | undefined>();
+    let seen = asHooksSee(tool, args, cwd);
+    let whole: (HookVerdict & { readonly args?: Arguments | undefined }) | undefined;
+    for (;;) {
+      const { names, input, isFixed, files } = seen;
+      const file_path = files.find((file) => !told.has(file));
+      if (whole !== undefined && (file_path === undefined || whole.stop !== undefined))
+        return whole;
+      const withFile = (of: Arguments): Arguments =>
+        file_path === undefined ? of : { ...of, file_path };
+      const verdict = await this.#run({
+        ...{ event, names, signal, ran: told.size === 0 ? ran : undefined },
+        input: { tool_name: names[0], tool_input: withFile(input), tool_use_id: id, ...more },
+        // The next hook sees the files of what another has made of it.
+        changed: (by) => withFile(asHooksSee(tool, fromHooks(tool, by), cwd).input),
+      });
+      told.add(file_path);
+      runs.push(...verdict.runs);
+      const { decision = whole?.decision, reason = whole?.reason } = verdict;
+      whole = {
+        ...{ ...verdict, decision, reason, args: whole?.args },
+        context: [...(whole?.context ?? []), ...verdict.context],
+      };
+      if (event === "PreToolUse" && decision === "deny") return whole;
+      if (verdict.input === undefined) continue;
+      if (isFixed) {
+        throw new Refused("A hook would change it, which cannot be changed, so it is not done.");
+      }
+      whole = { ...whole, args: fromHooks(tool, verdict.input) };
+      seen = asHooksSee(tool, whole.args ?? args, cwd);
     }
   }
 
@@ -206,20 +238,16 @@ export class TurnHooks {
       hooks.run({ ...occasion, input, signal, by: turn.principal.id });
     if (!hooks.has(event, names)) return run();
     // A hook may run long without a sign.
-    const alive = setInterval(() => turn.progressed(), 5_000);
-    try {
-      // What a formatter has changed can be undone.
-      const isAfter = event === "PostToolUse" || event === "Stop";
-      const verdict = isAfter ? await recordingChanges(files, run) : await run();
-      if (verdict.stop !== undefined) {
-        this.stopped ??= verdict.stop;
-        await speaker.notice("warning", "A hook has ended the turn", maskWhole(verdict.stop));
-      }
-      for (const message of verdict.messages) await speaker.notice("warning", maskWhole(message));
-      return verdict;
-    } finally {
-      clearInterval(alive);
+    using _ = setInterval(() => turn.progressed(), 5_000);
+    // What a formatter has changed can be undone.
+    const isAfter = event === "PostToolUse" || event === "Stop";
+    const verdict = isAfter ? await recordingChanges(files, run) : await run();
+    if (verdict.stop !== undefined) {
+      this.stopped ??= verdict.stop;
+      await speaker.notice("warning", "A hook has ended the turn", maskWhole(verdict.stop));
     }
+    for (const message of verdict.messages) await speaker.notice("warning", maskWhole(message));
+    return verdict;
   }
 
   /** Runs that belong to no call are shown as calls of their own. */
@@ -293,6 +321,8 @@ interface HookedCall {
   readonly input: Arguments;
   /** The input only describes what is done, so that a hook cannot change it. */
   readonly isFixed: boolean;
+  /** The files of a patch. */
+  readonly files: readonly string[];
 }
 
 interface KnownTool {
@@ -337,18 +367,16 @@ const TOOLS: Readonly<Record<string, KnownTool>> = {
   submit_plan: { names: ["ExitPlanMode"] },
 };
 
-const PATCHED = /^\*\*\* (?:(?:Add|Delete|Update) File|Move to): (.+)$/gm;
-
 /** A call with the names of Claude Code, and absolute paths of files. */
 function asHooksSee(tool: AgentTool, args: Arguments, cwd: string): HookedCall {
   const { name, hooked } = tool;
   if (hooked !== undefined) {
     const isFixed = hooked.input !== undefined;
-    return { names: [hooked.name, name], input: hooked.input ?? args, isFixed };
+    return { names: [hooked.name, name], input: hooked.input ?? args, isFixed, files: [] };
   }
   const { names, members = {}, line } = knownTool(name);
   if (line !== undefined) {
-    return { names: [...names, name], input: { command: line(args) }, isFixed: true };
+    return { names: [...names, name], input: { command: line(args) }, isFixed: true, files: [] };
   }
   const input: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(args)) {
@@ -356,14 +384,10 @@ function asHooksSee(tool: AgentTool, args: Arguments, cwd: string): HookedCall {
     const isFile = member === "file_path" && typeof value === "string";
     input[member] = isFile ? resolve(cwd, value) : value;
   }
-  if (name === "apply_patch") {
-    const paths = Array.from(String(args.input).matchAll(PATCHED), ([, path = ""]) =>
-      resolve(cwd, path.trim()),
-    );
-    input.file_paths = paths;
-    if (paths.length === 1) [input.file_path] = paths;
-  }
-  return { names: [...names, name], input, isFixed: false };
+  const paths = name === "apply_patch" ? pathsOfPatch(args.input) : [];
+  const files = paths.map((path) => resolve(cwd, path));
+  if (files.length > 0) input.file_paths = files;
+  return { names: [...names, name], input, isFixed: false, files };
 }
 
 /** The arguments of a call that a hook has changed. */

@@ -240,10 +240,8 @@ export function findModel(models: ModelSource, id: string): ModelEntry {
   const near = suggest(id, ids);
   const names = (near.length > 0 ? near : ids.slice(0, 10)).join(", ");
   const says = `Cannot use the model '${id.slice(0, 200)}': no such model. `;
-  throw new TrunklineError(
-    "not-found",
-    `${says}${near.length > 0 ? "Near" : "There are"}: ${names}.`,
-  );
+  const why = `${says}${near.length > 0 ? "Near" : "There are"}: ${names}.`;
+  throw new TrunklineError("not-found", why);
 }
 
 function entry(provider: Provider, model: string, name: string, window: number): ModelEntry {
@@ -408,7 +406,7 @@ export async function listModels(provider: Provider, signal: AbortSignal): Promi
   return entries
     .filter((entry): entry is Entry => typeof entry === "object" && entry !== null)
     .flatMap((entry) => describe(entry, provider))
-    .filter(({ model }) => !isPicked || canTalk(model))
+    .filter(({ model }) => !isPicked || !OTHER_KINDS.test(model))
     .slice(0, MOST_MODELS);
 }
 
@@ -499,7 +497,3 @@ export function windowOf(model: string, isLocal: boolean): number {
 /** Models that OpenAI and Google list, but that cannot chat. */
 const OTHER_KINDS =
   /embed|whisper|tts|dall-e|image|audio|realtime|moderation|transcribe|davinci|babbage|sora|imagen|veo|aqa|search-preview|computer-use|robotics/i;
-
-function canTalk(model: string): boolean {
-  return !OTHER_KINDS.test(model);
-}

@@ -1,5 +1,6 @@
 import type { LanguageModel } from "ai";
 
+import { defined } from "../../base/defined.ts";
 import type { ModelProvider, ModelSettings } from "../../config/schema/schema.gen.ts";
 import { holdSecret, holdSecrets } from "../../base/text/mask.ts";
 
@@ -88,7 +89,7 @@ function byKeys(find: FindKey): Provider[] {
   // At another address there is usually a server that is only compatible.
   const isOther = address !== undefined && !address.startsWith("https://api.openai.com/");
   const openai = provider("openai", "OpenAI", address);
-  const name = `OpenAI-compatible (${hostOf(address ?? "")})`;
+  const name = `OpenAI-compatible (${URL.parse(address ?? "")?.host ?? "?"})`;
   const known: readonly Provider[] = [
     provider("anthropic", "Anthropic", withVersion(find("ANTHROPIC_BASE_URL"))),
     isOther ? { ...openai, name, type: "openai-compatible" } : openai,
@@ -113,22 +114,16 @@ function provider(type: ProviderType, name: string, baseUrl = ADDRESS[type]): Pr
 }
 
 function configuredOne(id: string, settings: ModelProvider, find: FindKey): Provider {
-  const { type = "openai-compatible", keyVariable = VARIABLE[type], headers } = settings;
+  const { type = "openai-compatible", keyVariable = VARIABLE[type] } = settings;
+  const { headers, models, contextWindow } = settings;
   const key = keyVariable === undefined ? undefined : find(keyVariable);
   return {
     id,
     name: id,
     type,
     baseUrl: settings.baseUrl ?? ADDRESS[type],
-    ...(key === undefined ? {} : { key }),
-    ...(headers === undefined ? {} : { headers }),
-    ...(settings.models === undefined ? {} : { models: settings.models }),
-    ...(settings.contextWindow === undefined ? {} : { contextWindow: settings.contextWindow }),
+    ...defined({ key, headers, models, contextWindow }),
   };
-}
-
-function hostOf(address: string): string {
-  return URL.parse(address)?.host ?? "?";
 }
 
 function sameAddress(a: string, b: string): boolean {

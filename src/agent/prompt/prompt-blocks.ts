@@ -2,6 +2,7 @@ import { statSync } from "node:fs";
 import { basename, extname, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 
+import { attempt } from "../../base/attempt.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { nextTurn } from "../../base/event-loop.ts";
 import { isInside, realPath } from "../../base/file/path.ts";
@@ -61,11 +62,7 @@ export async function promptBlocks(
 }
 
 function isFile(path: string): boolean {
-  try {
-    return statSync(path).isFile();
-  } catch {
-    return false;
-  }
+  return attempt(() => statSync(path).isFile()) === true;
 }
 
 function leadsInto(path: string, folders: readonly string[] | undefined): boolean {

@@ -6,7 +6,8 @@ import { describe, it } from "node:test";
 import { call, read } from "../../../test/agent/call-tools.ts";
 import type { ScriptedCall } from "../../../test/agent/fake-llm.ts";
 import { ALLOW } from "../../../test/agent/sample-turn.ts";
-import { applyHunks, parsePatch } from "./edit-tools.ts";
+import { applyHunks } from "./edit-tools.ts";
+import { parsePatch } from "./patch.ts";
 
 const patch = (...lines: string[]): ScriptedCall => {
   const input = ["*** Begin Patch", ...lines, "*** End Patch"].join("\n");

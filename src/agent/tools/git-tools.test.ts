@@ -43,6 +43,29 @@ describe("git tools", () => {
     );
   });
 
+  it("take names for names, not for patterns that other files match", async () => {
+    const paths = ["[ab]"];
+    await call(
+      [
+        { name: "git_diff", arguments: { paths } },
+        { name: "git_commit", arguments: { message: "One", paths } },
+      ],
+      {
+        files: { "[ab]": "1\n", a: "1\n" },
+        prepare: (rig) => {
+          rig.commitAll();
+          rig.write("[ab]", "2\n");
+          rig.write("a", "other\n");
+        },
+        check: (rig, { answers }) => {
+          assert.match(answers[0] ?? "", /\+2/);
+          assert.doesNotMatch(answers[0] ?? "", /other/);
+          assert.equal(rig.git("show", "--name-only", "--format=").trim(), "[ab]");
+        },
+      },
+    );
+  });
+
   it("show nothing of a repository outside of the workspace", async () => {
     await call(
       [

@@ -120,9 +120,9 @@ export async function commit(
   names: readonly string[] = [],
 ): Promise<string> {
   // On stdin, since other users can see arguments.
-  const args = ["commit", "--file=-", ...(names.length > 0 ? ["--", ...names] : [])];
+  const args = ["commit", "--file=-", ...(names.length > 0 ? ["--", ...literal(names)] : [])];
   const { workspace } = work.files;
-  if (names.length > 0) await git(work, ["add", "--", ...names], "write");
+  if (names.length > 0) await git(work, ["add", "--", ...literal(names)], "write");
   await refuseNewSubmodules(work, names);
   if (await isNothingStaged(work, names)) {
     throw new TrunklineError("usage", "Cannot commit: nothing is staged that differs from HEAD");
@@ -153,7 +153,7 @@ async function refuseNewSubmodules(
   added: readonly string[],
 ): Promise<void> {
   const { workspace } = work.files;
-  const raw = ["diff", "--cached", "--raw", "-z", "--no-renames", "--", ...added];
+  const raw = ["diff", "--cached", "--raw", "-z", "--no-renames", "--", ...literal(added)];
   const { stdout } = await workspaceGit(workspace, raw, { signal: work.signal });
   // git-diff(1): `:OLDMODE NEWMODE …`, then the path.
   const made = [...stdout.toString("utf8").matchAll(/:(\d+) 160000 [^\0]*\0([^\0]+)\0/g)].flatMap(
@@ -161,7 +161,7 @@ async function refuseNewSubmodules(
   );
   if (made.length === 0) return;
   if (added.length > 0)
-    await git(work, ["reset", "--quiet", "--no-refresh", "--", ...added], "files");
+    await git(work, ["reset", "--quiet", "--no-refresh", "--", ...literal(added)], "files");
   const names = made.map((path) => `'${path}'`).join(", ");
   const next = "Have git ignore it, or add it yourself with `git submodule add`";
   const says = `it would make a submodule of ${names}, a repository of its own. ${next}`;
@@ -173,7 +173,7 @@ async function isNothingStaged(
   { files, signal }: Pick<ToolWork, "files" | "signal">,
   names: readonly string[],
 ): Promise<boolean> {
-  const args = ["diff", "--cached", "--quiet", "--", ...names];
+  const args = ["diff", "--cached", "--quiet", "--", ...literal(names)];
   const { code } = await workspaceGit(files.workspace, args, { accepts: [0, 1], signal });
   if (code !== 0) return false;
   const merging = ["rev-parse", "--quiet", "--verify", "MERGE_HEAD"];
@@ -190,6 +190,11 @@ export async function git(
   return bounded(stdout.toString("utf8").replace(/\r?\n$/, ""), MOST_CHARACTERS);
 }
 
+/** Names as git takes them: `[id].ts` is a file, and no pattern that others match. */
+export function literal(names: readonly string[]): string[] {
+  return names.map((name) => `:(literal)${name}`);
+}
+
 /** Checked absolute paths, which git cannot take for options. */
 async function namesOf(work: ToolWork, paths: readonly string[]): Promise<string[]> {
   const workspace = await Promise.all(paths.map((path) => work.files.workspace.find(path)));
@@ -198,9 +203,9 @@ async function namesOf(work: ToolWork, paths: readonly string[]): Promise<string
 
 /** Checked paths to show. Without any: the workspace, if it is only a part of the repository, else all. */
 async function shownIn(work: ToolWork, paths: readonly string[] = []): Promise<string[]> {
-  if (paths.length > 0) return namesOf(work, paths);
+  if (paths.length > 0) return literal(await namesOf(work, paths));
   const isPart = (await git(work, ["rev-parse", "--show-prefix"])) !== "";
-  return isPart ? [work.files.workspace.cwd] : [];
+  return isPart ? literal([work.files.workspace.cwd]) : [];
 }
 
 const EVERY_COMMIT = "every git commit, of any files and with any message";

@@ -112,12 +112,8 @@ export async function runShown(
     const identity = await work.actsAs?.(cwd);
     const command = { line, cwd, timeout, signal: work.signal, identity };
     // A command may run long without output.
-    const alive = setInterval(() => work.progressed(), 5_000);
-    try {
-      return await runVisibly(work, command, isOutside);
-    } finally {
-      clearInterval(alive);
-    }
+    using _ = setInterval(() => work.progressed(), 5_000);
+    return await runVisibly(work, command, isOutside);
   });
 }
 

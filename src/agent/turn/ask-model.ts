@@ -57,7 +57,9 @@ async function askModel(question: ModelQuestion): Promise<ModelAnswer> {
   (globalThis as { AI_SDK_LOG_WARNINGS?: false }).AI_SDK_LOG_WARNINGS = false;
   const giveUp = new AbortController();
   const signal = AbortSignal.any([question.signal, giveUp.signal]);
-  const silence = setTimeout(() => giveUp.abort(silent(question.silence)), question.silence);
+  const silent = `said nothing for ${Math.round(question.silence / 1000)} s`;
+  const stop = (): void => giveUp.abort(new TrunklineError("timeout", silent));
+  using silence = setTimeout(stop, question.silence);
   const calls: ToolCall[] = [];
   let finish: string | undefined;
   let usage: TokenUsage | undefined;
@@ -94,7 +96,6 @@ async function askModel(question: ModelQuestion): Promise<ModelAnswer> {
     // The library's own error does not contain the reason of the abort.
     throw signal.aborted ? signal.reason : error;
   } finally {
-    clearTimeout(silence);
     // Ends the request if the stream was not read to its end.
     giveUp.abort();
   }
@@ -153,11 +154,6 @@ export function usageOf(usage: LanguageModelUsage): TokenUsage | undefined {
     cachedWriteTokens: inputTokenDetails.cacheWriteTokens ?? 0,
     thoughtTokens: outputTokenDetails.reasoningTokens ?? 0,
   };
-}
-
-function silent(milliseconds: number): TrunklineError {
-  const says = `said nothing for ${Math.round(milliseconds / 1000)} s`;
-  return new TrunklineError("timeout", says);
 }
 
 /** When a request to a model is retried. */

@@ -164,11 +164,12 @@ function withShortOutputs(message: ModelMessage): ModelMessage {
   return { ...message, content };
 }
 
-interface CompactionOptions {
+export interface CompactionOptions {
   readonly turn: Turn;
   readonly model: ModelEntry & { readonly open: NonNullable<ModelEntry["open"]> };
   readonly conversation: Conversation;
   readonly speaker: Speaker;
+  /** What the turn has used, which subagents share. */
   readonly usage: TurnUsage;
   readonly log: Log;
   /** The sentence that says why; what was done follows. */

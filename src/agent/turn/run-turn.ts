@@ -1,8 +1,7 @@
 import type { ModelMessage } from "ai";
 import { TrunklineError } from "../../base/errors.ts";
-import type { Log } from "../../base/log.ts";
 import type { StopReason, Turn, TurnEnd } from "../../session/agent.ts";
-import type { ModelEntry, ThinkingLevel } from "../models/models.ts";
+import type { ThinkingLevel } from "../models/models.ts";
 import type { ToolAnswer } from "../tools/agent-tool.ts";
 import type { ToolCall, ToolRunner } from "../tools/tool-runner.ts";
 import {
@@ -16,27 +15,21 @@ import {
 } from "./ask-model.ts";
 import {
   compactConversation,
-  type Conversation,
+  type CompactionOptions,
   type PromptParts,
-  type TurnUsage,
   withoutImages,
 } from "./compact.ts";
 import { promptMessage } from "./instructions.ts";
-import type { Speaker } from "./speaker.ts";
 import { untilContinued } from "./until-continued.ts";
 
-export interface TurnOptions {
-  readonly turn: Turn;
+export interface TurnOptions extends Omit<CompactionOptions, "why"> {
   /** What the model is asked: the turn's prompt, or the text that a command stands for. */
   readonly prompt: Turn["prompt"];
-  readonly model: ModelEntry & { readonly open: NonNullable<ModelEntry["open"]> };
   /** Reads the keys of providers again. Returns the model with the key that is stored now. */
   readonly renew?: () => Promise<TurnOptions["model"] | undefined>;
-  readonly conversation: Conversation;
   readonly instructions: () => PromptParts;
   /** Names the session for the provider's cache. */
   readonly cacheKey?: string | undefined;
-  readonly speaker: Speaker;
   readonly runner: ToolRunner;
   /** What becomes of a steering prompt by hooks; undefined if they do not allow it. */
   readonly prompted?:
@@ -48,9 +41,6 @@ export interface TurnOptions {
   readonly thinking: ThinkingLevel;
   /** Requests to the model that are left in the turn, which subagents share. */
   readonly steps: { left: number; readonly most: number };
-  /** What the turn has used, which subagents share. */
-  readonly usage: TurnUsage;
-  readonly log: Log;
 }
 
 /** Share of the context window above which the conversation is compacted. */
@@ -124,12 +114,10 @@ export class TurnRun {
 
   /** Asks the model, without images if it refuses them. */
   async #ask(): Promise<ModelAnswer> {
-    try {
-      return await this.#askFitting();
-    } catch (error) {
+    return await this.#askFitting().catch(async (error: unknown) => {
       if (!(error instanceof Refusal) || this.#options.turn.signal.aborted) throw error;
       return await this.#askBlind(error);
-    }
+    });
   }
 
   /**

@@ -7,6 +7,7 @@ import { type AgentTool, inputOf, textContent, type ToolAnswer } from "../tools/
 import { fenced } from "../tools/tool-runner.ts";
 import { WEB } from "../tools/tool-groups.ts";
 import { htmlToMarkdown } from "./html-to-markdown.ts";
+import { attempt } from "../../base/attempt.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import {
   clientFor,
@@ -126,10 +127,8 @@ export async function fetchPage(address: string, options: FetchOptions): Promise
     answer.message.destroy();
     url = readUrl(headers.location ?? "", url);
   }
-  throw new TrunklineError(
-    "unavailable",
-    `${address} redirects more than ${MOST_REDIRECTS} times.`,
-  );
+  const says = `${address} redirects more than ${MOST_REDIRECTS} times.`;
+  throw new TrunklineError("unavailable", says);
 }
 
 function readUrl(address: string, base?: URL): URL {
@@ -222,11 +221,8 @@ async function decompressed(message: IncomingMessage): Promise<Readable> {
 function decode(bytes: Buffer, charset: string | undefined): string {
   const named =
     charset ?? /<meta[^>]{1,200}charset="?([\w-]+)/i.exec(bytes.toString("latin1", 0, 2_048))?.[1];
-  try {
-    return new TextDecoder(named ?? "utf-8").decode(bytes);
-  } catch {
-    return new TextDecoder().decode(bytes);
-  }
+  const text = attempt(() => new TextDecoder(named ?? "utf-8").decode(bytes));
+  return text ?? new TextDecoder().decode(bytes);
 }
 
 function unavailable(url: URL, error: unknown, limit: AbortSignal, signal: AbortSignal): Error {

@@ -1,3 +1,4 @@
+import { defined } from "../../base/defined.ts";
 import { resolve } from "node:path";
 
 import { type BusPlan, busPlan, noteUnasked, openBus, reconfigure } from "../../plugin/open/bus.ts";
@@ -72,8 +73,7 @@ function reloadingOf(
   }
   if (reloading === undefined) return undefined;
   const load = async (): Promise<BusPlan> => {
-    const { bus } = await reloading.load();
-    return planOf({ bus, data: config.data }, options);
+    return planOf({ bus: (await reloading.load()).bus, data: config.data }, options);
   };
   return { files: reloading.files, load };
 }
@@ -84,10 +84,8 @@ async function planOf(
 ): Promise<BusPlan> {
   const { listen, certsDir, pluginsFile, cwd, home, warn } = options;
   const plan = busPlan(config);
-  const given = {
-    ...(listen === undefined ? {} : { listen }),
-    ...(certsDir === undefined ? {} : { certsDir: resolve(cwd, certsDir) }),
-  };
+  const inFolder = (path: string | undefined) => (path === undefined ? path : resolve(cwd, path));
+  const given = defined({ listen, certsDir: inFolder(certsDir) });
   if (pluginsFile === undefined) return { ...plan, ...given };
   const path = resolve(cwd, pluginsFile);
   const file = await readPluginsFile(path, { home });
@@ -99,8 +97,7 @@ async function planOf(
   }
   return {
     ...plan,
-    ...(file.listenAddr === undefined ? {} : { listen: file.listenAddr }),
-    ...(file.certsDir === undefined ? {} : { certsDir: resolve(cwd, file.certsDir) }),
+    ...defined({ listen: file.listenAddr, certsDir: inFolder(file.certsDir) }),
     plugins: file.plugins.filter(({ enabled }) => enabled),
     ...given,
   };

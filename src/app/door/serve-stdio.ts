@@ -10,6 +10,5 @@ export async function serveStdio<S>(
   state: S,
   door: PeerOptions<S>,
 ): Promise<void> {
-  const channel = stdioChannel(app.config.limits);
-  await untilOver(new Peer(channel, state, app.withLimits(door)));
+  await untilOver(new Peer(stdioChannel(app.config.limits), state, app.withLimits(door)));
 }

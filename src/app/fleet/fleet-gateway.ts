@@ -53,8 +53,7 @@ export class FleetGateway implements AsyncDisposable {
     const placer = new Placer({ members, queue, longestWait, log: app.log });
     this.sharing = new GatewaySharing(app, fleet, {
       place: async (request, signal, queued) => {
-        const { id } = await placer.place(request, signal, queued);
-        return id;
+        return (await placer.place(request, signal, queued)).id;
       },
       opened: ({ mirror }) => this.view.follow(mirror),
     });

@@ -1,10 +1,13 @@
 import { background } from "../../base/background.ts";
 import { Checkpoints } from "../../fleet/checkpoints.ts";
+import { FleetBudgets } from "../../fleet/fleet-budgets.ts";
 import { answerNodes, serveNode } from "../../fleet/connection/node-server.ts";
 import { serveJobs, WorkerSlots } from "../../fleet/members/job-server.ts";
 import { nodeIdOf } from "../../fleet/ownership/node-id.ts";
 import type { Offer } from "../../tool/offer/offer.ts";
 import type { AppContext } from "../../config/app-context.ts";
+import { isPlan } from "../../run/run-plan.ts";
+import { runsOn } from "../../server/dashboard/view/runs.ts";
 import { LazyRuns } from "../../run/open/lazy-runs.ts";
 import { LazySessions } from "../session/lazy-sessions.ts";
 import { connectFleet, type Fleet } from "../../fleet/open/fleet.ts";
@@ -21,6 +24,9 @@ import type {
   SharingOptions,
 } from "../../session/open/session-sharing.ts";
 import { TAKE_OVER_WITHIN } from "../../fleet/members/placer.ts";
+
+/** Bytes of an answer beside what it answers. */
+const ROOM = 4_096;
 
 export interface WorkerOptions {
   readonly offer: Offer;
@@ -62,7 +68,19 @@ export class Worker implements AsyncDisposable {
     const refuse = (): string | undefined => (isDraining ? "it is draining" : undefined);
     const sharing = new WorkerSharing(app, fleet, { slots, refuse });
     const { confirm } = sharing;
-    const carried = new Checkpoints({ connection, node: await nodeIdOf(data), confirm });
+    const node = await nodeIdOf(data);
+    const carried = new Checkpoints({ connection, node, confirm });
+    const readRun = runsOn(data);
+    const told = answerNodes(connection, self, "run", async (question) => {
+      const { plan, setup } = question as { plan?: unknown; setup?: string };
+      if (!isPlan(plan)) throw new Error("it is no plan of a run");
+      const files = { ...(await readRun("", plan, setup)), node };
+      const size = Buffer.byteLength(JSON.stringify(files));
+      if (size < connection.maxPayload - ROOM) return files;
+      const missing = `What it has changed is too large to be shown: ${size} bytes. Fetch its branch.`;
+      return { node, missing };
+    });
+    opening.defer(() => told.unsubscribe());
     const runs = opening.use(new LazyRuns(app, carried));
     // Another worker may continue these runs, so nobody would ask this one to remove them.
     await runs.sweep(data);
@@ -137,7 +155,9 @@ export class WorkerSharing implements SessionSharing {
     const { data } = this.#app.config;
     const store = await WorkerStore.open({ connection, data, isAlive, lost, log });
     this.#store = store;
+    const process = { connection, isAlive, holder: store.holder, node: await nodeIdOf(data) };
     return {
+      pool: new FleetBudgets(process),
       store: counted(store, this.#options.slots),
       database: store.log.database,
       holder: store.holder,

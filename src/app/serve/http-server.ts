@@ -138,7 +138,7 @@ export class HttpServer {
     this.#readiness = new Readiness({
       data: app.config.data,
       checkStore: async () => (await this.#sessions.get()).check(),
-      isConnected: () => this.#fleet?.state.isConnected,
+      natsProblem: async () => this.#fleet?.problem(),
       log: app.log,
     });
     this.#serverLogins = new ServerLoginRoutes({
@@ -180,6 +180,7 @@ export class HttpServer {
       sources: options.sources,
       traffic: this.#traffic,
       origin: () => this.browserUrl,
+      moving: () => this.#moving(),
       assistants: () => this.#mcp.size,
     });
     this.#sockets = new WebSocketAcceptor(limits);
@@ -358,8 +359,8 @@ export class HttpServer {
   async #moving(): Promise<Moving> {
     if (this.#isFleet) throw new TrunklineError("usage", NOT_OF_FLEET);
     const [mover, sessions] = [await this.#mover.get(), await this.#sessions.open()];
-    const letGo = async (id: string, interrupts: boolean): Promise<void> => {
-      if (!interrupts) await betweenCalls(mover.log, id);
+    const letGo: Moving["letGo"] = async (id, interrupts, signal) => {
+      if (!interrupts) await betweenCalls(mover.log, id, signal);
       if (sessions.get(id) !== undefined) await sessions.close(id);
     };
     return { mover, letGo };

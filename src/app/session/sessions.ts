@@ -84,8 +84,7 @@ export async function openSessions(
   const { store, database, holder } = shared;
   const audit = opening.use(openAudit(app));
   opening.defer(() => app.observers?.flush());
-  const tools = opening.use(new LazyTools(app));
-  const { offer = tools.offer } = options;
+  const { offer = opening.use(new LazyTools(app)).offer } = options;
   const agents = opening.use(new Agents(app, { offer, audit }, holder, options.traffic));
   const notices = await openNotifier(app, process.env);
   if (notices !== undefined) opening.use(notices);
@@ -104,6 +103,7 @@ export async function openSessions(
         run === undefined ? agents.get(name) : needRuns(options).agent(agents.nameOf(name), run),
       budgets: new Budgets({
         store: new SessionUsage(database),
+        pool: shared.pool,
         session: settings.budget ?? {},
         day: settings.dailyBudget ?? {},
         concurrent: settings.concurrent,
@@ -238,12 +238,11 @@ class Agents implements AsyncDisposable {
   }
 
   get(name: string = this.#app.config.agent.name): Promise<Agent> {
-    const known = this.#made.get(name);
-    if (known !== undefined) return known;
-    const made = this.#make(name);
-    this.#made.set(name, made);
-    made.catch(() => this.#made.delete(name));
-    return made;
+    return this.#made.getOrInsertComputed(name, () => {
+      const made = this.#make(name);
+      made.catch(() => this.#made.delete(name));
+      return made;
+    });
   }
 
   /** Keeps what an agent offers to choose from. It works without that. */

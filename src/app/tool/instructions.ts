@@ -48,13 +48,12 @@ export function instructionsFor(
 
 function ours(profile: Profile | undefined): string {
   if (profile === undefined) return INSTRUCTIONS;
-  const parts = [
+  return [
     INTRODUCTION,
     ...(profile.hasServer(OWN_SERVER) ? [OURS] : []),
     OTHERS,
     ...(profile.search === undefined ? [] : [SEARCH]),
-  ];
-  return parts.join("\n");
+  ].join("\n");
 }
 
 /**

@@ -1,3 +1,4 @@
+import { OWNER } from "../../base/principal.ts";
 import { AppContext } from "../../config/app-context.ts";
 import type { Config } from "../../config/config.ts";
 import type { ServerTest } from "../../server/dashboard/sources.ts";
@@ -12,7 +13,7 @@ export async function testServer(config: Config, name: string): Promise<ServerTe
   const milliseconds = Math.round(performance.now() - started);
   const [status] = opened.status();
   const { tools } = opened.offer;
-  const offered = tools.list().filter(({ source }) => source?.server === name);
+  const offered = tools.list(OWNER).filter(({ source }) => source?.server === name);
   const held = tools.held().filter(({ source }) => source.server === name);
   const list = status?.listError && `it could not list its tools: ${status.listError}`;
   return {

@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { lstatSync, statSync, symlinkSync } from "node:fs";
 import { chmodSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { SampleIdentities } from "../../../test/samples/sample-identities.ts";
+import { bytesOf, readCurrent } from "./file-change.ts";
 
 describe("changing files", { timeout: 120_000 }, () => {
   it("writes to the user's own file if asked, through links, with its permissions", async () => {
@@ -28,6 +30,10 @@ describe("changing files", { timeout: 120_000 }, () => {
     const switched = sample.switch("work", { global: true, env });
     await assert.rejects(switched, /Cannot change '\/dev\/null': it is not a regular file/);
     assert.ok(statSync("/dev/null").isCharacterDevice());
+    const pipe = join(sample.path, "pipe");
+    execFileSync("mkfifo", [pipe]);
+    await assert.rejects(readCurrent(pipe, 0o600), /pipe': it is not a regular file/);
+    assert.throws(() => bytesOf(pipe), /Cannot read '.*pipe': it is not a regular file/);
   });
 
   it("waits for git's own lock", async () => {

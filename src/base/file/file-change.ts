@@ -1,10 +1,11 @@
-import { chmod, link, lstat, open, readFile, readlink, realpath } from "node:fs/promises";
+import { chmod, link, lstat, open, readlink, realpath } from "node:fs/promises";
 import { rename, rm, stat, unlink } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 
 import { fileWords, TrunklineError } from "../errors.ts";
 import { makeFolder } from "./path.ts";
+import { readRegularFile, regularFile, UnfitFileError } from "./read-regular-file.ts";
 
 /** A change of one file. */
 export interface FileChange {
@@ -32,29 +33,20 @@ export interface CurrentFile {
 export async function readCurrent(path: string, newMode: number): Promise<CurrentFile> {
   const real = await followLinks(path);
   try {
-    const stats = await stat(real);
-    const { mode, size } = stats;
-    // Replacing a device such as /dev/null would break it for everybody.
-    if (!stats.isFile()) {
-      throw new TrunklineError("config", `Cannot change '${real}': it is not a regular file`);
-    }
-    if (size > MAX_SIZE) {
-      throw new TrunklineError("limit", `Cannot change '${real}': it is over ${MAX_SIZE} bytes`);
-    }
-    return { path: real, bytes: await readFile(real), mode: mode & 0o7777 };
+    const { content: bytes, mode = newMode } = regularFile(real, { most: MAX_SIZE }) ?? {};
+    return { path: real, bytes, mode: mode & 0o7777 };
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw unreadable(real, error);
-    return { path: real, bytes: undefined, mode: newMode };
+    // Replacing a device such as /dev/null would break it for everybody.
+    if (!(error instanceof UnfitFileError)) throw unreadable(real, error);
+    throw new TrunklineError("config", `Cannot change '${real}': ${error.message}`);
   }
 }
 
 /** The content of a file; undefined if it does not exist. */
-export async function bytesOf(path: string): Promise<Buffer | undefined> {
+export function bytesOf(path: string): Buffer | undefined {
   try {
-    return await readFile(path);
+    return readRegularFile(path, { most: MAX_SIZE });
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === "ENOENT" || code === "ENOTDIR") return undefined;
     throw unreadable(path, error);
   }
 }
@@ -91,7 +83,8 @@ async function followLinks(path: string): Promise<string> {
 
 function unreadable(path: string, error: unknown): Error {
   if (error instanceof TrunklineError) return error;
-  const says = `Cannot read '${path}': ${fileWords(error, path)}`;
+  const why = error instanceof UnfitFileError ? error.message : fileWords(error, path);
+  const says = `Cannot read '${path}': ${why}`;
   return new TrunklineError("unavailable", says, { cause: error });
 }
 
@@ -140,7 +133,7 @@ export async function replace(change: FileChange, id: string): Promise<void> {
   const lock = lockOf(path);
   try {
     if (isGitConfig) await takeLock(temporary, lock, path);
-    if (!isSame(await bytesOf(path), before)) {
+    if (!isSame(bytesOf(path), before)) {
       const says = `Cannot change '${path}': another program changed it at the same time. Try again`;
       throw new TrunklineError("unavailable", says);
     }
@@ -187,10 +180,6 @@ export async function discard({ path }: FileChange, id: string): Promise<void> {
 }
 
 async function inodeOf(path: string): Promise<string | undefined> {
-  try {
-    const { dev, ino } = await stat(path, { bigint: true });
-    return `${dev}:${ino}`;
-  } catch {
-    return undefined;
-  }
+  const found = await stat(path, { bigint: true }).catch(() => undefined);
+  return found && `${found.dev}:${found.ino}`;
 }

@@ -10,6 +10,7 @@ import {
   writeSync,
 } from "node:fs";
 
+import { attempt } from "../attempt.ts";
 import { realPath } from "./path.ts";
 import { leadsInside, outside, UnfitFileError } from "./read-regular-file.ts";
 
@@ -74,11 +75,8 @@ export function overwrite(file: number, content: string | Buffer): void {
   try {
     writeAt(file, bytes.subarray(size), size);
   } catch (error) {
-    try {
-      ftruncateSync(file, size);
-    } catch {
-      // The first error says why.
-    }
+    // The first error says why.
+    attempt(() => ftruncateSync(file, size));
     throw error;
   }
   writeAt(file, bytes.subarray(0, size), 0);

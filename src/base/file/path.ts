@@ -1,14 +1,12 @@
 import { accessSync, constants, mkdirSync, realpathSync, statSync } from "node:fs";
 import { dirname, join, parse, resolve, sep } from "node:path";
 
+import { attempt } from "../attempt.ts";
+
 /** The path with every symbolic link resolved. Its last parts need not exist. */
 export function realPath(path: string): string {
   const whole = resolve(path);
-  try {
-    return realpathSync.native(whole);
-  } catch {
-    return realBeginning(whole);
-  }
+  return attempt(() => realpathSync.native(whole)) ?? realBeginning(whole);
 }
 
 /**

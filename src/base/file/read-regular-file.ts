@@ -10,6 +10,7 @@ import {
   statSync,
 } from "node:fs";
 
+import { attempt } from "../attempt.ts";
 import { isInside, realPath } from "./path.ts";
 
 export interface ReadRegularFileOptions {
@@ -70,15 +71,13 @@ export function regularFile(
     if (code === "ENXIO") throw new UnfitFileError("it is not a regular file");
     throw error;
   }
-  try {
-    const stats = fstatSync(file);
-    if (inside !== undefined && !leadsInside(path, stats, inside)) {
-      throw outside();
-    }
-    return { content: readOpened(file, stats, most), mode: stats.mode };
-  } finally {
-    closeSync(file);
+  using ends = new DisposableStack();
+  ends.defer(() => closeSync(file));
+  const stats = fstatSync(file);
+  if (inside !== undefined && !leadsInside(path, stats, inside)) {
+    throw outside();
   }
+  return { content: readOpened(file, stats, most), mode: stats.mode };
 }
 
 export function outside(): UnfitFileError {
@@ -90,12 +89,8 @@ export function outside(): UnfitFileError {
  * what was opened is compared with what is found where the path leads now.
  */
 export function leadsInside(path: string, opened: Stats, folders: readonly string[]): boolean {
-  let real: string;
-  try {
-    real = realpathSync.native(path);
-  } catch {
-    return false;
-  }
+  const real = attempt(() => realpathSync.native(path));
+  if (real === undefined) return false;
   const found = lstatSync(real, { throwIfNoEntry: false });
   return (
     folders.some((folder) => isInside(real, realPath(folder))) &&

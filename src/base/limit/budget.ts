@@ -11,11 +11,19 @@ export type Budget = Readonly<Partial<Record<Amount, number>>>;
 export const NOTHING_USED: Amounts = { tokens: 0, cost: 0, steps: 0, time: 0 };
 
 export function plus(one: Amounts, other: Amounts): Amounts {
+  return amountsBy((amount) => one[amount] + other[amount]);
+}
+
+export function minus(one: Amounts, other: Amounts): Amounts {
+  return amountsBy((amount) => one[amount] - other[amount]);
+}
+
+export function amountsBy(value: (amount: Amount) => number): Amounts {
   return {
-    tokens: one.tokens + other.tokens,
-    cost: one.cost + other.cost,
-    steps: one.steps + other.steps,
-    time: one.time + other.time,
+    tokens: value("tokens"),
+    cost: value("cost"),
+    steps: value("steps"),
+    time: value("time"),
   };
 }
 

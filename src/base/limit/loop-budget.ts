@@ -47,7 +47,7 @@ export class LoopBudget {
     } finally {
       this.#spent += this.#now() - began;
       this.#pieces++;
-      this.#schedule();
+      this.#scheduled ??= setImmediate(this.#next);
     }
   }
 
@@ -58,10 +58,6 @@ export class LoopBudget {
 
   get #hasTime(): boolean {
     return this.#spent < this.#mostTime && this.#pieces < this.#mostPieces;
-  }
-
-  #schedule(): void {
-    this.#scheduled ??= setImmediate(this.#next);
   }
 
   readonly #next = (): void => {

@@ -100,12 +100,8 @@ export class Semaphore {
   ): Promise<T> {
     using slot = await this.enter(options);
     const release = (): void => slot[Symbol.dispose]();
-    const timer = longest === undefined ? undefined : setTimeout(release, longest).unref();
-    try {
-      return await work();
-    } finally {
-      clearTimeout(timer);
-    }
+    using _timer = longest === undefined ? undefined : setTimeout(release, longest).unref();
+    return await work();
   }
 
   #take(key: string): Disposable {

@@ -10,10 +10,8 @@ export function homeOf({ HOME = "" }: NodeJS.ProcessEnv): string {
   if (isAbsolute(HOME)) return HOME;
   if (HOME !== "") {
     const why = `HOME is '${HOME}', which is not an absolute path`;
-    throw new TrunklineError(
-      "config",
-      `Cannot tell where your home folder is: ${why}. Set it to one.`,
-    );
+    const says = `Cannot tell where your home folder is: ${why}. Set it to one.`;
+    throw new TrunklineError("config", says);
   }
   try {
     // Hardly ever needed, and every start waits for what is imported.

@@ -1,5 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 
+import { attempt } from "../attempt.ts";
+
 /** A process that runs now. */
 export interface RunningProcess {
   readonly pid: number;
@@ -39,7 +41,7 @@ export function* processTable(isProc: boolean = hasProc): Generator<RunningProce
 /** One process by its number; undefined if it has ended, even if it is still a zombie. */
 export function processOf(pid: number, isProc: boolean = hasProc): RunningProcess | undefined {
   if (!isProc) return askPs("-p", String(pid))[0];
-  const text = statOf(pid);
+  const text = attempt(() => readFileSync(`/proc/${pid}/stat`, "utf8"));
   if (text === undefined) return undefined;
   // proc_pid_stat(5): the name, in parentheses, may hold anything. The start is the last that is needed.
   const fields = text.slice(text.lastIndexOf(")") + 2).split(" ", 20);
@@ -48,14 +50,6 @@ export function processOf(pid: number, isProc: boolean = hasProc): RunningProces
   const isStopped = STOPPED.test(state);
   const start = fields[19] ?? "";
   return { pid, parent: Number(parent), group: Number(group), isStopped, start };
-}
-
-function statOf(pid: number): string | undefined {
-  try {
-    return readFileSync(`/proc/${pid}/stat`, "utf8");
-  } catch {
-    return undefined;
-  }
 }
 
 function askPs(...which: string[]): RunningProcess[] {
@@ -77,9 +71,5 @@ function askPs(...which: string[]): RunningProcess[] {
 
 /** Whether a process has a text in its environment. */
 export function wasGiven(pid: number, words: string): boolean {
-  try {
-    return readFileSync(`/proc/${pid}/environ`).includes(words);
-  } catch {
-    return false;
-  }
+  return attempt(() => readFileSync(`/proc/${pid}/environ`).includes(words)) === true;
 }

@@ -1,5 +1,6 @@
 import { setTimeout } from "node:timers/promises";
 
+import { attempt } from "../attempt.ts";
 import {
   hasProc,
   processOf,
@@ -148,9 +149,5 @@ export class ProcessTree {
 function kill({ pid, start }: RunningProcess): boolean {
   const now = processOf(pid);
   if (now === undefined || (start !== "" && now.start !== start)) return false;
-  try {
-    return process.kill(pid, "SIGKILL");
-  } catch {
-    return false;
-  }
+  return attempt(() => process.kill(pid, "SIGKILL")) === true;
 }

@@ -15,15 +15,13 @@ export async function readOutput(
   child.stdout.setEncoding("utf8").on("data", heard);
   child.stdout.on("close", ended.resolve).on("error", () => ended.resolve());
   const stopListening = onAbort(signal, () => child.kill());
-  try {
-    const exit = await child.exit;
-    const callOff = closeStreams(child.stdout);
-    await ended.promise;
-    callOff();
-    await child.gone;
-    signal?.throwIfAborted();
-    return exit;
-  } finally {
-    stopListening();
-  }
+  using ends = new DisposableStack();
+  ends.defer(stopListening);
+  const exit = await child.exit;
+  const callOff = closeStreams(child.stdout);
+  await ended.promise;
+  callOff();
+  await child.gone;
+  signal?.throwIfAborted();
+  return exit;
 }

@@ -1,5 +1,6 @@
 import type { ChildProcess } from "node:child_process";
 
+import { attempt } from "../attempt.ts";
 import { markOfOwn, ProcessTree } from "./process-tree.ts";
 
 /**
@@ -129,9 +130,5 @@ export function killTree(group: number): void {
 
 /** Signals every process of a group. False when nobody is left in it. */
 export function killGroup(group: number, signal: NodeJS.Signals | 0): boolean {
-  try {
-    return process.kill(-group, signal);
-  } catch {
-    return false;
-  }
+  return attempt(() => process.kill(-group, signal)) === true;
 }

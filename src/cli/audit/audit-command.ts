@@ -25,7 +25,7 @@ export const audit: Command = {
     verify: {
       summary: "Check that no entry was changed, removed or added",
       description:
-        "Entries that no seal confirms are counted: older versions did not seal the first ones of a process. " +
+        "Entries that no seal confirms are counted, and reported if they are of this machine. " +
         "Whoever can write to the file can also remove a writer's entries together with its seals; " +
         "`audit.anchor` in the configuration keeps the seals elsewhere, and finds that.",
       options: {

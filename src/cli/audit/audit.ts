@@ -71,13 +71,12 @@ export async function verify(invocation: Invocation<OptionValues<"anchor">>): Pr
   const { config } = await openQuietApp(invocation);
   const anchor = values.anchor === undefined ? config.audit?.anchor : resolve(cwd, values.anchor);
   const verdict = await verifyAudit(config.data, anchor);
-  const { problems, sealed, unsealed, older, damaged, cut, writers, repairs } = verdict;
+  const { problems, sealed, unsealed, damaged, cut, writers, repairs } = verdict;
   const by = counted(writers, "process", "processes");
   const lines = [`${counted(sealed, "entry", "entries")} of ${by} match their seals.`];
   if (unsealed > 0) {
     lines.push(`${unsealed} have no seal: their process was killed just after them.`);
   }
-  if (older > 0) lines.push(`${older} were written by a version that did not seal them.`);
   if (damaged > 0) lines.push(`Damaged, as after a full disk: ${counted(damaged, "line")}.`);
   for (const { time, lines: count, file, moved } of repairs) {
     const what = `${count === 1 ? "1 damaged line was" : `${count} damaged lines were`} moved`;

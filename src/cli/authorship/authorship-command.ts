@@ -1,4 +1,4 @@
-import { arg, type Command, json, text } from "../shell/command.ts";
+import { arg, type Command, flag, json, text } from "../shell/command.ts";
 
 const commit = text("COMMIT", "The file as this commit has it, instead of the work tree");
 
@@ -19,9 +19,34 @@ export const blame: Command = {
   name: "blame",
   summary: "Print a file like git blame, with agents",
   args: [arg("FILE", "The file")],
-  options: { commit, json },
+  options: {
+    commit,
+    json,
+    "agent-trace": flag("Print an Agent Trace record of the file as HEAD or --commit has it"),
+  },
   examples: { "trunkline blame src/main.go": "Who wrote each line." },
   load: async () => ({ run: (await import("./authorship.ts")).blame }),
+};
+
+export const notes: Command = {
+  name: "notes",
+  summary: "Write notes in Git AI's format for commits with lines of agents",
+  description:
+    "`on` is your yes for this repository, kept in the data folder: from then on a note is written in " +
+    "refs/notes/ai after a turn that committed, and by `write` for the commits since. It names agent, model, " +
+    "session id and lines, for tools that read them; no prompt and no message. Only what is certain is " +
+    "noted, and a note that is there is kept. Nothing is pushed or fetched. Without on, off or write, it " +
+    "says whether they are written.",
+  args: [
+    arg("[ACTION]", "on, off, or write", { choices: ["on", "off", "write"] }),
+    arg("[FOLDER]", "Of the repository; default: this one"),
+  ],
+  options: { json },
+  examples: {
+    "trunkline notes on": "Write notes in this repository from now on.",
+    "trunkline notes write": "Write those of the commits since.",
+  },
+  load: async () => ({ run: (await import("./authorship.ts")).notes }),
 };
 
 export const stats: Command = {

@@ -1,17 +1,17 @@
 import { existsSync, realpathSync, statSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 
-import { reasonOf, replacedBy, reviewOf } from "../../authorship/explain-line.ts";
+import { explainLine, shownStep, toldExplanation, writer } from "../../authorship/explain-line.ts";
+import { traceRecord } from "../../authorship/agent-trace.ts";
+import { NOTES_REF } from "../../authorship/git-ai-note.ts";
 import { LineTracer } from "../../authorship/line-tracer.ts";
 import { countLines } from "../../authorship/count-lines.ts";
-import { WorkHistory, type WorkStep } from "../../authorship/work-history.ts";
+import { WorkHistory } from "../../authorship/work-history.ts";
+import { writeNotes } from "../../authorship/write-notes.ts";
 import { TrunklineError } from "../../base/errors.ts";
-import { maskText } from "../../base/text/mask.ts";
 import { visibleLine } from "../../base/text/visible.ts";
-import { SessionCommands } from "../../session/open/session-commands.ts";
-import { Reviews } from "../../store/review/reviews.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
-import { firstLine, print, table } from "../shell/layout.ts";
+import { firstLine, linesText, print, table } from "../shell/layout.ts";
 import { openQuietApp } from "../shell/open-app.ts";
 
 type CommitValues = OptionValues<"commit">;
@@ -26,62 +26,33 @@ export async function why(invocation: Invocation<CommitValues>): Promise<number>
   }
   const { config } = await openQuietApp(invocation);
   const { history, path } = historyOf(config.data, resolve(invocation.cwd, file));
-  const [source] = await new LineTracer(history).trace(path, {
-    range: { first: line, last: line },
-    commit: values.commit,
+  const { commit } = values;
+  const explained = await explainLine({ data: config.data, history, path, line, commit });
+  const rows = toldExplanation(explained).flatMap(([name, value]) => {
+    const lines = name === "replaced" ? value.split("\n") : [value];
+    return lines.map((text, at) => [at === 0 ? name : "", firstLine(text)]);
   });
-  if (source === undefined) throw new TrunklineError("not-found", `'${file}' has no line ${line}.`);
-  await using commands = await SessionCommands.open(config.data);
-  using reviews = await Reviews.open(config.data);
-  const session = await commands.find(source.step.session ?? "").catch(() => undefined);
-  const reason = session && (await reasonOf(source, commands.events(session.id)));
-  const replaced = await replacedBy(history, source);
-  const commit = source.commit ?? (await history.commitOf(path, line));
-  const { author, committer } = (commit && (await history.commit(commit))) || {};
-  const thread = await reviewOf(reviews, history.commonDir, path, commit, reason);
-  const review = thread && { id: thread.id, by: thread.by, comment: thread.comment };
-  const { certain } = source;
-  const { prompt, permission } = reason ?? {};
-  const step = shownStep({ agent: session?.agent, ...source.step });
-  const shown = {
-    ...step,
-    prompt,
-    permission,
-    review,
-    replaced,
-    certain,
-    commit,
-    author,
-    committer,
-  };
-  const title = session?.title === undefined ? "" : ` "${visibleLine(session.title)}"`;
-  const rows = [
-    ["line", source.text.trim()],
-    ["written by", writer(step, author)],
-    ["session", step.session && step.session + title],
-    ["prompt", prompt && maskText(prompt)],
-    [
-      "allowed by",
-      permission && `${permission.by} (${permission.outcome}): ${permission.title ?? ""}`,
-    ],
-    ["asked by", review && `${review.by} in ${review.id}: ${maskText(review.comment)}`],
-    ...replaced.map((text, at) => [at === 0 ? "replaced" : "", text.trim()]),
-    ["committed", commit === undefined ? "not yet" : `${commit.slice(0, 12)} ${author}`],
-    ["", committer === author ? undefined : `by ${committer}`],
-    ["certain", certain ? "yes" : "no: others may have written it, or it changed on its way"],
-  ];
-  const told = rows.flatMap(([name = "", value]) =>
-    value === undefined ? [] : [[name, firstLine(value)]],
-  );
-  return print(invocation, shown, table(told));
+  return print(invocation, explained, table(rows));
 }
 
 /** `trunkline blame FILE` */
-export async function blame(invocation: Invocation<CommitValues>): Promise<number> {
+export async function blame(
+  invocation: Invocation<CommitValues & OptionValues<never, "agent-trace">>,
+): Promise<number> {
   const { config } = await openQuietApp(invocation);
   const file = resolve(invocation.cwd, invocation.positionals[0] ?? "");
   const { history, path } = historyOf(config.data, file);
-  const lines = await new LineTracer(history).trace(path, { commit: invocation.values.commit });
+  const { commit: named, "agent-trace": isTrace = false } = invocation.values;
+  const revision = isTrace ? await history.head(named) : named;
+  const lines = await new LineTracer(history).trace(path, { commit: revision });
+  if (isTrace) {
+    if (revision === undefined) {
+      const why = named === undefined ? "nothing is committed" : `there is no commit '${named}'`;
+      throw new TrunklineError("not-found", `Cannot print a record of '${path}': ${why}.`);
+    }
+    invocation.out(`${JSON.stringify(traceRecord(path, revision, lines))}\n`);
+    return 0;
+  }
   const rows = await Promise.all(
     lines.map(async ({ step, commit, certain, text }, at) => {
       const id = visibleLine(step.session ?? commit ?? "").slice(0, 8);
@@ -95,6 +66,29 @@ export async function blame(invocation: Invocation<CommitValues>): Promise<numbe
     return { line: at + 1, text, ...shownStep(step), ...named, certain };
   });
   return print(invocation, { path, lines: shown }, table(rows));
+}
+
+/** `trunkline notes [ACTION] [FOLDER]` */
+export async function notes(invocation: Invocation): Promise<number> {
+  const { config } = await openQuietApp(invocation);
+  const [action, folder = "."] = invocation.positionals;
+  const { history } = historyOf(config.data, resolve(invocation.cwd, folder));
+  if (action === "on") history.notesSince ??= Date.now();
+  if (action === "off") history.notesSince = undefined;
+  const isOn = history.notesSince !== undefined;
+  const { root } = history;
+  if (action === "write" && !isOn) {
+    const next = "Say yes with `trunkline notes on` first";
+    throw new TrunklineError("usage", `Notes are not written in '${root}'. ${next}.`);
+  }
+  const { written, kept } =
+    action === "write" ? await writeNotes(history) : { written: [], kept: [] };
+  const said =
+    action === "write"
+      ? [`${written.length} notes written, and ${kept.length} kept that were there.`]
+      : [`Notes are ${isOn ? "" : "not "}written in '${root}'.`];
+  if (isOn) said.push(`Share them yourself: git push origin ${NOTES_REF}`);
+  return print(invocation, { repository: root, isOn, written, kept }, linesText(said));
 }
 
 /** `trunkline stats [FOLDER]` */
@@ -113,8 +107,6 @@ export async function stats(invocation: Invocation): Promise<number> {
   return print(invocation, { agents, people, files }, table(rows));
 }
 
-type ShownStep = { readonly [Name in keyof WorkStep]: WorkStep[Name] | undefined };
-
 /** The history of the work tree that a path is in, and the path in it. */
 function historyOf(data: string, path: string): { history: WorkHistory; path: string } {
   const folder = statSync(path, { throwIfNoEntry: false })?.isDirectory() ? path : dirname(path);
@@ -124,15 +116,4 @@ function historyOf(data: string, path: string): { history: WorkHistory; path: st
   }
   const real = join(realpathSync(folder), relative(folder, path));
   return { history, path: relative(history.root, real) };
-}
-
-function writer({ by, agent = "an agent", model }: ShownStep, author = "a commit"): string {
-  if (by === "agent") return visibleLine(model === undefined ? agent : `${agent} (${model})`);
-  if (by === "commit") return visibleLine(author);
-  return by === "person" ? "a person" : "unknown";
-}
-
-/** What there is to say of a step, without how it is stored. */
-function shownStep({ by, session, turn, call, agent, model }: ShownStep) {
-  return { by, session, turn, call, agent, model };
 }

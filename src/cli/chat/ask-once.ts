@@ -38,10 +38,8 @@ export async function askOnce(invocation: ChatInvocation, prompt: string): Promi
     ),
   });
   isReplay = false;
-  background(
-    untilSignal().then(() => session.cancel()),
-    "Cancelling a turn",
-  );
+  const cancelling = untilSignal().then(() => session.cancel());
+  background(cancelling, "Cancelling a turn");
   const started = performance.now();
   const ended = await withLoss(session, session.prompt(prompt)).finally(() => show(text.end()));
   if (isJson)

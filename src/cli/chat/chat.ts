@@ -20,8 +20,15 @@ export async function chat(invocation: ChatInvocation): Promise<number> {
   if (given === "" && isPerson) {
     // A dumb terminal can neither move its cursor nor erase.
     const isPlain = values.plain === true || invocation.env.TERM === "dumb";
-    if (isPlain) return await (await import("./plain-conversation.ts")).conversePlainly(invocation);
-    return await (await import("./converse.ts")).converse(invocation);
+    const talk = isPlain
+      ? (await import("./plain-conversation.ts")).conversePlainly
+      : (await import("./converse.ts")).converse;
+    let next = invocation;
+    for (;;) {
+      const moving = await talk(next);
+      if (moving === undefined) return 0;
+      next = await (await import("./move-chat.ts")).moved(next, moving);
+    }
   }
   if (given === "" && process.stdin.isTTY) {
     const why = "there is no terminal to talk at";

@@ -10,6 +10,7 @@ import { control, firstLine } from "../shell/layout.ts";
 import { type Completion, Completions } from "./completion.ts";
 import { LineEditor } from "./line-editor.ts";
 import type { LiveScreen } from "./live-screen.ts";
+import { MOVE_HELP } from "./move-chat.ts";
 import { Picker, type PickerItem } from "./picker.ts";
 import { QuestionPrompt } from "./question-prompt.ts";
 import { promptBlocks } from "../../agent/prompt/prompt-blocks.ts";
@@ -64,6 +65,10 @@ const OWN_COMMANDS: readonly PickerItem[] = [
   { value: "/sessions", hint: "Switch to another session; those that wait come first" },
   { value: "/resume", hint: "Continue the session with this id" },
   { value: "/new", hint: "Begin a new session here" },
+  {
+    value: "/move",
+    hint: "Move the session with its work to a gateway, or `here`, and go on there",
+  },
   { value: "/keys", hint: "Show the keys" },
   { value: "/exit", hint: "Leave; the session is stored" },
 ];
@@ -84,6 +89,9 @@ export class Conversation implements Disposable {
   /** The messages whose turns have not ended, in all sessions. */
   readonly #turns = new Map<PendingMessage, Promise<void>>();
   readonly #left = Promise.withResolvers<void>();
+  #movesTo: string | undefined;
+  /** Resolves when the person has left. */
+  readonly left: Promise<void> = this.#left.promise;
   #transcript: TranscriptView;
   #status = new Status("\u2026");
   #client: TerminalClient | undefined;
@@ -122,13 +130,13 @@ export class Conversation implements Disposable {
     }, TICK);
   }
 
-  /** Resolves when the person has left. */
-  get left(): Promise<void> {
-    return this.#left.promise;
-  }
-
   get sessionId(): string | undefined {
     return this.#session?.sessionId;
+  }
+
+  /** Where the person has said that the session goes on, by `/move`. */
+  get movesTo(): string | undefined {
+    return this.#movesTo;
   }
 
   /** The client is there: opens the first session. Rejects if that fails. */
@@ -219,10 +227,9 @@ export class Conversation implements Disposable {
     const width = screen.columns;
     const question = this.#question;
     const isTyping = this.#list === undefined && question?.isFocused !== true;
-    const hint = span(
-      this.#session === undefined ? "Opening the session \u2026" : "/ for commands, /keys for keys",
-      "dim",
-    );
+    const isOpen = this.#session !== undefined;
+    const says = isOpen ? "/ for commands, /keys for keys" : "Opening the session \u2026";
+    const hint = span(says, "dim");
     const mark = [span("> ", ...(isTyping ? (["cyan", "bold"] as const) : (["dim"] as const)))];
     const { rows: typed, caret } = this.#editor.rows(width, mark, [hint]);
     const popup = this.#popup?.picker.rows(width, POPUP_ROWS) ?? [];
@@ -264,9 +271,8 @@ export class Conversation implements Disposable {
   }
 
   #questionOf(sessionId: string): QuestionPrompt {
-    const known = this.#questions.get(sessionId) ?? new QuestionPrompt(() => this.draw());
-    this.#questions.set(sessionId, known);
-    return known;
+    const make = (): QuestionPrompt => new QuestionPrompt(() => this.draw());
+    return this.#questions.getOrInsertComputed(sessionId, make);
   }
 
   #newTranscript(): TranscriptView {
@@ -322,19 +328,15 @@ export class Conversation implements Disposable {
     if (typeof state === "string") {
       this.#othersTurn(state === "running");
       if (state !== "running" && state !== "end_turn") {
-        this.#transcript.note(
-          `(${state}${error === undefined ? "" : `: ${wordsOf(error)}`})`,
-          "dim",
-        );
+        const why = error === undefined ? "" : `: ${wordsOf(error)}`;
+        this.#transcript.note(`(${state}${why})`, "dim");
       }
     }
     const { state: answered, by, outcome } = (permission ?? {}) as Json;
     if (answered !== "answered") return;
     const { kind } = (outcome ?? {}) as Json;
-    this.#transcript.note(
-      `${wordsOf(kind).replace("_", " ") || "cancelled"} (${wordsOf(by)})`,
-      "dim",
-    );
+    const decided = wordsOf(kind).replace("_", " ") || "cancelled";
+    this.#transcript.note(`${decided} (${wordsOf(by)})`, "dim");
   }
 
   #othersTurn(isRunning: boolean): void {
@@ -470,9 +472,20 @@ export class Conversation implements Disposable {
     if (!OWN_COMMANDS.some(({ value }) => value === word)) return this.#send("steer");
     this.#editor.set("");
     if (word === "/keys") this.say(KEYS_HELP);
+    else if (word === "/move") this.#move(argument);
     else if (word === "/new") this.#switch();
     else if (argument !== "") this.#switch(argument);
     else this.#listSessions();
+  }
+
+  #move(to: string): void {
+    if (to === "") return this.say(MOVE_HELP);
+    if (this.#turnSince !== undefined || this.#isOthersTurn) {
+      return this.say("A turn is running. Esc cancels it; move the session when it has ended.");
+    }
+    if (this.#session === undefined) return;
+    this.#movesTo = to;
+    this.leave();
   }
 
   #send(how: PendingMessage["how"]): void {
@@ -483,10 +496,8 @@ export class Conversation implements Disposable {
     const controller = new AbortController();
     const message: PendingMessage = { text, how, controller, sessionId: this.sessionId };
     this.#pending = [...this.#pending, message];
-    background(
-      this.#host.history.add(text).catch(() => {}),
-      "Remembering a prompt",
-    );
+    const remembering = this.#host.history.add(text).catch(() => {});
+    background(remembering, "Remembering a prompt");
     const turn = this.#turn(message).finally(() => {
       this.#turns.delete(message);
       this.#pending = this.#pending.filter((each) => each !== message);

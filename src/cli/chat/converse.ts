@@ -10,6 +10,7 @@ import { confirm } from "../shell/ask.ts";
 import { openQuietApp } from "../shell/open-app.ts";
 import { Conversation } from "./conversation.ts";
 import { LiveScreen } from "./live-screen.ts";
+import { leftFor, type Moving } from "./move-chat.ts";
 import type { PickerItem } from "./picker.ts";
 import { PromptHistory } from "./prompt-history.ts";
 import { TerminalInput } from "./terminal-input.ts";
@@ -19,7 +20,7 @@ import type { ChatInvocation } from "./open-chat.ts";
 const opening = async () => await import("./open-chat.ts");
 
 /** `trunkline chat` at a terminal. The prompt is there before the session is. */
-export async function converse(invocation: ChatInvocation): Promise<number> {
+export async function converse(invocation: ChatInvocation): Promise<Moving | undefined> {
   const { values, cwd, env, color, out } = invocation;
   const app = await openQuietApp(invocation);
   await using opened = new AsyncDisposableStack();
@@ -38,11 +39,9 @@ export async function converse(invocation: ChatInvocation): Promise<number> {
     stop: () => input.stop(),
     edit: async (text) => {
       input.give();
-      try {
-        return await editedText(text, env);
-      } finally {
-        input.take();
-      }
+      using ends = new DisposableStack();
+      ends.defer(() => input.take());
+      return await editedText(text, env);
     },
     clipboardImage: () => pasted.take(),
     sessions: values.url === undefined ? () => listSessions(app) : undefined,
@@ -64,10 +63,8 @@ export async function converse(invocation: ChatInvocation): Promise<number> {
     process.stdout.off("resize", resized);
   });
   background(history.load(), "Reading earlier prompts");
-  background(
-    untilSignal().then(() => conversation.leave()),
-    "Leaving a conversation",
-  );
+  const leaving = untilSignal().then(() => conversation.leave());
+  background(leaving, "Leaving a conversation");
   conversation.drawNow();
   const begin = async (): Promise<{ readonly ended: Promise<void> }> => {
     const { agentName, openClient, wantedSession, withOfferedAgent, worktreeLines } =
@@ -108,9 +105,7 @@ export async function converse(invocation: ChatInvocation): Promise<number> {
   } finally {
     await conversation.farewell();
   }
-  const id = conversation.sessionId?.slice(0, 8);
-  if (id !== undefined) out(`\nContinue with \`trunkline chat --session ${id}\`.\n`);
-  return 0;
+  return leftFor(conversation.movesTo, conversation.sessionId, out);
 }
 
 async function listSessions(app: AppContext): Promise<readonly PickerItem[]> {

@@ -136,10 +136,8 @@ export class FormEditor {
     else if (type === "choices") {
       const chosen = before as readonly string[];
       const isOut = chosen.includes(String(value));
-      this.#chosen.set(
-        name,
-        isOut ? chosen.filter((each) => each !== value) : [...chosen, String(value)],
-      );
+      const others = chosen.filter((each) => each !== value);
+      this.#chosen.set(name, isOut ? others : [...chosen, String(value)]);
     } else this.#chosen.set(name, before === value ? "" : value);
   }
 

@@ -89,6 +89,23 @@ describe("PlainConversation", () => {
     assert.deepEqual(other.prompts, []);
   });
 
+  it("leaves for another place with /move, unless a turn runs", async () => {
+    using rig = new Rig();
+    const prints = (text: RegExp): Promise<void> => until(() => text.test(rig.printed));
+    rig.conversation.line("/move");
+    await prints(/Say where to/);
+    await rig.type("go", "on");
+    rig.conversation.line("/move wss://example.com/acp");
+    await prints(/A turn is running/);
+    assert.equal(await rig.isLeft, false);
+    rig.turns[0]?.resolve({ stopReason: "end_turn" });
+    await prints(/status\n> $/);
+    rig.conversation.line("/move wss://example.com/acp");
+    await rig.conversation.left;
+    assert.equal(rig.conversation.movesTo, "wss://example.com/acp");
+    assert.deepEqual(rig.prompts, ["go\non"]);
+  });
+
   it("tells a failed turn and goes on; a lost connection fails the turn", async () => {
     using rig = new Rig();
     await rig.type("go");

@@ -7,6 +7,7 @@ import { type Attached, withLoss } from "../../protocol/acp/attach.ts";
 import { ConversationText } from "../transcript/conversation-text.ts";
 import { askingWith, Questions } from "../session/questions.ts";
 import { type ChatInvocation, openChat } from "./open-chat.ts";
+import { leftFor, MOVE_HELP, type Moving } from "./move-chat.ts";
 import type { Status } from "./status-line.ts";
 
 /** Lines of an earlier conversation that are shown. */
@@ -26,7 +27,7 @@ const WELCOME =
  * `trunkline chat --plain`: text is only ever added, without colours, so that screen readers and simple
  * terminals show all of it. The terminal itself edits the line that is typed.
  */
-export async function conversePlainly(invocation: ChatInvocation): Promise<number> {
+export async function conversePlainly(invocation: ChatInvocation): Promise<Moving | undefined> {
   const { out } = invocation;
   const text = new ConversationText();
   const questions = new Questions(out);
@@ -55,15 +56,12 @@ export async function conversePlainly(invocation: ChatInvocation): Promise<numbe
     process.off("SIGCONT", conversation.prompt);
   });
   process.on("SIGCONT", conversation.prompt);
-  background(
-    untilSignal(["SIGTERM", "SIGHUP"]).then(() => conversation.leave()),
-    "Leaving a conversation",
-  );
+  const leaving = untilSignal(["SIGTERM", "SIGHUP"]).then(() => conversation.leave());
+  background(leaving, "Leaving a conversation");
   conversation.prompt();
   await Promise.race([conversation.left, session.ended]);
   await conversation.farewell();
-  out(`\nContinue with \`trunkline chat --session ${session.sessionId.slice(0, 8)}\`.\n`);
-  return 0;
+  return leftFor(conversation.movesTo, session.sessionId, out);
 }
 
 interface ConversationParts {
@@ -78,19 +76,22 @@ interface ConversationParts {
 export class PlainConversation {
   readonly #parts: ConversationParts;
   readonly #left = Promise.withResolvers<void>();
+  /** Resolves when the person has left. */
+  readonly left: Promise<void> = this.#left.promise;
   readonly #turns = new Set<Promise<void>>();
   #lines: string[] = [];
   #complete: NodeJS.Timeout | undefined;
   #interruptedAt = -Infinity;
   #isLeaving = false;
+  #movesTo: string | undefined;
 
   constructor(parts: ConversationParts) {
     this.#parts = parts;
   }
 
-  /** Resolves when the person has left. */
-  get left(): Promise<void> {
-    return this.#left.promise;
+  /** Where the person has said that the session goes on, by `/move`. */
+  get movesTo(): string | undefined {
+    return this.#movesTo;
   }
 
   /** Asks for a line, unless a turn runs. */
@@ -139,6 +140,7 @@ export class PlainConversation {
       if (said !== "") questions.answer(said);
     } else if (said === "/exit" || said === "/quit") this.leave();
     else if (said === "/cancel") session.cancel();
+    else if (/^\/move(\s|$)/.test(said)) this.#move(said.slice(5).trim());
     else if (said !== "") {
       if (this.#turns.size > 0) out("(queued)\n");
       if (questions.isOpen) out("(The question is still open: a number or `=` answers it.)\n");
@@ -149,6 +151,14 @@ export class PlainConversation {
       this.#turns.add(turn);
     }
     this.prompt();
+  }
+
+  #move(to: string): void {
+    const { out } = this.#parts;
+    if (to === "") return out(`${MOVE_HELP}\n`);
+    if (this.#turns.size > 0) return out("(A turn is running. /cancel ends it; then move.)\n");
+    this.#movesTo = to;
+    this.leave();
   }
 
   async #turn(said: string): Promise<void> {

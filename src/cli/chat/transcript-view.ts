@@ -142,7 +142,7 @@ export class TranscriptView {
       lines.push(
         ...indented(
           linesOf(outputOf(call).slice(-LIVE_CHARACTERS), "dim").slice(-LIVE_OUTPUT),
-        ).filter(hasText),
+        ).filter((each) => each.some(({ text }) => text.trim() !== "")),
       );
     }
     if (this.#plan.length > 0) lines.push(...apart(lines), ...this.#planLines(8));
@@ -254,10 +254,6 @@ export class TranscriptView {
 /** An empty line where something is above. */
 function apart(above: readonly Line[]): Line[] {
   return above.length === 0 ? [] : [[]];
-}
-
-function hasText(each: Line): boolean {
-  return each.some(({ text }) => text.trim() !== "");
 }
 
 /** What a person has said. */

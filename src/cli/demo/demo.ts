@@ -15,10 +15,8 @@ import { type Line, startScriptedModel } from "./scripted-model.ts";
 export async function run(invocation: Invocation): Promise<number> {
   const { values, out, data } = invocation;
   const stop = new AbortController();
-  background(
-    untilSignal().then(() => stop.abort(new Error("It was stopped"))),
-    "Stopping the demo",
-  );
+  const stopping = untilSignal().then(() => stop.abort(new Error("It was stopped")));
+  background(stopping, "Stopping the demo");
   try {
     await using demo = await LiveDemo.begin(stop.signal);
     const { link, chat } = demo;
@@ -142,10 +140,8 @@ export class LiveDemo implements AsyncDisposable {
     const prompt = [{ type: "text", text: PROMPT }];
     const turn = editor.ask("session/prompt", { sessionId, prompt }, allowReviews);
     // Its page says how the turn ended, also if it failed; here it only must not be unhandled.
-    background(
-      turn.catch(() => undefined),
-      "The session of the demo",
-    );
+    const handled = turn.catch(() => undefined);
+    background(handled, "The session of the demo");
     const { TRUNKLINE_DATA = "", TRUNKLINE_CONFIG = "" } = home.env;
     const files = ["--data", TRUNKLINE_DATA, "--config", TRUNKLINE_CONFIG];
     const words = [...selfCommand(), "chat", "--session", sessionId, ...files].map(shellWord);

@@ -15,12 +15,10 @@ export const PROJECT = "app";
 
 async function temporaryFolder(): Promise<string> {
   const parent = tmpdir();
-  try {
-    return await mkdtemp(join(parent, "trunkline-demo-"));
-  } catch (error) {
+  return await mkdtemp(join(parent, "trunkline-demo-")).catch((error: unknown) => {
     const says = `Cannot make a folder in '${parent}': ${fileWords(error, parent)}`;
     throw new TrunklineError("unavailable", `${says}. Set TMPDIR to another.`, { cause: error });
-  }
+  });
 }
 
 /** A program that goes on while others run. */

@@ -74,12 +74,12 @@ function commandLists(command: Command, width: number): [string, string[]][] {
   const lists = Map.groupBy(offered, ({ heading = "Commands" }) => heading);
   return [...lists].map(([title, list]) => [
     `${title}:`,
-    columns(list.map(commandRow), width, widest),
+    columns(
+      list.map(({ name, summary }) => [name, summary]),
+      width,
+      widest,
+    ),
   ]);
-}
-
-function commandRow({ name, summary }: Command): [string, string] {
-  return [name, summary];
 }
 
 function optionRows(options: Options): [string, string][] {

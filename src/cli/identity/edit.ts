@@ -17,11 +17,8 @@ export async function add(invocation: Invocation<FactValues>): Promise<number> {
   const values = await askMissing(invocation);
   const settings = newIdentity(name, values, invocation);
   await identities.save(name, settings, true);
-  return print(
-    invocation,
-    { name, ...settings },
-    `Added identity '${name}' to ${identities.file}.\n`,
-  );
+  const says = `Added identity '${name}' to ${identities.file}.\n`;
+  return print(invocation, { name, ...settings }, says);
 }
 
 /** `trunkline identity edit NAME` */
@@ -43,11 +40,8 @@ export async function remove(invocation: Invocation): Promise<number> {
   const [name = ""] = invocation.positionals;
   const identities = await openIdentities(invocation);
   await identities.remove(name);
-  return print(
-    invocation,
-    { removed: name },
-    `Removed identity '${name}' from ${identities.file}.\n`,
-  );
+  const says = `Removed identity '${name}' from ${identities.file}.\n`;
+  return print(invocation, { removed: name }, says);
 }
 
 const QUESTIONS = [
@@ -79,10 +73,8 @@ async function askMissing(invocation: Invocation<FactValues>): Promise<FactValue
       );
     const answer = line.value.trim();
     if (key === "provider" && !/^(?:github|gitlab|bitbucket|other)$/.test(answer)) {
-      throw new TrunklineError(
-        "usage",
-        `Cannot use provider '${answer}': it is one of github, gitlab, bitbucket, other`,
-      );
+      const why = `Cannot use provider '${answer}': it is one of github, gitlab, bitbucket, other`;
+      throw new TrunklineError("usage", why);
     }
     if (answer !== "") answers[key] = answer;
   }
@@ -101,10 +93,8 @@ export async function importFile(
   const known = names.filter((name) => identities.list.some((each) => each.name === name));
   if (known.length > 0 && values.force !== true) {
     const says = `these identities exist already: ${known.join(", ")}`;
-    throw new TrunklineError(
-      "usage",
-      `Cannot import '${file}': ${says}. Replace them with --force`,
-    );
+    const why = `Cannot import '${file}': ${says}. Replace them with --force`;
+    throw new TrunklineError("usage", why);
   }
   if (values["dry-run"] !== true) await identities.importAll(read);
   const { secrets } = read;

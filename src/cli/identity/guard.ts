@@ -21,11 +21,8 @@ export async function remove(invocation: Invocation<InRepository>): Promise<numb
   const { values } = invocation;
   await using commands = await openCommands(invocation);
   const wasThere = await commands.removeGuard(values.repo ?? ".");
-  return print(
-    invocation,
-    { removed: wasThere },
-    wasThere ? "Removed the guard.\n" : "The guard was not installed.\n",
-  );
+  const says = wasThere ? "Removed the guard.\n" : "The guard was not installed.\n";
+  return print(invocation, { removed: wasThere }, says);
 }
 
 /** `trunkline identity guard status` */
@@ -50,8 +47,7 @@ export async function allow(
 
 /** `trunkline identity guard check HOOK [REMOTE] [URL]`: called by the git hooks. */
 export async function check(invocation: Invocation<InRepository>): Promise<number> {
-  const { positionals } = invocation;
-  const [hook = "", name, url] = positionals;
+  const [hook = "", name, url] = invocation.positionals;
   const refs = hook === "pre-push" ? await readAll(process.stdin) : undefined;
   await using commands = await openCommands(invocation);
   const outcome = await commands.judge({

@@ -38,10 +38,8 @@ export async function switchTo(invocation: Invocation<SwitchValues>): Promise<nu
 export async function clone(invocation: Invocation): Promise<number> {
   const { positionals, cwd } = invocation;
   const [name = "", url = "", given] = positionals;
-  const folder = resolve(
-    cwd,
-    given ?? basename(url.replace(/\/+$/, "").replace(/^.*:/, ""), ".git"),
-  );
+  const last = basename(url.replace(/\/+$/, "").replace(/^.*:/, ""), ".git");
+  const folder = resolve(cwd, given ?? last);
   await using commands = await openCommands(invocation);
   const env = await commands.processEnvironment(name, invocation.env);
   const code = await runCommand("git", ["clone", "--", url, folder], { cwd, env });

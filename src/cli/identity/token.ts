@@ -33,10 +33,8 @@ async function readToken(
   if (variable !== undefined) {
     const token = env[variable];
     if (token !== undefined && token !== "") return token;
-    throw new TrunklineError(
-      "usage",
-      `Cannot read the token: the variable '${variable}' is not set`,
-    );
+    const says = `Cannot read the token: the variable '${variable}' is not set`;
+    throw new TrunklineError("usage", says);
   }
   if (values["from-cli"]) return await ofProgram();
   return await readSecret("Token: ");
@@ -64,15 +62,13 @@ export async function get(invocation: Invocation): Promise<number> {
 
 /** `trunkline identity token clear NAME` */
 export async function clear(invocation: Invocation): Promise<number> {
-  const { positionals } = invocation;
-  const [name = ""] = positionals;
+  const [name = ""] = invocation.positionals;
   await using commands = await openCommands(invocation);
   const wasThere = await commands.tokenCommands.clear(commands.identities.find(name));
-  return print(
-    invocation,
-    { identity: name, cleared: wasThere },
-    wasThere ? `Deleted the token of '${visibleLine(name)}'.\n` : "No token was stored.\n",
-  );
+  const says = wasThere
+    ? `Deleted the token of '${visibleLine(name)}'.\n`
+    : "No token was stored.\n";
+  return print(invocation, { identity: name, cleared: wasThere }, says);
 }
 
 /** `trunkline identity token verify [NAME]` */
@@ -102,13 +98,11 @@ export async function credential(invocation: Invocation): Promise<number> {
   if (!["get", "store", "erase"].includes(operation)) return 0;
   const question = await readAll(process.stdin);
   let text = operation === "get" ? "quit=1\n" : "";
-  try {
-    await using commands = await openCommands(invocation);
-    const verdict = await commands.credential(operation, question);
-    text = verdict.text;
-    if (verdict.refused !== undefined) err(`trunkline: ${verdict.refused}\n`);
-    return 0;
-  } finally {
-    data(text);
-  }
+  using ends = new DisposableStack();
+  ends.defer(() => data(text));
+  await using commands = await openCommands(invocation);
+  const verdict = await commands.credential(operation, question);
+  text = verdict.text;
+  if (verdict.refused !== undefined) err(`trunkline: ${verdict.refused}\n`);
+  return 0;
 }

@@ -1,3 +1,4 @@
+import { defined } from "../../base/defined.ts";
 import { ModelCommands } from "../../agent/models/model-commands.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { Log } from "../../base/log.ts";
@@ -35,16 +36,12 @@ export async function list(invocation: Invocation): Promise<number> {
 
 /** `trunkline model key set VARIABLE` */
 export async function setKey(invocation: Invocation): Promise<number> {
-  const { positionals } = invocation;
-  const [variable = ""] = positionals;
+  const [variable = ""] = invocation.positionals;
   const commands = await openModels(invocation);
   const key = await readSecret("Key: ");
   const where = await commands.saveKey(variable, key);
-  return print(
-    invocation,
-    { variable, where },
-    `Stored ${visibleLine(variable)} in ${visibleLine(where)}.\n`,
-  );
+  const says = `Stored ${visibleLine(variable)} in ${visibleLine(where)}.\n`;
+  return print(invocation, { variable, where }, says);
 }
 
 /** `trunkline model key clear VARIABLE` */
@@ -52,11 +49,8 @@ export async function clearKey(invocation: Invocation): Promise<number> {
   const { positionals } = invocation;
   const [variable = ""] = positionals;
   const wasThere = await (await openModels(invocation)).clearKey(variable);
-  return print(
-    invocation,
-    { variable, wasThere },
-    wasThere ? `Deleted ${visibleLine(variable)}.\n` : "No such key was stored.\n",
-  );
+  const says = wasThere ? `Deleted ${visibleLine(variable)}.\n` : "No such key was stored.\n";
+  return print(invocation, { variable, wasThere }, says);
 }
 
 async function openModels(invocation: Invocation): Promise<ModelCommands> {
@@ -84,12 +78,8 @@ export async function add(invocation: Invocation<ProviderValues>): Promise<numbe
   // Read before anything is written: who gives up here has changed nothing.
   const key = values.key === true ? await readSecret("Key: ") : undefined;
   if (key?.trim() === "") throw new TrunklineError("usage", "Cannot store an empty key.");
-  const settings = {
-    ...(values.type === undefined ? {} : { type: values.type }),
-    ...(values["base-url"] === undefined ? {} : { baseUrl: values["base-url"] }),
-    ...(variable === undefined ? {} : { keyVariable: variable }),
-    ...(values.model === undefined ? {} : { models: values.model }),
-  };
+  const { type, "base-url": baseUrl, model: models } = values;
+  const settings = defined({ type, baseUrl, keyVariable: variable, models });
   const next = "`trunkline model list` asks it for its models.";
   const code = await addEntry(invocation, PROVIDERS, name, settings, next);
   if (key === undefined || variable === undefined) return code;

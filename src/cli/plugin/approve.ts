@@ -84,10 +84,8 @@ export async function approve(consent: Consent, id: string, wanted: Wanted): Pro
   const wants = wordsOf(id, permissions);
   if (wants.length > MOST_WANTS || wants.some((want) => want.length > LONGEST_WANT)) {
     const most = `${MOST_WANTS} things of ${LONGEST_WANT} characters`;
-    throw new TrunklineError(
-      "untrusted",
-      `'${id}' asks for too much to review: the limit is ${most}.`,
-    );
+    const says = `'${id}' asks for too much to review: the limit is ${most}.`;
+    throw new TrunklineError("untrusted", says);
   }
   const isLoud = canDoEverything(permissions);
   const flag = isLoud ? "allow-everything" : "approve";
@@ -181,10 +179,8 @@ export async function triedPlugin(
   if (canDoEverything(permissions) && consent["allow-everything"] !== true) {
     const because = why === undefined ? "" : `, because ${why}`;
     const next = "Look at it, and add --allow-everything if you agree";
-    throw new TrunklineError(
-      "untrusted",
-      `Cannot run '${id}': it would ${wants}${because}. ${next}.`,
-    );
+    const says = `Cannot run '${id}': it would ${wants}${because}. ${next}.`;
+    throw new TrunklineError("untrusted", says);
   }
   // Authors add tools before they list them in the manifest.
   const provides = { ...permissions.provides, tools: ["*"], prompts: ["*"] };

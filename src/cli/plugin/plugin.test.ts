@@ -315,7 +315,7 @@ describe("trunkline plugin approve", () => {
     const held = async (): Promise<boolean> => {
       const [plugin] = busPlan((await line.home.load()).config).plugins;
       assert.ok(plugin?.pin !== undefined);
-      return pinOf(plugin)?.sha256 !== plugin.pin.sha256;
+      return (await pinOf(plugin))?.sha256 !== plugin.pin.sha256;
     };
     await line.home.write(file, JSON.stringify({ ...manifest, version: "2.0.0" }));
     await line.home.write(module, "changed");

@@ -153,7 +153,7 @@ export async function add(invocation: Invocation<PluginValues>): Promise<number>
   const { id, permissions, version } = await askAbout(invocation, found, { given: values.id });
   const env = values.env === undefined ? {} : { env: await readPairs("--env", values.env) };
   const settings = { ...programOf(found, args), permissions, ...env };
-  const entry = { ...settings, ...pinFor(id, settings, version) };
+  const entry = { ...settings, ...(await pinFor(id, settings, version)) };
   return addEntry(invocation, PLUGINS, id, entry, SHOWN);
 }
 
@@ -201,8 +201,12 @@ async function askAbout(
 }
 
 /** What is approved of the code of an entry, as it is now. */
-function pinFor(id: string, entry: PluginEntry, version?: string): { readonly pin?: PluginPin } {
-  const pin = pinOf(settingsOf(id, entry), version);
+async function pinFor(
+  id: string,
+  entry: PluginEntry,
+  version?: string,
+): Promise<{ readonly pin?: PluginPin }> {
+  const pin = await pinOf(settingsOf(id, entry), version);
   return pin === undefined ? {} : { pin };
 }
 
@@ -240,7 +244,7 @@ async function addServer(invocation: Invocation<PluginValues>): Promise<number> 
   const cwd = pathFor(invocation, values.cwd ?? ".");
   const entry = { mcp: [command, ...args], cwd, permissions, ...env };
   // A project's file has the folder in its own way.
-  const pin = pinFor(id, { ...entry, cwd: resolve(invocation.cwd, cwd) });
+  const pin = await pinFor(id, { ...entry, cwd: resolve(invocation.cwd, cwd) });
   return addEntry(invocation, PLUGINS, id, { ...entry, ...pin }, SHOWN);
 }
 
@@ -262,7 +266,7 @@ export async function approveAgain(invocation: Invocation<PluginValues>): Promis
     const found = findPlugin(file, cwd);
     ({ permissions, version } = await askAbout(invocation, found, { expected: id, hasAll }));
   }
-  const { pin } = pinFor(id, entry, version);
+  const { pin } = await pinFor(id, entry, version);
   const at = [...PLUGINS.path, id];
   const edited = await editConfig(inputOf(invocation), kindOf(invocation), (now) => {
     if (valueAt(now, at) === undefined)

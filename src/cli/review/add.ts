@@ -25,18 +25,14 @@ export async function add(invocation: Invocation<AddValues>): Promise<number> {
   if (file === undefined)
     throw new TrunklineError("usage", "Cannot add a comment without a file: give --file.");
   if (values.suggest !== undefined && values.diff !== undefined) {
-    throw new TrunklineError(
-      "usage",
-      "Cannot use --suggest and --diff together: give one of them.",
-    );
+    const says = "Cannot use --suggest and --diff together: give one of them.";
+    throw new TrunklineError("usage", says);
   }
   const suggest = values.suggest ?? values.diff;
   if (suggest === "-" && (comment === undefined || comment === "-")) {
     const why = "use - for one of them only";
-    throw new TrunklineError(
-      "usage",
-      `Cannot read comment and suggestion from standard input: ${why}.`,
-    );
+    const says = `Cannot read comment and suggestion from standard input: ${why}.`;
+    throw new TrunklineError("usage", says);
   }
   const given = suggest === undefined ? undefined : await readGivenFile(invocation, suggest);
   const folder = folderOf(invocation);

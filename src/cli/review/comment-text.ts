@@ -31,10 +31,8 @@ async function edited(env: NodeJS.ProcessEnv, about: string): Promise<string> {
   const child = spawn("sh", ["-c", `${editor} "$@"`, editor, file], { stdio: "inherit", env });
   const [code] = (await once(child, "close")) as [number | null];
   if (code !== 0) {
-    throw new TrunklineError(
-      "unavailable",
-      `Cannot read the comment: the editor '${editor}' failed with exit code ${code}.`,
-    );
+    const says = `Cannot read the comment: the editor '${editor}' failed with exit code ${code}.`;
+    throw new TrunklineError("unavailable", says);
   }
   return textOfDraft(readFileSync(file, "utf8"));
 }

@@ -27,10 +27,8 @@ import { openQuietApp } from "../shell/open-app.ts";
 export async function watch(invocation: Invocation<RepoValues>): Promise<number> {
   const { values, out, err } = invocation;
   const over = new AbortController();
-  background(
-    untilSignal().then(() => over.abort()),
-    "Stopping to watch reviews",
-  );
+  const stopping = untilSignal().then(() => over.abort());
+  background(stopping, "Stopping to watch reviews");
   using commands = await openCommands(invocation);
   err(`Watching ${commands.repository?.root ?? "all repositories"}. Stop with Ctrl-C.\n`);
   const tell = (happening: Happening): void => {

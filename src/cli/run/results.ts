@@ -1,8 +1,10 @@
 import { askGateway } from "../../base/ask-gateway.ts";
+import { isObject } from "../../base/check.ts";
+import { TrunklineError } from "../../base/errors.ts";
 import { OWNER } from "../../base/principal.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import type { RunDetail, RunPatch } from "../../server/dashboard/api.ts";
-import { Runs } from "../../server/dashboard/view/runs.ts";
+import { Runs, runsOn } from "../../server/dashboard/view/runs.ts";
 import { SessionReader } from "../../store/session/session-reader.ts";
 import { rowsOf } from "../chat/session-choice.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
@@ -77,15 +79,40 @@ function detailOf(invocation: ResultInvocation): Promise<RunDetail> {
 
 /** What a gateway at --url knows of a run; else what is stored here. */
 async function read<T>(invocation: ResultInvocation, what: "detail" | "patch"): Promise<T> {
-  const { positionals } = invocation;
-  const [id = ""] = positionals;
+  const [id = ""] = invocation.positionals;
   const acp = gatewayOf(invocation);
   const { config } = await openQuietApp(invocation);
   if (acp === undefined) {
     using reader = await SessionReader.open(config.data);
-    return (await new Runs(config.data, rowsOf(reader))[what]({ principal: OWNER, id })) as T;
+    return (await new Runs(rowsOf(reader), runsOn(config.data))[what]({
+      principal: OWNER,
+      id,
+    })) as T;
   }
   const gateway = await httpGateway(invocation, config.data, acp);
   const path = `api/runs/${encodeURIComponent(id)}${what === "patch" ? "/patch" : ""}`;
-  return (await (await askGateway(gateway, path, "read the run from")).json()) as T;
+  const response = await askGateway(gateway, path, "read the run from");
+  const found: unknown = await response.json().catch(() => undefined);
+  if (isObject(found) && (what === "detail" ? isDetail(found) : typeof found.patch === "string")) {
+    return found as T;
+  }
+  const why = "its answer is none that this version knows. Is it a Trunkline, of the same version?";
+  throw new TrunklineError("unavailable", `Cannot read the run from ${gateway.base}: ${why}`);
+}
+
+const TEXTS = "id stage agent title repository target pushed pullRequest fetch".split(" ");
+
+/** Whether a server's answer has what is shown of it. */
+function isDetail({ row, files, log: said }: Readonly<Record<string, unknown>>): boolean {
+  const isText = (value: unknown): boolean => value === undefined || typeof value === "string";
+  const isTime = (value: unknown): boolean => Math.abs(Number(value)) <= 8.64e15;
+  const isEach = (list: unknown, fits: (each: Record<string, unknown>) => boolean): boolean =>
+    Array.isArray(list) && list.every((each) => isObject(each) && fits(each));
+  return (
+    isObject(row) &&
+    TEXTS.every((name) => isText(row[name])) &&
+    isTime(row.updated) &&
+    isEach(files, ({ path }) => typeof path === "string") &&
+    isEach(said, ({ at, says }) => isTime(at) && typeof says === "string")
+  );
 }

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
+import { runInProcess } from "../../../test/support/run-in-process.ts";
 import { resultText, runResult } from "./run.ts";
 
 const target = {
@@ -54,6 +55,16 @@ describe("resultText()", () => {
     for (const run of ["refused", "unpushed", undefined]) {
       const text = resultText(ended(run === undefined ? {} : { trunkline: { run } }));
       assert.match(text, /trunkline session attach s1/);
+    }
+  });
+});
+
+describe("`trunkline run show`", () => {
+  it("says what an id is where it is given something else", async () => {
+    for (const command of ["show", "log", "diff", "patch"]) {
+      const { code, err } = await runInProcess(["run", command, "WRONG"], { env: {}, cwd: "/" });
+      assert.equal(code, 2);
+      assert.match(err, /'WRONG' is not the id of a run: it is that of its session, such as/);
     }
   });
 });

@@ -1,10 +1,15 @@
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
+
 import { requireModel } from "../../agent/open/offered-agents.ts";
 import { background } from "../../base/background.ts";
+import { defined } from "../../base/defined.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { untilSignal } from "../../base/process/long-running.ts";
 import { counted } from "../../base/text/counted.ts";
 import { AppContext } from "../../config/app-context.ts";
+import type { FileChange, Target } from "../../run/deliver.ts";
 import { findRevision } from "../../run/open/find-revision.ts";
 import { hasUncommitted } from "../../git/remote-revision.ts";
 import { offerAgent } from "../agent/offer-agents.ts";
@@ -16,6 +21,9 @@ import type { Invocation, OptionValues } from "../shell/command.ts";
 import { gatewayOf } from "../shell/gateway-url.ts";
 import { openQuietApp } from "../shell/open-app.ts";
 
+/** The commands about the result of a run, which take an id. */
+const RESULTS: ReadonlySet<string> = new Set(["show", "log", "diff", "patch"]);
+
 type RunValues = OptionValues<
   "revision" | "agent" | "url",
   "pull-request" | "retry-setup" | "yes" | "unsafe-no-sandbox"
@@ -25,6 +33,14 @@ type RunValues = OptionValues<
 export async function run(invocation: Invocation<RunValues>): Promise<number> {
   const { values, positionals, cwd, env, out, err, color, width, data } = invocation;
   const [repository = "", prompt = ""] = positionals;
+  // A prompt of one word is more likely an id that was typed wrong.
+  const isWord = !/\s/.test(prompt);
+  if (isWord && RESULTS.has(repository) && !existsSync(resolve(cwd, repository))) {
+    const form = "it is that of its session, such as 0b9e4c1d-…, or its first 8 characters";
+    const next = "`trunkline session list` shows the ids";
+    const says = `'${prompt.slice(0, 64)}' is not the id of a run: ${form}. ${next}.`;
+    throw new TrunklineError("usage", says);
+  }
   const url = gatewayOf(invocation);
   const { "unsafe-no-sandbox": noSandbox } = values;
   if (noSandbox === true && values.url !== undefined) {
@@ -79,10 +95,8 @@ export async function run(invocation: Invocation<RunValues>): Promise<number> {
     const says = "The server closed the connection. If it still runs, the turn goes on there.";
     throw new TrunklineError("unavailable", says);
   });
-  background(
-    untilSignal().then(() => session.cancel()),
-    "Cancelling a run",
-  );
+  const cancelling = untilSignal().then(() => session.cancel());
+  background(cancelling, "Cancelling a run");
   const ended: Ended = await Promise.race([session.prompt(prompt), lost]).finally(() =>
     show(text.end()),
   );
@@ -96,19 +110,6 @@ function withFiles({ config, reloading }: AppContext): AppContext {
   const { remote } = config;
   const protocols = [...remote.protocols, "file" as const];
   return new AppContext({ ...config, remote: { ...remote, protocols } }, reloading);
-}
-
-interface Target {
-  readonly url: string;
-  readonly branch: string;
-  readonly revision: string;
-}
-
-/** Added and removed lines of a file; not counted in a binary file. */
-interface FileChange {
-  readonly path: string;
-  readonly added: number;
-  readonly removed: number;
 }
 
 /** A pull request, or why there is none and where a person opens one. */
@@ -133,23 +134,17 @@ interface RunResult {
 
 /** The result of a turn, from the metadata of the server's answer. */
 export function runResult(session: string, { stopReason, _meta }: Ended): RunResult {
-  const { target, trunkline } = (_meta ?? {}) as { target?: Target; trunkline?: Ours };
+  const { target, trunkline } = (_meta ?? {}) as {
+    target?: Target;
+    trunkline?: Partial<RunResult>;
+  };
   const { run, changes, pullRequest } = trunkline ?? {};
   return {
     session,
     stopReason,
-    ...(run === undefined ? {} : { run }),
-    ...(target === undefined ? {} : { target }),
-    ...(changes === undefined ? {} : { changes }),
-    ...(pullRequest === undefined ? {} : { pullRequest }),
+    ...defined({ run, target, changes, pullRequest }),
     isGood: run === "pushed" || run === "unchanged",
   };
-}
-
-interface Ours {
-  readonly run?: string;
-  readonly changes?: readonly FileChange[];
-  readonly pullRequest?: PullRequest;
 }
 
 /** The branch comes last, since people look for it. */

@@ -22,10 +22,8 @@ export async function run(invocation: Invocation): Promise<number> {
   } else if (certsDir === undefined) await serve(app, invocation.env, profile);
   else {
     const why = "certificates are only for a plugin bus";
-    throw new TrunklineError(
-      "usage",
-      `Cannot use '--certs-dir': ${why}. Add '--orchestrator-addr'.`,
-    );
+    const says = `Cannot use '--certs-dir': ${why}. Add '--orchestrator-addr'.`;
+    throw new TrunklineError("usage", says);
   }
   return 0;
 }

@@ -182,12 +182,10 @@ async function letRelaysIn(
   app: AppContext,
   options: GatewaySocketOptions,
 ): Promise<AsyncDisposable | undefined> {
-  try {
-    return await GatewaySocket.open(app, options);
-  } catch (error) {
+  return await GatewaySocket.open(app, options).catch((error: unknown) => {
     app.log.warn("relay.not-reachable", { error });
     return undefined;
-  }
+  });
 }
 
 interface WelcomeOptions {

@@ -46,6 +46,7 @@ export const server: Command = {
     },
     list: {
       summary: "List the configured MCP servers, without starting them",
+      options: { people: flag("List the logins that people have of their own, instead") },
       examples: { "trunkline server list": "Also shows how many tools wait for approval." },
     },
     test: {
@@ -67,9 +68,15 @@ export const server: Command = {
     },
     logout: {
       summary: "Remove the login at an MCP server",
-      description: "Its tokens are ended, too, if the issuer of the tokens can do that.",
-      args: [NAME],
-      examples: { "trunkline server logout issues": "Its tools are gone." },
+      description:
+        "Its tokens are ended, too, if the issuer of the tokens can do that. With --person it is " +
+        "the login of somebody else; without NAME, all of theirs. The audit has it.",
+      args: [{ ...NAME, optional: true }],
+      options: { person: text("PERSON", "Whose, as `trunkline server list --people` names them") },
+      examples: {
+        "trunkline server logout issues": "Its tools are gone.",
+        "trunkline server logout --person ada": "Ada has left.",
+      },
     },
   }),
 };

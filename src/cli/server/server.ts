@@ -10,7 +10,8 @@ import { testServer } from "../../app/tool/test-server.ts";
 import type { ServerTest } from "../../server/dashboard/sources.ts";
 import { SERVER_ENTRIES } from "../../config/edit/config-entries.ts";
 import { serverEntry } from "../../config/edit/server-entry.ts";
-import { OWNER } from "../../base/principal.ts";
+import { BEARER_PREFIX, OWNER } from "../../base/principal.ts";
+import { TrunklineError } from "../../base/errors.ts";
 import { type LoginReach, logInTo, logOutOf, reachLogin } from "../../upstream/open/reach-login.ts";
 import { ServerLogins } from "../../upstream/open/server-logins.ts";
 import { ApprovalsFile } from "../../store/approval/approvals-file.ts";
@@ -35,8 +36,9 @@ import { openPage } from "../shell/open-page.ts";
  * `trunkline server list`. Starts none of them: the numbers are from when each was last seen. A gateway
  * that runs says which of them have an instance for each client.
  */
-export async function list(invocation: Invocation): Promise<number> {
+export async function list(invocation: Invocation<OptionValues<never, "people">>): Promise<number> {
   const { values, err } = invocation;
+  if (values.people === true) return listPeople(invocation);
   const loaded = await loadConfig(inputOf(invocation));
   for (const warning of loaded.warnings) err(`warning: ${warning}\n`);
   const approvals = [...(await new ApprovalsFile(loaded.config.data).read()).values()];
@@ -60,7 +62,7 @@ export async function list(invocation: Invocation): Promise<number> {
       tools: tools.length,
       held,
       ...(isAddress(settings) && URL.canParse(settings.url)
-        ? { login: await logins.of(name, new URL(settings.url)).state() }
+        ? { login: await logins.ofCaller(OWNER.id, name, settings).state() }
         : {}),
     };
   });
@@ -184,10 +186,8 @@ export async function login(invocation: Invocation<LoginValues>): Promise<number
     err(`Log in to '${visibleLine(name)}' at ${visibleLine(issuer)}:\n\n  ${link}\n\n`);
     pasting.defer(readPasted(paste, err));
     const opened = values.print === true ? Promise.resolve(false) : openPage(link, env);
-    background(
-      opened.then((isOpen) => err(isOpen ? OPENED : NOT_OPENED)),
-      "Opening a browser",
-    );
+    const opening = opened.then((isOpen) => err(isOpen ? OPENED : NOT_OPENED));
+    background(opening, "Opening a browser");
   });
   const { issuer, scopes, expiresAt, refreshToken } = made;
   const isRenewed = refreshToken !== undefined;
@@ -200,10 +200,36 @@ const NOT_OPENED =
   "Open the link in a browser. If that is on another machine, its last page cannot be loaded: paste " +
   "the address of that page here.\n";
 
-/** `trunkline server logout NAME` */
-export async function logout(invocation: Invocation): Promise<number> {
-  const { positionals, err } = invocation;
+async function listPeople(invocation: Invocation): Promise<number> {
+  const found = await (await loginsOf(invocation)).listOf();
+  const rows = found.map((login) => {
+    const { person, name = "", issuer = "" } = login;
+    return [personName(person), name, loginText(login), issuer];
+  });
+  const logins = found.map(({ name: server, ...login }) => ({ server, ...login }));
+  const none = "Nobody has a login of their own at a server.";
+  return printList(invocation, { logins }, [["PERSON", "NAME", "LOGIN", "ISSUER"], ...rows], none);
+}
+
+async function loginsOf(invocation: Invocation): Promise<ServerLogins> {
+  const { data } = (await openQuietApp(invocation)).config;
+  return new ServerLogins({ data, env: invocation.env });
+}
+
+/** The word for a person in commands: who has tokens is known by `--person`, or by the token's id. */
+function personName(person: string): string {
+  return person === OWNER.id ? "owner" : person.replace(BEARER_PREFIX, "");
+}
+
+/** `trunkline server logout [NAME]` */
+export async function logout(invocation: Invocation<OptionValues<"person">>): Promise<number> {
+  const { positionals, err, values } = invocation;
   const [name = ""] = positionals;
+  if (values.person !== undefined) return logoutOf(invocation, values.person, positionals[0]);
+  if (name === "") {
+    const next = "Give the name of a server, or --person";
+    throw new TrunklineError("usage", `Cannot log out: nothing says of what. ${next}`);
+  }
   const { known, isRevoked, problem } = await logOutOf(await reach(invocation, "log out of"));
   if (problem !== undefined) {
     err(`warning: ${known?.issuer} did not end the tokens: ${visibleLine(problem)}\n`);
@@ -213,6 +239,27 @@ export async function logout(invocation: Invocation): Promise<number> {
   const at = visibleLine(name);
   const says = wasThere ? `Logged out of '${at}'${ended}.\n` : `There is no login at '${at}'.\n`;
   return print(invocation, { server: name, wasThere, isRevoked }, says);
+}
+
+/** Ends the logins that somebody else has, at a server or at all. */
+async function logoutOf(invocation: Invocation, who: string, name?: string): Promise<number> {
+  const logins = await loginsOf(invocation);
+  const all = await logins.listOf();
+  const theirs = all.filter(({ person }) => [person, personName(person)].includes(who));
+  const ending = theirs.filter((login) => name === undefined || login.name === name);
+  if (ending.length === 0) {
+    const people = [...new Set(all.map(({ person }) => personName(person)))].map(visibleLine);
+    const where = name === undefined ? "" : ` at '${visibleLine(name)}'`;
+    const there = `Who has logins: ${people.join(", ") || "nobody"}.`;
+    const says = `There is no login of '${visibleLine(who)}'${where}. ${there}`;
+    throw new TrunklineError("not-found", says);
+  }
+  for (const why of await logins.end(ending, "owner")) {
+    invocation.err(`warning: tokens are good until they expire at ${visibleLine(why)}\n`);
+  }
+  const ended = ending.map(({ name: server, person }) => ({ server, person }));
+  const servers = ended.map(({ server = "" }) => visibleLine(server)).join(", ");
+  return print(invocation, { ended }, `Ended the logins of '${visibleLine(who)}': ${servers}.\n`);
 }
 
 async function reach(invocation: Invocation, doing: string): Promise<LoginReach> {

@@ -38,10 +38,8 @@ export async function attach(invocation: Invocation<AttachValues>): Promise<numb
       ...askingWith(questions),
     },
   );
-  background(
-    session.ended.then(() => input.close()),
-    "Leaving a session that has ended",
-  );
+  const leaving = session.ended.then(() => input.close());
+  background(leaving, "Leaving a session that has ended");
   err(session.role === "observer" ? OBSERVING : CONTROLLING);
   const turns = new Set<Promise<void>>();
   let isLeaving = false;

@@ -25,6 +25,8 @@ export class Questions {
   readonly #out: (text: string) => void;
   readonly #open: Question[] = [];
   readonly #unanswerable = Promise.withResolvers<void>();
+  /** Resolves when a question is open and the input has ended. */
+  readonly unanswerable: Promise<void> = this.#unanswerable.promise;
   #isInputOver = false;
 
   constructor(out: (text: string) => void) {
@@ -40,11 +42,6 @@ export class Questions {
     const [question] = this.#open;
     if (question === undefined) return false;
     return /^\d*$/.test(line) || (question.takesText && line.startsWith(TEXT_MARK));
-  }
-
-  /** Resolves when a question is open and the input has ended. */
-  get unanswerable(): Promise<void> {
-    return this.#unanswerable.promise;
   }
 
   /** The index of the chosen option; undefined if the request was withdrawn. */
@@ -237,11 +234,8 @@ async function askField(
   const filled = initial.toString() === "" ? "" : `\n  (now: ${visibleLine(String(initial))})`;
   const some = type === "choices" ? "\n  Type their numbers." : "";
   const left = initial.toString() === "" ? skip : ["Leave it as it is"];
-  const said = await questions.askText(
-    `${text}${known.join("")}${some}${filled}`,
-    [...left, no],
-    signal,
-  );
+  const asked = `${text}${known.join("")}${some}${filled}`;
+  const said = await questions.askText(asked, [...left, no], signal);
   if (typeof said !== "string") {
     if (said === left.length) return no;
     return said === undefined ? undefined : { [name]: initial };

@@ -179,10 +179,8 @@ export async function permissions(
   if (values.revoke !== undefined) {
     const id = numberOf(values.revoke, "--revoke");
     if (!(await commands.revoke(id))) {
-      throw new TrunklineError(
-        "not-found",
-        `Cannot revoke permission '${id}': no such permission. ${LIST_RULES}`,
-      );
+      const says = `Cannot revoke permission '${id}': no such permission. ${LIST_RULES}`;
+      throw new TrunklineError("not-found", says);
     }
     const says = `Revoked permission ${id}. Agents will ask again.\n`;
     return print(invocation, { revoked: id }, says);
@@ -256,11 +254,8 @@ export async function importSession(invocation: Invocation<ImportValues>): Promi
   if (listed?.title !== undefined) await session.keep({}, { title: listed.title });
   const { last: events } = session;
   await sessions.close(id);
-  return print(
-    invocation,
-    { session: id, events },
-    `Imported as ${id}.\nContinue it: trunkline chat --session ${id}\n`,
-  );
+  const says = `Imported as ${id}.\nContinue it: trunkline chat --session ${id}\n`;
+  return print(invocation, { session: id, events }, says);
 }
 
 /** The sessions that agents began themselves, for `trunkline session list`. */
@@ -366,6 +361,7 @@ interface ListedSession extends SessionRecord {
 
 /** One line per session. */
 export function sessionTable(sessions: readonly ListedSession[], edge: number): string {
+  // The repository of a remote run; its folder, in the data folder, says nothing to a person.
   const rows = sessions.map(({ id, agent, title, updated, cwd, state, worktree, notes }) => [
     // Ids of sessions that agents began themselves all begin alike.
     readForeignId(id) === undefined ? id.slice(0, 8) : id,
@@ -374,15 +370,10 @@ export function sessionTable(sessions: readonly ListedSession[], edge: number): 
     agent,
     worktree === undefined ? "" : branchText(worktree),
     firstLine(title ?? "(no prompt yet)").slice(0, LONGEST_TITLE),
-    runOf(notes)?.url ?? cwd,
+    (notes.run as { readonly url?: string } | undefined)?.url ?? cwd,
   ]);
   // Most people have no session with a work tree, and no remote run.
   const used = HEADINGS.map((_, at) => rows.some((row) => row[at] !== ""));
   const shown = [HEADINGS, ...rows].map((row) => row.filter((_, at) => used[at]));
   return table(shown, Math.max(edge, 80));
-}
-
-/** The repository of a remote run; its folder, in the data folder, says nothing to a person. */
-function runOf(notes: ListedSession["notes"]): { readonly url?: string } | undefined {
-  return notes.run as { readonly url?: string } | undefined;
 }

@@ -50,12 +50,10 @@ export async function readGivenFile(
   file: string,
 ): Promise<string> {
   if (file === "-") return text(process.stdin);
-  try {
-    return await readFile(resolve(cwd, file), "utf8");
-  } catch (error) {
+  return await readFile(resolve(cwd, file), "utf8").catch((error: unknown) => {
     const says = `Cannot read '${file}': ${whyUnreadable(error)}`;
     throw new TrunklineError("not-found", says, { cause: error });
-  }
+  });
 }
 
 /**

@@ -71,11 +71,7 @@ const LONGEST_TIMER = 2 ** 31 - 1;
 export async function runProcess(
   run: (args: readonly string[], host: Host) => Promise<number>,
 ): Promise<void> {
-  const alive = setInterval(() => {}, LONGEST_TIMER);
-  try {
-    // Not yet process.exit(): pending writes must finish.
-    process.exitCode = await run(process.argv.slice(2), processHost);
-  } finally {
-    clearInterval(alive);
-  }
+  using _ = setInterval(() => {}, LONGEST_TIMER);
+  // Not yet process.exit(): pending writes must finish.
+  process.exitCode = await run(process.argv.slice(2), processHost);
 }

@@ -126,7 +126,7 @@ export async function revoke(invocation: Invocation): Promise<number> {
   const kept = await tokens.revoke(named);
   const { name, id } = kept;
   const { data } = (await openQuietApp(invocation)).config;
-  await new ServerLogins({ data, env: invocation.env }).endOf(kept, tokens.list());
+  await new ServerLogins({ data, env: invocation.env }).endOf(kept, tokens.list(), "owner");
   print(
     invocation,
     { revoked: shownOf(kept) },
@@ -160,11 +160,8 @@ export async function rotate(invocation: Invocation): Promise<number> {
   const owner = new OwnerToken((await openQuietApp(invocation)).config.data);
   await owner.rotate();
   const { path: tokenFile } = owner;
-  return print(
-    invocation,
-    { tokenFile },
-    `Replaced the owner's token in '${visibleLine(tokenFile)}'. The old one is invalid.\n`,
-  );
+  const says = `Replaced the owner's token in '${visibleLine(tokenFile)}'. The old one is invalid.\n`;
+  return print(invocation, { tokenFile }, says);
 }
 
 async function open(invocation: Invocation): Promise<AccessTokens> {

@@ -87,7 +87,7 @@ function rowsOf({ offer: { tools } }: OpenedTools, profile: Profile | undefined)
   }
   const allowed = new Set(tools.listFor({ caller: TERMINAL }));
   return [
-    ...tools.list().map((tool) => rowOf(tool, allowed.has(tool) ? "" : "(denied) ")),
+    ...tools.list(OWNER).map((tool) => rowOf(tool, allowed.has(tool) ? "" : "(denied) ")),
     ...tools.held().map(({ tool, why, like = "" }) => {
       return rowOf(
         tool,
@@ -106,7 +106,8 @@ function rowOf({ definition, source, bringer, purpose }: Tool, mark: string): Ro
 
 function asJson(opened: OpenedTools, profile: Profile | undefined): object {
   const { tools } = opened.offer;
-  const all = profile === undefined ? tools.list() : tools.listFor({ caller: TERMINAL, profile });
+  const all =
+    profile === undefined ? tools.list(OWNER) : tools.listFor({ caller: TERMINAL, profile });
   return {
     tools: all.map(({ definition, source, bringer = OURS }) => ({
       ...definition,
@@ -153,7 +154,8 @@ export async function call(invocation: Invocation<{ readonly args: string }>): P
   });
   const { tools } = opened.offer;
   const isThere = (): boolean =>
-    tools.get(name) !== undefined || tools.held().some(({ tool }) => tool.definition.name === name);
+    tools.get(name, undefined, OWNER) !== undefined ||
+    tools.held().some(({ tool }) => tool.definition.name === name);
   // An unknown name is called as well, so that the audit has it; only its error is replaced.
   const result = await Promise.race([
     (async () => tools.call(name, args, caller))().catch((error: unknown) => {
@@ -171,10 +173,8 @@ function failureOf(error: unknown): unknown {
 }
 
 function unknownTool(name: string, offer: OpenedTools["offer"]): TrunklineError {
-  const near = suggest(
-    name,
-    offer.tools.list().map(({ definition }) => definition.name),
-  );
+  const names = offer.tools.list(OWNER).map(({ definition }) => definition.name);
+  const near = suggest(name, names);
   const next =
     near.length > 0
       ? `Did you mean ${near.map((word) => `'${word}'`).join(" or ")}?`
@@ -223,7 +223,7 @@ export async function diff(invocation: Invocation): Promise<number> {
 
 /** What profiles make of one tool, or of all those that they suspend. */
 function changedTools({ tools, profiles }: Offer, name: string | undefined) {
-  const all = [...tools.list(), ...tools.held().map(({ tool }) => tool)];
+  const all = [...tools.list(OWNER), ...tools.held().map(({ tool }) => tool)];
   return (profiles?.names ?? []).flatMap((profile) => {
     const by = profiles?.get(profile) as Profile;
     return all.flatMap((tool) => {
@@ -250,20 +250,16 @@ export async function approve(
   const { values, positionals } = invocation;
   const ways = [positionals.length > 0, values.all === true, values.server !== undefined];
   if (ways.filter(Boolean).length > 1) {
-    throw new TrunklineError(
-      "usage",
-      "Cannot approve: give tools, --all or --server, and only one of these",
-    );
+    const says = "Cannot approve: give tools, --all or --server, and only one of these";
+    throw new TrunklineError("usage", says);
   }
   await using opened = await open(invocation);
   const all = candidates(opened);
   const held = all.filter(({ why }) => why !== undefined);
   if (!ways.some(Boolean) && held.length > 0) {
     const names = held.map(({ server, name }) => visibleLine(`${server}/${name}`)).join(", ");
-    throw new TrunklineError(
-      "usage",
-      `Cannot approve without a choice: name tools, or give --all. Held: ${names}`,
-    );
+    const says = `Cannot approve without a choice: name tools, or give --all. Held: ${names}`;
+    throw new TrunklineError("usage", says);
   }
   const chosen =
     values.server !== undefined
@@ -302,7 +298,7 @@ function candidates({ approvals, offer }: OpenedTools): Candidate[] {
   for (const { tool, source, why, like } of tools.held()) {
     put(source, { here: tool.definition.name, why, ...(like === undefined ? {} : { like }) });
   }
-  for (const { definition, source } of tools.list()) {
+  for (const { definition, source } of tools.list(OWNER)) {
     if (source !== undefined) put(source, { here: definition.name });
   }
   for (const { server } of instructions.list()) put({ server, name: INSTRUCTIONS_NAME }, {});
@@ -321,10 +317,8 @@ function choose(all: readonly Candidate[], name: string): Candidate {
   if (found === undefined) throw unknown(name);
   if (others.length === 0) return found;
   const names = [found, ...others].map((each) => `${each.server}/${each.name}`).join(", ");
-  throw new TrunklineError(
-    "usage",
-    `Cannot approve '${name}': several servers have it. Choose one: ${names}`,
-  );
+  const says = `Cannot approve '${name}': several servers have it. Choose one: ${names}`;
+  throw new TrunklineError("usage", says);
 }
 
 function ofServer(all: readonly Candidate[], server: string): readonly Candidate[] {

@@ -49,12 +49,9 @@ export function outputOf({ content }: ToolCall): string {
   const texts = content
     .filter(({ type }) => type === "content")
     .map((part) => textOf(part.content));
-  return withoutFence(texts.join("\n")).trimEnd();
-}
-
-/** Some agents wrap the output of a command in a code block. */
-function withoutFence(text: string): string {
-  return /^\s*(`{3,})[^\n]*\n([^]*?)\n?\1\s*$/.exec(text)?.[2] ?? text;
+  const text = texts.join("\n");
+  // Some agents wrap the output of a command in a code block.
+  return (/^\s*(`{3,})[^\n]*\n([^]*?)\n?\1\s*$/.exec(text)?.[2] ?? text).trimEnd();
 }
 
 /** The changed lines of files with a few around each change. */

@@ -109,11 +109,9 @@ async function untilGone(
     if (kind === "lost") gone.resolve(member);
     else if (member.sessions !== left) tell((left = member.sessions));
   });
-  try {
-    return await gone.promise;
-  } finally {
-    stop();
-  }
+  using ends = new DisposableStack();
+  ends.defer(stop);
+  return await gone.promise;
 }
 
 /** `trunkline worker list` */

@@ -41,8 +41,7 @@ export async function editConfig(
   const file = kind === "user" ? own : projectFilePlace(cwd);
   if (kind === "project") refuseLink(file);
   const user = layerOf("user", own, readText(own) ?? "", env);
-  const { layer: environment } = await environmentLayer(cwd, env);
-  const stronger = [environment, flagsLayer(input)];
+  const stronger = [(await environmentLayer(cwd, env)).layer, flagsLayer(input)];
   const data = await dataFolder([user, ...stronger], env);
   let edits: readonly ConfigFileEdit[] = [];
   const { before, after, backup } = await editConfigFile(

@@ -54,10 +54,9 @@ export function fileLayer(
 
 /** The same values with relative paths resolved from the file's folder. */
 function withPaths(values: Values, folder: string, env: NodeJS.ProcessEnv): Values {
-  const edited = PATHS.reduce<unknown>((all, [path, kind]) => {
+  return PATHS.reduce<unknown>((all, [path, kind]) => {
     return editAt(all, path, (text) => (isPath(text, kind) ? expandPath(text, folder, env) : text));
-  }, values);
-  return edited as Values;
+  }, values) as Values;
 }
 
 function isPath(text: string, kind: PathKind): boolean {

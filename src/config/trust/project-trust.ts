@@ -48,6 +48,5 @@ export async function untrustProject(
 }
 
 async function storeOf(input: ConfigInput): Promise<TrustStore> {
-  const { config } = await loadConfig({ ...input, ignoreProject: true });
-  return new TrustStore(config.data);
+  return new TrustStore((await loadConfig({ ...input, ignoreProject: true })).config.data);
 }

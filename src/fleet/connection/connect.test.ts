@@ -179,6 +179,26 @@ describe("FleetConnection", { skip: noNats, timeout: 300_000 }, () => {
     await other.close();
   });
 
+  it("waits for a JetStream that is still beginning", async () => {
+    const users = "users [{ user: a, password: b }]";
+    await using server = await NatsServer.start(`accounts { A { ${users} } }`);
+    const credentials = await file("beginning", "a:b\n");
+    const other = await connect({ servers: server.url, user: "a", pass: "b" });
+    const asked = Promise.withResolvers<void>();
+    const error = { code: 503, err_code: 10_039, description: "JetStream not enabled for account" };
+    other.subscribe("$JS.API.INFO", {
+      max: 1,
+      callback: (_error, message) => asked.resolve(void message.respond(JSON.stringify({ error }))),
+    });
+    await other.flush();
+    const opening = open({ url: server.url, credentials });
+    await asked.promise;
+    await other.close();
+    await server.reload(`accounts { A { jetstream: enabled, ${users} } }`);
+    await using connection = await opening;
+    assert.equal(await connection.problem(), undefined);
+  });
+
   it("sends a password or the signature of an nkey from a file, read anew for each connection", async () => {
     const user = nkeys.createUser();
     const seed = Buffer.from(user.getSeed()).toString();

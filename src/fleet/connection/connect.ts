@@ -45,10 +45,7 @@ export function readServerUrls(text: string, isTyped = false): ServerUrls {
   return {
     servers: urls.map(({ host, port }) => (port === "" ? `${host}:4222` : host)),
     isTls: urls.some(({ protocol }) => protocol === "tls:"),
-    ...(secret !== undefined && {
-      user: decodeURIComponent(secret.username),
-      password,
-    }),
+    ...(secret && { user: decodeURIComponent(secret.username), password }),
   };
 }
 
@@ -57,10 +54,8 @@ function parse(text: string): URL {
   const url = URL.canParse(withScheme) ? new URL(withScheme) : undefined;
   if (url === undefined || url.hostname === "" || !SCHEMES.includes(url.protocol)) {
     const shown = text.replace(/\/\/.*@/, "//…@");
-    throw new TrunklineError(
-      "usage",
-      `Cannot read the address of NATS '${shown}': expected nats://HOST:PORT or tls://HOST:PORT.`,
-    );
+    const says = `Cannot read the address of NATS '${shown}': expected nats://HOST:PORT or tls://HOST:PORT.`;
+    throw new TrunklineError("usage", says);
   }
   return url;
 }
@@ -69,6 +64,7 @@ function parse(text: string): URL {
 const CONNECT_TIMEOUT = 5_000;
 const FLUSH_TIMEOUT = 1_000;
 const API_TIMEOUT = 5_000;
+const ANSWER_TIMEOUT = 2_000;
 /** Milliseconds between two looks whether the servers have a majority again. */
 const MAJORITY_POLL = 250;
 const RECONNECT_WAIT = 200;
@@ -133,13 +129,9 @@ export class FleetConnection implements AsyncDisposable {
   static async open(options: FleetConnectionOptions): Promise<FleetConnection> {
     const urls = readServerUrls(options.url, options.isTyped);
     const where = urls.servers.join(", ");
-    const settings = natsOptions(options, urls);
-    let nats: NatsConnection;
-    try {
-      nats = await connect(settings);
-    } catch (error) {
+    const nats = await connect(natsOptions(options, urls)).catch((error: unknown) => {
       throw connectionError(where, error);
-    }
+    });
     try {
       await requireJetStream(nats, where);
       return new FleetConnection(nats, options);
@@ -151,6 +143,13 @@ export class FleetConnection implements AsyncDisposable {
 
   get isConnected(): boolean {
     return !this.#lost.signal.aborted && !this.nats.isClosed();
+  }
+
+  /** Why NATS stores nothing now, in words; undefined if it does. */
+  async problem(): Promise<string | undefined> {
+    if (!this.isConnected) return "the connection to NATS is lost";
+    const problem = await jetStreamProblem(this.nats, ANSWER_TIMEOUT).catch(String);
+    return problem && "the servers of NATS have no majority, or no JetStream";
   }
 
   /** Calls back whenever the connection was lost or made again. Returns how to stop that. */
@@ -206,10 +205,8 @@ export class FleetConnection implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.isConnected) {
       // The last messages, such as the last heartbeat, must arrive.
-      await atMost(
-        FLUSH_TIMEOUT,
-        this.nats.flush().catch(() => {}),
-      );
+      const flushed = this.nats.flush().catch(() => {});
+      await atMost(FLUSH_TIMEOUT, flushed);
     }
     await this.nats.close();
     this.#listeners.clear();
@@ -287,25 +284,43 @@ function misfit(name: string, peer: PeerCertificate, hosts: readonly string[]): 
 
 /** NATS, "JSClusterNotAvailErr": its servers have no majority, or have not yet elected who answers. */
 const NO_MAJORITY = 10_008;
+/** Of a server that begins: JetStream is not enabled, or not for the account. */
+const NOT_ENABLED: readonly unknown[] = [10_039, 10_076];
+
+/** Why JetStream cannot be used now, with the code of NATS; undefined if it can. */
+async function jetStreamProblem(
+  nats: NatsConnection,
+  timeout: number,
+): Promise<{ readonly err_code?: number; readonly description?: string } | undefined> {
+  try {
+    const answer = await nats.request("$JS.API.INFO", "", { timeout });
+    return answer.json<{ error?: { err_code?: number; description?: string } }>().error;
+  } catch (error) {
+    // Servers that have no leader yet, or are beginning, answer nothing.
+    const isSilent = error instanceof errors.TimeoutError;
+    if (isSilent) return { err_code: NO_MAJORITY, description: "no answer of JetStream" };
+    if (!(error instanceof errors.RequestError && error.isNoResponders())) throw error;
+    return { err_code: NOT_ENABLED[0] as number };
+  }
+}
 
 async function requireJetStream(nats: NatsConnection, where: string): Promise<void> {
   const end = performance.now() + API_TIMEOUT;
-  try {
-    for (;;) {
-      const answer = await nats.request("$JS.API.INFO", "", { timeout: API_TIMEOUT });
-      const { error } = answer.json<{ error?: { err_code?: number; description?: string } }>();
-      if (error === undefined) return;
-      if (error.err_code !== NO_MAJORITY) break;
-      if (performance.now() > end) {
-        const says = `The servers of NATS at ${where} have no majority: ${error.description}. Start`;
-        throw new TrunklineError("unavailable", `${says} those that are missing, and try again.`);
-      }
-      await sleep(MAJORITY_POLL);
+  for (;;) {
+    const left = end - performance.now();
+    const problem = await jetStreamProblem(nats, Math.max(left, MAJORITY_POLL)).catch((error) => {
+      throw connectionError(where, error);
+    });
+    if (problem === undefined) return;
+    const { err_code: code, description } = problem;
+    const mayBegin = NOT_ENABLED.includes(code) && nats.info?.jetstream === true;
+    if (code !== NO_MAJORITY && !mayBegin) break;
+    if (performance.now() > end) {
+      if (mayBegin) break;
+      const says = `The servers of NATS at ${where} have no majority: ${description}. Start`;
+      throw new TrunklineError("unavailable", `${says} those that are missing, and try again.`);
     }
-  } catch (error) {
-    if (error instanceof TrunklineError) throw error;
-    const isMissing = error instanceof errors.RequestError && error.isNoResponders();
-    if (!isMissing) throw connectionError(where, error);
+    await sleep(MAJORITY_POLL);
   }
   throw new TrunklineError(
     "unavailable",
@@ -319,11 +334,8 @@ const CERTIFICATE = /CERT|ISSUER|SIGN|ALTNAME|SSL|TLS/;
 
 function connectionError(where: string, error: unknown): TrunklineError {
   const [message, next] = whyNot(error);
-  return new TrunklineError(
-    "unavailable",
-    `Cannot connect to NATS at ${where}: ${message}. ${next}`,
-    { cause: error },
-  );
+  const says = `Cannot connect to NATS at ${where}: ${message}. ${next}`;
+  return new TrunklineError("unavailable", says, { cause: error });
 }
 
 function whyNot(error: unknown): [message: string, next: string] {

@@ -7,6 +7,7 @@ import {
   nkeyAuthenticator,
   usernamePasswordAuthenticator,
 } from "@nats-io/transport-node";
+import { attempt } from "../../base/attempt.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { holdSecret } from "../../base/text/mask.ts";
 import { type Subjects, subjectsOf } from "../subjects.ts";
@@ -21,11 +22,8 @@ const PASSWORD = /^([^:#\s]+):(.+)$/;
 export function credentialsFrom(path: string): Authenticator {
   let known = authenticator(path);
   return (nonce?: string): Auth => {
-    try {
-      known = authenticator(path);
-    } catch {
-      // An error here would close the connection for ever.
-    }
+    // An error here would close the connection for ever.
+    known = attempt(() => authenticator(path), known);
     return known(nonce);
   };
 }
@@ -128,7 +126,7 @@ function ofGateway(subjects: Subjects, name: string): Permissions {
 
 function ofWorker(subjects: Subjects, name: string): Permissions {
   const streams = streamsOf(subjects);
-  const { sessions, shared, audits, checkpoints, jobs } = streams;
+  const { sessions, budgets, shared, audits, checkpoints, jobs } = streams;
   const { eventStreams } = subjects;
   return {
     publish: [
@@ -140,8 +138,9 @@ function ofWorker(subjects: Subjects, name: string): Permissions {
       subjects.offer("*.*", "*"),
       subjects.eventsIn("*"),
       `$KV.${subjects.sessions}.>`,
+      `$KV.${subjects.budgets}.>`,
       `$O.${subjects.checkpoints}.>`,
-      ...[...eventStreams, sessions, shared, audits, checkpoints].flatMap(reading),
+      ...[...eventStreams, sessions, budgets, shared, audits, checkpoints].flatMap(reading),
       // Events that a checkpoint or a deletion made superfluous, and parts of objects.
       ...[...eventStreams, checkpoints].flatMap((stream) => api(stream, "STREAM.PURGE")),
       ...api(`${jobs}.*`, "CONSUMER.INFO", "CONSUMER.MSG.NEXT"),
@@ -179,6 +178,7 @@ function streamsOf(subjects: Subjects) {
   return {
     tokens: subjects.tokens,
     sessions: `KV_${subjects.sessions}`,
+    budgets: `KV_${subjects.budgets}`,
     jobs: subjects.jobs,
     shared: subjects.shared,
     audits: subjects.audits,

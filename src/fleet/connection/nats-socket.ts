@@ -132,10 +132,8 @@ export class NatsSocket extends Duplex {
   }
 
   override _writev(chunks: { chunk: Buffer }[], callback: () => void): void {
-    this.#send(
-      chunks.map(({ chunk }) => chunk),
-      callback,
-    );
+    const buffers = chunks.map(({ chunk }) => chunk);
+    this.#send(buffers, callback);
   }
 
   override _final(callback: () => void): void {
@@ -171,9 +169,8 @@ export class NatsSocket extends Duplex {
     } else if (frame.kind === RESET) {
       this.#reset(frame.data.toString());
     } else if (frame.number !== this.#received) {
-      this.destroy(
-        new Error(`NATS lost a message: number ${frame.number} came instead of ${this.#received}`),
-      );
+      const lost = `number ${frame.number} came instead of ${this.#received}`;
+      this.destroy(new Error(`NATS lost a message: ${lost}`));
     } else {
       this.#take(frame);
     }

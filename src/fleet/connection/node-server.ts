@@ -66,6 +66,7 @@ export async function askNode(
   node: NodeAddress,
   what: string,
   question: unknown,
+  timeout = REQUEST_TIMEOUT,
 ): Promise<unknown> {
   requireConnection(connection, node);
   const subject = connection.subjects.request(addressOf(node), what);
@@ -74,10 +75,10 @@ export async function askNode(
     // The library's own subjects for answers follow from each other, and the node that is asked sees this
     // one: it could have JetStream send forged answers to the next ones.
     const reply = `${connection.subjects.inbox(connection.name)}.${randomUUID()}`;
-    const options = { timeout: REQUEST_TIMEOUT, noMux: true, reply };
+    const options = { timeout, noMux: true, reply };
     message = await connection.nats.request(subject, JSON.stringify(question), options);
   } catch (error) {
-    throw cannotReach(node, whyNot(error), error);
+    throw cannotReach(node, whyNot(error, timeout), error);
   }
   const { ok, refused } = readAnswer(message);
   if (refused !== undefined) throw cannotReach(node, refused);
@@ -131,8 +132,8 @@ function readAnswer(message: Msg): { readonly ok?: unknown; readonly refused?: s
   }
 }
 
-function whyNot(error: unknown): string {
-  if (error instanceof errors.TimeoutError) return `no answer in ${REQUEST_TIMEOUT / 1000} seconds`;
+function whyNot(error: unknown, timeout: number): string {
+  if (error instanceof errors.TimeoutError) return `no answer in ${timeout / 1000} seconds`;
   if (isNobody(error)) return "it is not there";
   return error instanceof Error ? error.message : String(error);
 }

@@ -18,6 +18,8 @@ import type { Principal } from "../../base/principal.ts";
 import type { Channel } from "../../wire/channel.ts";
 import { Checkpoints } from "../checkpoints.ts";
 import { changeStream } from "../replication/shared-store.ts";
+import { FleetBudgets } from "../fleet-budgets.ts";
+import { NOTHING_USED } from "../../base/limit/budget.ts";
 import { openSessionStreams } from "../store/session-streams.ts";
 import { subjectsOf } from "../subjects.ts";
 import { FleetConnection } from "./connect.ts";
@@ -197,6 +199,11 @@ describe("Permissions of a pool's nodes", { skip: noNats, timeout: 60_000 }, () 
       break;
     }
     const checkpoints = new Checkpoints({ connection: farConnection, node: "n", confirm });
+    const budgets = { connection: farConnection, node: "n", holder: "w1", isAlive: () => true };
+    const used = { key: "k", budget: { steps: 100 }, turn: "t", isOver: false, used: NOTHING_USED };
+    const pool = new FleetBudgets(budgets);
+    assert.equal((await pool.settle(used)).upTo.steps, 10);
+    assert.equal(await pool.alone("ann", async () => "opened"), "opened");
     const run = { workspace: "w", session: "s" };
     await checkpoints.save(run, Buffer.from("first"));
     await checkpoints.save(run, Buffer.from("packed"));
@@ -289,6 +296,7 @@ describe("Permissions of a pool's nodes", { skip: noNats, timeout: 60_000 }, () 
         "tl.p.offer.g.1.1",
         // Sessions and checkpoints are the workers'.
         "$KV.TL_p_SESSIONS.s",
+        "$KV.TL_p_BUDGETS.s",
         "$O.TL_p_CHECKPOINTS.C.x",
         "$JS.API.STREAM.MSG.GET.OBJ_TL_p_CHECKPOINTS",
         "$JS.API.CONSUMER.CREATE.OBJ_TL_p_CHECKPOINTS",

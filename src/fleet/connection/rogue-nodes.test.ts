@@ -138,6 +138,6 @@ describe("The gateway of another pool", { skip: noNats, timeout: 60_000 }, () =>
     await using other = await nats.connect("other");
     const manager = await jetstreamManager(other.nats);
     assert.equal((await manager.getAccountInfo()).streams, 0);
-    assert.equal((await (await jetstreamManager(gateway.nats)).getAccountInfo()).streams, 18);
+    assert.equal((await (await jetstreamManager(gateway.nats)).getAccountInfo()).streams, 19);
   });
 });

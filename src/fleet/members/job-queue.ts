@@ -179,7 +179,8 @@ export class JobQueue implements Disposable {
 
   /** Until the stream has it. An attempt whose answer was lost is recognised by its id. */
   async #enqueue(job: Job, attempt: number, signal: AbortSignal): Promise<number> {
-    const { connection } = this.#options.members;
+    const { most, members } = this.#options;
+    const { connection } = members;
     const { subjects, nats } = connection;
     const name = queueName(job.labels);
     const options = { msgID: `${job.id}:${attempt}`, timeout: TIMEOUT };
@@ -191,7 +192,9 @@ export class JobQueue implements Disposable {
         return (await published).seq;
       } catch (error) {
         signal.throwIfAborted();
-        if (isCode(error, STREAM_IS_FULL)) throw this.#full(error);
+        const full = `${most} requests wait already`;
+        if (isCode(error, STREAM_IS_FULL))
+          throw new TrunklineError("limit", full, { cause: error });
         if (isForbidden(error)) throw forbidden(error);
         if (nats.isClosed()) throw error;
         await delay(RETRY_AFTER, undefined, { signal });
@@ -265,12 +268,9 @@ export class JobQueue implements Disposable {
   /** It is no longer wanted. If that fails, the worker that gets it is told so. */
   async #remove(sequence: number): Promise<void> {
     const { subjects } = this.#options.members.connection;
-    try {
-      const manager = await this.#manager();
-      await manager.streams.deleteMessage(subjects.jobs, sequence, false);
-    } catch {
-      // It was taken meanwhile, or NATS cannot be reached.
-    }
+    const manager = await this.#manager().catch(() => undefined);
+    // It may have been taken meanwhile, or NATS cannot be reached.
+    await manager?.streams.deleteMessage(subjects.jobs, sequence, false).catch(() => false);
   }
 
   /**
@@ -327,11 +327,6 @@ export class JobQueue implements Disposable {
     const worker = members.get(id);
     if (worker === undefined) return true;
     return hasLabels(worker, labels) && isCompatible(worker.version, members.state.version);
-  }
-
-  #full(cause: unknown): TrunklineError {
-    const { most } = this.#options;
-    return new TrunklineError("limit", `${most} requests wait already`, { cause });
   }
 }
 

@@ -186,7 +186,7 @@ export class WorkerSlots implements Disposable {
   /** Promises a slot; returns how to take that back. Undefined if none is free. */
   promise(session: string | symbol = Symbol("new")): (() => void) | undefined {
     if (this.#sessions.has(session)) return () => {};
-    const lapse = (): void => this.#forget(session);
+    const lapse = (): void => this.failed(session);
     const known = this.#promised.get(session);
     if (known !== undefined) {
       known.refresh();
@@ -199,8 +199,9 @@ export class WorkerSlots implements Disposable {
   }
 
   /** A session for which a place was promised cannot be opened here. */
-  failed(session: string): void {
-    this.#forget(session);
+  failed(session: string | symbol): void {
+    clearTimeout(this.#promised.get(session));
+    if (this.#promised.delete(session)) this.#changed();
   }
 
   /**
@@ -220,11 +221,6 @@ export class WorkerSlots implements Disposable {
   closed(session?: string): void {
     const [first] = this.#sessions;
     if (this.#sessions.delete(session ?? first ?? "")) this.#changed();
-  }
-
-  #forget(session: string | symbol): void {
-    clearTimeout(this.#promised.get(session));
-    if (this.#promised.delete(session)) this.#changed();
   }
 
   [Symbol.dispose](): void {

@@ -74,7 +74,7 @@ export function readBeat(text: string): Beat | undefined {
 function readState(given: unknown): NodeState | undefined {
   const value = (given ?? {}) as Partial<Record<keyof NodeState, unknown>>;
   const { role, version, url, warm } = value;
-  if (!isRole(role)) return undefined;
+  if (role !== "gateway" && role !== "worker" && role !== "observer") return undefined;
   return {
     role,
     version: isText(version) ? version : "0.0.0",
@@ -94,10 +94,6 @@ function readState(given: unknown): NodeState | undefined {
 function readQueued(given: unknown): QueuedRequests {
   const { labels, count } = (given ?? {}) as Partial<Record<keyof QueuedRequests, unknown>>;
   return { labels: asLabels(labels), count: asNumber(count) };
-}
-
-function isRole(value: unknown): value is Role {
-  return value === "gateway" || value === "worker" || value === "observer";
 }
 
 function asNumber(value: unknown): number {
@@ -280,13 +276,10 @@ export class Members implements Disposable {
   /** Resolves with the next change, or when the members are known. */
   async next(signal?: AbortSignal): Promise<void> {
     const changed = Promise.withResolvers<void>();
-    const stop = this.onChange(() => changed.resolve());
+    using ends = new DisposableStack();
+    ends.defer(this.onChange(() => changed.resolve()));
     const ready = this.isReady ? [] : [this.#ready.promise];
-    try {
-      await untilAborted(Promise.race([changed.promise, ...ready]), signal);
-    } finally {
-      stop();
-    }
+    await untilAborted(Promise.race([changed.promise, ...ready]), signal);
   }
 
   /** Tells changes of this node soon, such as a slot that is free again. */
@@ -363,7 +356,8 @@ export class Members implements Disposable {
     this.#heard.set(member.id, { member, at: this.#now, gone });
     if (name === this.self.name && number > 0 && this.isReady) this.#meet(member, number);
     if (known === undefined) this.#notify({ kind: "joined", member });
-    else if (!isSame(known.member, member)) this.#notify({ kind: "changed", member });
+    else if (JSON.stringify(known.member) !== JSON.stringify(member))
+      this.#notify({ kind: "changed", member });
   }
 
   /** A node with this one's name: whoever has sent more beats was there first. */
@@ -406,8 +400,4 @@ export class Members implements Disposable {
   #notify(change: MemberChange): void {
     for (const listener of this.#listeners) listener(change);
   }
-}
-
-function isSame(one: Member, other: Member): boolean {
-  return JSON.stringify(one) === JSON.stringify(other);
 }

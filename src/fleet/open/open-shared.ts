@@ -1,5 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { onAbort } from "../../base/abort.ts";
+import { attempt } from "../../base/attempt.ts";
+import { objectIn } from "../../base/check.ts";
 import type { FleetConnection } from "../connection/connect.ts";
 import type { NodeAddress } from "../connection/node-server.ts";
 import { SharedAudit } from "../replication/shared-audit.ts";
@@ -164,13 +166,10 @@ export async function openIdentityKind(app: AppContext, env = process.env): Prom
 }
 
 function readIdentity(text: string): SharedIdentity | undefined {
-  try {
-    const { name, settings } = JSON.parse(text) as Partial<SharedIdentity>;
-    if (typeof name !== "string" || typeof settings?.provider !== "string") return undefined;
-    // Another version may share more than this one would.
-    const parts = sharedParts(settings);
-    return checkIdentitySettings(parts) === undefined ? { name, settings: parts } : undefined;
-  } catch {
-    return undefined;
-  }
+  const { name, settings }: Partial<SharedIdentity> = objectIn(text) ?? {};
+  if (typeof name !== "string" || typeof settings?.provider !== "string") return undefined;
+  // Another version may share more than this one would.
+  const parts = attempt(() => sharedParts(settings));
+  const isFit = parts !== undefined && checkIdentitySettings(parts) === undefined;
+  return isFit ? { name, settings: parts } : undefined;
 }

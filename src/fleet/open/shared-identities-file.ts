@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
+import { attempt } from "../../base/attempt.ts";
 import type { IdentitySettings } from "../../identity/identity.ts";
 
 /** An identity of another node, without what belongs to its machine. */
@@ -20,13 +21,9 @@ export function sharedIdentitiesPath(data: string): string {
 
 /** Empty where this is no node of a fleet. */
 export function readSharedIdentities(data: string): SharedIdentities {
-  try {
-    const text = readFileSync(sharedIdentitiesPath(data), "utf8");
-    return JSON.parse(text) as SharedIdentities;
-  } catch {
-    // A damaged file is written again.
-    return {};
-  }
+  const path = sharedIdentitiesPath(data);
+  // A damaged file is written again.
+  return attempt(() => JSON.parse(readFileSync(path, "utf8")) as SharedIdentities, {});
 }
 
 /** The configured identities, with what other nodes know of them, and those of other nodes alone. */

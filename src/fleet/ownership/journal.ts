@@ -106,12 +106,11 @@ export class StreamJournal implements Journal {
       headers: headersOf(message),
       expect: { lastSubjectSequence: after, streamName: stream },
     };
-    try {
-      const { seq } = await connection.ask(() => client.publish(subject, message.body, options));
-      return seq;
-    } catch (error) {
+    const published = connection.ask(() => client.publish(subject, message.body, options));
+    const { seq } = await published.catch((error: unknown) => {
       throw toProtocolError(error);
-    }
+    });
+    return seq;
   }
 
   async last(id: string): Promise<StoredMessage | undefined> {
@@ -189,7 +188,7 @@ export class StreamJournal implements Journal {
     const reader = await connection.ask(() =>
       openReader(connection.nats, stream, reading, options),
     );
-    const late = setTimeout(() => reader.stop(), LONGEST_WAIT).unref();
+    using late = setTimeout(() => reader.stop(), LONGEST_WAIT).unref();
     try {
       for await (const message of reader) {
         late.refresh();
@@ -199,7 +198,6 @@ export class StreamJournal implements Journal {
         if (message.seq === to || message.info.pending === 0) return;
       }
     } finally {
-      clearTimeout(late);
       // In the background: the caller need not wait until the server has deleted the reader.
       background(reader[Symbol.asyncDispose](), "Ending a reader of events");
     }

@@ -9,6 +9,7 @@ import {
   Outdated,
   type Records,
   retryUnanswered,
+  sessionDeleted,
   type SessionEntry,
   sessionNotFound,
   type StoredEntry,
@@ -97,7 +98,7 @@ export class Ownership {
     for (let race = 0; ; race++) {
       const before = await this.#get(id);
       const { entry } = existing(id, before);
-      if (entry.deleted !== undefined) throw deletedError(id);
+      if (entry.deleted !== undefined) throw sessionDeleted(id);
       const isFree = entry.holder === undefined || entry.holder === holder;
       if (!isFree && isAlive(entry.holder)) {
         throw new HeldElsewhere(id, entry.holder, `node ${entry.node}`);
@@ -237,8 +238,4 @@ function markerOf(id: string, epoch: number, node: string, last: number): EventM
 function existing(id: string, found: StoredEntry | undefined): StoredEntry {
   if (found !== undefined) return found;
   throw sessionNotFound(id);
-}
-
-function deletedError(id: string): TrunklineError {
-  return new TrunklineError("closed", `Session '${id}' was deleted.`);
 }

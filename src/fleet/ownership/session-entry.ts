@@ -87,6 +87,10 @@ export function sessionNotFound(id: string): TrunklineError {
   return new TrunklineError("not-found", `Cannot find session '${id.slice(0, 64)}'.`);
 }
 
+export function sessionDeleted(id: string): TrunklineError {
+  return new TrunklineError("closed", `Session '${id}' was deleted.`);
+}
+
 export interface StoredEntry {
   readonly entry: SessionEntry;
   readonly revision: number;
@@ -151,11 +155,10 @@ export function kvRecords(
         const next = "Raise `max_payload` of the NATS server";
         throw new Refused(`The record of session '${id}' is too large: ${size}. ${next}.`);
       }
-      try {
-        return await connection.ask(() => kv.put(id, value, { previousSeq: revision }));
-      } catch (error) {
+      const put = connection.ask(() => kv.put(id, value, { previousSeq: revision }));
+      return await put.catch((error: unknown) => {
         throw toProtocolError(error);
-      }
+      });
     },
   };
 }

@@ -30,7 +30,8 @@ function filesOf(data: string, most: number) {
 
   const linesAt = async (file: FileHandle, place: number): Promise<Buffer> => {
     const { buffer, bytesRead } = await file.read(Buffer.alloc(most), 0, most, place);
-    return wholeLines(buffer.subarray(0, bytesRead));
+    const lines = buffer.subarray(0, bytesRead);
+    return lines.subarray(0, lines.lastIndexOf(NEWLINE) + 1);
   };
 
   const readFile = async (
@@ -70,10 +71,6 @@ function filesOf(data: string, most: number) {
       return current === undefined ? undefined : readFile(current, read);
     },
   };
-}
-
-function wholeLines(bytes: Buffer): Buffer {
-  return bytes.subarray(0, bytes.lastIndexOf(NEWLINE) + 1);
 }
 
 /** Files are in the order of time. */
@@ -145,18 +142,15 @@ export class SharedAudit extends SharedStore {
     for (;;) {
       const next = await this.#files.next(this.#sent);
       if (next === undefined) return;
-      await this.stream.publish(connection.subjects.audit(name), encode(next));
       const { file, from, lines } = next;
+      // Where the lines belong is the first line of a message.
+      const message = Buffer.concat([Buffer.from(`${JSON.stringify({ file, from })}\n`), lines]);
+      await this.stream.publish(connection.subjects.audit(name), message);
       const seq = from + lines.length;
       this.#sent.set(file, seq);
       await this.base.note(new Map([[KIND, new Map([[file, { seq, local: "" }]])]]));
     }
   }
-}
-
-/** Where the lines belong is the first line of a message. */
-function encode({ file, from, lines }: AuditLines): Uint8Array {
-  return Buffer.concat([Buffer.from(`${JSON.stringify({ file, from })}\n`), lines]);
 }
 
 function decode(data: Uint8Array): AuditLines | undefined {

@@ -71,17 +71,15 @@ export class SharedState extends SharedStore {
   /** Applies messages of others in their order. */
   protected override async apply(messages: readonly Published[]): Promise<void> {
     const latest = new Map<string, Map<string, Published>>();
-    const read = new Map<string, number>();
     for (const message of messages) {
       const [kind = "", ...rest] = message.subject.slice(this.stream.prefix.length).split(".");
       const key = rest.join(".");
       // Kinds of a newer version are read after the upgrade.
       if (!this.#kinds.has(kind)) continue;
-      const rows = latest.get(kind) ?? new Map<string, Published>();
-      latest.set(kind, rows.set(key, message));
+      latest.getOrInsertComputed(kind, () => new Map()).set(key, message);
     }
     const end = messages.at(-1)?.seq ?? 0;
-    for (const kind of this.#kinds.keys()) read.set(kind, end);
+    const read = new Map(this.#kinds.keys().map((kind) => [kind, end]));
     const agreed = new Map<string, Map<string, Entry>>();
     const failures: unknown[] = [];
     for (const [kind, rows] of latest) {

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 
 import { objectIn } from "../../base/check.ts";
+import { defined } from "../../base/defined.ts";
 import { readAccessToken } from "../../store/access/access-token.ts";
 import type { AccessToken } from "../../store/schema.gen.ts";
 import type { AccessTokens } from "../../store/access/access-tokens.ts";
@@ -42,7 +43,8 @@ export class TokenKind implements SharedKind {
         const token = next === undefined ? undefined : read(next);
         if (next === undefined) tokens.delete(key);
         // A newer version may have tokens that this one does not understand: they let nobody in.
-        else if (token?.id === key) tokens.set(key, { ...token, ...lastUseOf(local) });
+        else if (token?.id === key)
+          tokens.set(key, defined({ ...token, lastUsed: local?.lastUsed }));
       }
       const kept = distinct([...tokens.values()]);
       const byId = new Map(kept.map((token) => [token.id, token]));
@@ -68,10 +70,6 @@ function textOf(token: AccessToken): string {
 
 function read(text: string): AccessToken | undefined {
   return readAccessToken(objectIn(text));
-}
-
-function lastUseOf(token: AccessToken | undefined): Pick<AccessToken, "lastUsed"> {
-  return token?.lastUsed === undefined ? {} : { lastUsed: token.lastUsed };
 }
 
 /**

@@ -14,7 +14,12 @@ import {
 } from "../../store/session/session-reader.ts";
 import type { Queued } from "../members/placer.ts";
 import type { Following } from "../ownership/journal.ts";
-import { type SessionEntry, liveHolder, recordOf } from "../ownership/session-entry.ts";
+import {
+  liveHolder,
+  recordOf,
+  sessionDeleted,
+  type SessionEntry,
+} from "../ownership/session-entry.ts";
 import { FleetStore, type FleetStoreOptions } from "./fleet-store.ts";
 import { type EventPage, readEvents, readPages } from "./read-events.ts";
 import type { SessionMirror } from "./session-mirror.ts";
@@ -53,9 +58,7 @@ export class GatewayStore extends FleetStore implements SessionStore, AsyncDispo
   /** Throws "conflict" with the process that holds the session, or that is to take it. */
   async hold(id: string): Promise<HeldSession> {
     const entry = await this.need(id);
-    if (entry.deleted !== undefined) {
-      throw new TrunklineError("closed", `Session '${id}' was deleted.`);
-    }
+    if (entry.deleted !== undefined) throw sessionDeleted(id);
     const holder = liveHolder(entry, this.isAlive);
     if (holder !== undefined) throw new HeldElsewhere(id, holder, `node ${entry.node}`);
     throw new HeldElsewhere(id, await this.#place(entry), "a worker that was chosen for it");

@@ -17,20 +17,16 @@ const PATIENCE = 5_000;
 /** Events that are stored when they are in the local log and in NATS. */
 class PendingAppend implements Appended {
   readonly page: AppendedPage;
-  readonly stored: Promise<void>;
-  readonly resolve: () => void;
+  readonly #end = Promise.withResolvers<void>();
+  readonly stored = this.#end.promise;
+  readonly resolve = this.#end.resolve;
   characters = 0;
-  readonly #reject: (error: Error) => void;
   #failure: Error | undefined;
 
   constructor(page: AppendedPage) {
     this.page = page;
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    this.stored = promise;
-    this.resolve = resolve;
-    this.#reject = reject;
     // Callers may check `failure` instead.
-    promise.catch(() => {});
+    this.stored.catch(() => {});
   }
 
   get last(): number {
@@ -43,7 +39,7 @@ class PendingAppend implements Appended {
 
   fail(error: Error): void {
     this.#failure ??= error;
-    this.#reject(this.#failure);
+    this.#end.reject(this.#failure);
   }
 }
 
@@ -139,7 +135,10 @@ export class HeldReplica {
 
   /** Resolves when it is released. Rejects if that takes long; it is released later then. */
   async left(): Promise<void> {
-    await atMost(PATIENCE, this.leaving ?? Promise.resolve(), () => notReleased(this.id));
+    await atMost(PATIENCE, this.leaving ?? Promise.resolve(), () => {
+      const why = "NATS has not acknowledged its events yet";
+      return new TrunklineError("unavailable", `Cannot release session '${this.id}': ${why}.`);
+    });
   }
 
   #await(pending: PendingAppend): PendingAppend {
@@ -169,18 +168,11 @@ function refused(last: number, failure: Error): Appended {
   return { last, stored, failure };
 }
 
-function notReleased(id: string): TrunklineError {
-  const why = "NATS has not acknowledged its events yet";
-  return new TrunklineError("unavailable", `Cannot release session '${id}': ${why}.`);
-}
-
 function full(id: string): TrunklineError {
   const why = "NATS has not acknowledged the last ones yet";
   const next = "Try again when NATS can be reached";
-  return new TrunklineError(
-    "unavailable",
-    `Cannot store events of session '${id}': ${why}. ${next}.`,
-  );
+  const says = `Cannot store events of session '${id}': ${why}. ${next}.`;
+  return new TrunklineError("unavailable", says);
 }
 
 export function notOpen(id: string): TrunklineError {

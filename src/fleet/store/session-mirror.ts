@@ -94,33 +94,32 @@ export class SessionMirror implements AsyncDisposable {
   }
 
   /** What is known of sessions now, by last use, newest first. */
-  entries({ cwd, owner, after, limit = Infinity, accepts }: EntryOptions = {}): SessionEntry[] {
-    const listed: SessionEntry[] = [];
+  entries({
+    cwd,
+    owner,
+    after,
+    limit = Infinity,
+    accepts = () => true,
+  }: EntryOptions = {}): SessionEntry[] {
     this.#order ??= [...this.#rows.values()].toReversed().toSorted(compare);
-    for (const row of this.#order) {
-      if (listed.length >= limit) break;
-      if (after !== undefined && compare(row, after) <= 0) continue;
-      if (cwd !== undefined && row.cwd !== cwd) continue;
-      if (owner !== undefined && row.owner !== owner) continue;
-      const entry = JSON.parse(row.text) as SessionEntry;
-      if (accepts === undefined || accepts(entry)) listed.push(entry);
-    }
-    return listed;
+    return this.#order
+      .values()
+      .filter((row) => after === undefined || compare(row, after) > 0)
+      .filter((row) => row.cwd === (cwd ?? row.cwd) && row.owner === (owner ?? row.owner))
+      .map(entryOf)
+      .filter(accepts)
+      .take(limit)
+      .toArray();
   }
 
   /** The sessions that some process has open, as far as is known now. */
   held(): SessionEntry[] {
-    const held: SessionEntry[] = [];
-    for (const { holder, text } of this.#rows.values()) {
-      if (holder === undefined || !this.#options.isAlive(holder)) continue;
-      held.push(JSON.parse(text) as SessionEntry);
-    }
-    return held;
+    return this.#heldRows().map(entryOf);
   }
 
   get(id: string): SessionEntry | undefined {
     const row = this.#rows.get(id);
-    return row && (JSON.parse(row.text) as SessionEntry);
+    return row && entryOf(row);
   }
 
   /** Calls back for each change. Returns how to stop that. */
@@ -132,12 +131,13 @@ export class SessionMirror implements AsyncDisposable {
   /** Ids of the sessions of an owner that some process has open. */
   async openOf(owner: string): Promise<string[]> {
     await this.caughtUp();
-    const ids: string[] = [];
-    for (const row of this.#rows.values()) {
-      if (row.owner !== owner || row.holder === undefined) continue;
-      if (this.#options.isAlive(row.holder)) ids.push(row.id);
-    }
-    return ids;
+    return this.#heldRows((row) => row.owner === owner).map(({ id }) => id);
+  }
+
+  #heldRows(accepts: (row: Row) => boolean = () => true): Row[] {
+    const { isAlive } = this.#options;
+    const isHeld = ({ holder }: Row): boolean => holder !== undefined && isAlive(holder);
+    return this.#rows.values().filter(accepts).filter(isHeld).toArray();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -147,12 +147,7 @@ export class SessionMirror implements AsyncDisposable {
 
   /** Waits for the changes up to now. Without an answer of NATS, the list is what was known before. */
   async caughtUp(): Promise<void> {
-    let revision: number;
-    try {
-      revision = await this.#options.lastRevision();
-    } catch {
-      return;
-    }
+    const revision = await this.#options.lastRevision().catch(() => 0);
     if (revision <= this.#revision) return;
     const { promise, resolve } = Promise.withResolvers<true>();
     const waiting = { revision, resolve: () => resolve(true) };
@@ -196,6 +191,10 @@ export class SessionMirror implements AsyncDisposable {
     const owner = typeof notes.owner === "string" ? notes.owner : "";
     return { id, updated, owner, cwd, holder, node, text };
   }
+}
+
+function entryOf({ text }: Row): SessionEntry {
+  return JSON.parse(text) as SessionEntry;
 }
 
 /** The last used comes first. */

@@ -63,6 +63,21 @@ export function checkpointStream({ checkpoints }: Subjects): Stream {
   };
 }
 
+/** Nanoseconds for which is kept what was used: sessions that are continued later begin anew. */
+const BUDGETS_KEPT = 90 * 24 * 60 * 60 * 1e9;
+
+/** The stream that is behind the bucket of budgets. */
+export function budgetStream({ budgets }: Subjects): Stream {
+  return {
+    ...KEPT,
+    name: `KV_${budgets}`,
+    subjects: [`$KV.${budgets}.>`],
+    max_msgs_per_subject: 1,
+    max_age: BUDGETS_KEPT,
+    allow_rollup_hdrs: true,
+  };
+}
+
 /** Creates the streams of sessions that do not exist. */
 async function ensureSessionStreams(
   manager: JetStreamManager,
@@ -72,6 +87,8 @@ async function ensureSessionStreams(
     sessionStreams(subjects).map((stream) => ensureStream(manager, stream, replicas)),
   );
   for (const each of made) if (each.status === "rejected") throw each.reason;
+  // Nodes whose permissions are those of an earlier version work without it, until somebody has a budget.
+  await ensureStream(manager, budgetStream(subjects), replicas).catch(() => {});
 }
 
 /** Bytes of events in one message. */

@@ -19,7 +19,7 @@ import { HeldReplica, notOpen } from "./held-replica.ts";
 import { type SessionStreams, openSessionStreams } from "./session-streams.ts";
 import { FleetStore, type FleetStoreOptions } from "./fleet-store.ts";
 import type { Page } from "../../store/session/session-pages.ts";
-import { eventPages, type StoredPage } from "../ownership/event-pages.ts";
+import { eventPages } from "../ownership/event-pages.ts";
 import { EventPublisher, type EventPublisherOptions } from "../ownership/event-publisher.ts";
 import type { Journal } from "../ownership/journal.ts";
 
@@ -345,12 +345,11 @@ export class WorkerStore extends FleetStore implements SessionStore, AsyncDispos
     if (held === undefined) return;
     if (held.failure !== undefined) throw held.failure;
     const bookmark = held.bookmarkFor((change.record ?? held.claim.entry.record).notes);
-    try {
-      held.claim = await this.#ownership.write(held.claim, { ...change, bookmark });
-    } catch (error) {
+    const writing = this.#ownership.write(held.claim, { ...change, bookmark });
+    held.claim = await writing.catch((error: unknown) => {
       if (error instanceof Fenced) this.#failed(key, error);
       throw held.failure ?? told(error);
-    }
+    });
   }
 
   #recordOf(key: number): SessionRecord {
@@ -361,11 +360,9 @@ export class WorkerStore extends FleetStore implements SessionStore, AsyncDispos
 
   /** Runs tasks of one session one after the other. */
   async #inTurn<T>(id: string, work: () => Promise<T>): Promise<T> {
-    try {
-      return await this.#queue.run(work, id);
-    } catch (error) {
+    return await this.#queue.run(work, id).catch((error: unknown) => {
       throw told(error);
-    }
+    });
   }
 }
 
@@ -473,7 +470,7 @@ async function restoreFrom(
   for await (const page of eventPages(messages, claim.entry.born)) {
     if (page.epoch === claim.epoch) break;
     // This node may have taken the session and ended before it noted that. It has published nothing.
-    if (isMarkerOf(page, node)) epoch = page.epoch;
+    if (page.node === node && page.lines === "") epoch = page.epoch;
     if (page.epoch !== epoch && !isReplaced) {
       isReplaced = true;
       last = Math.min(last, page.first - 1);
@@ -515,10 +512,6 @@ function addPage(pages: Page[], page: Page): void {
     before.last = page.last;
     before.lines += page.lines;
   }
-}
-
-function isMarkerOf({ node, lines }: StoredPage, mine: string): boolean {
-  return node === mine && lines === "";
 }
 
 function incomplete({ id, last }: Claim): TrunklineError {

@@ -32,8 +32,7 @@ export async function editConfig(
 export async function readValues(git: Git, bytes: Buffer): Promise<(key: string) => string[]> {
   const entries = await readConfigBytes(git, bytes);
   return (key) => {
-    const values = valuesOf(entries, toBytes(canonicalKey(key)));
-    return values.map((value) => fromBytes(value ?? "true"));
+    return valuesOf(entries, toBytes(canonicalKey(key))).map((value) => fromBytes(value ?? "true"));
   };
 }
 
@@ -44,8 +43,7 @@ export async function readValues(git: Git, bytes: Buffer): Promise<(key: string)
 export async function readConfigBytes(git: Git, bytes: Buffer): Promise<ConfigValue[]> {
   if (bytes.length === 0) return [];
   const args = ["config", "--file", "-", "--no-includes", "-z", "--list"];
-  const { stdout } = await git.run(args, { input: bytes });
-  return parseConfigList(stdout.toString("latin1"));
+  return parseConfigList((await git.run(args, { input: bytes })).stdout.toString("latin1"));
 }
 
 function valuesOf(entries: readonly ConfigValue[], key: string): (string | undefined)[] {
@@ -85,10 +83,8 @@ async function editBytes(
 
 function toBytes(text: string): string {
   if (text.includes("\0")) {
-    throw new TrunklineError(
-      "usage",
-      "Cannot write a value that holds a NUL to git's configuration",
-    );
+    const says = "Cannot write a value that holds a NUL to git's configuration";
+    throw new TrunklineError("usage", says);
   }
   return Buffer.from(text, "utf8").toString("latin1");
 }

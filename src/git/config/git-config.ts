@@ -51,8 +51,7 @@ export function canonicalKey(key: string): string {
 
 /** A value as git reads a boolean (git-config(1), "Values"); undefined if it is not one. */
 export function configBoolean(value: string | undefined): boolean | undefined {
-  if (value === undefined) return true;
-  if (/^(?:true|yes|on)$/i.test(value)) return true;
+  if (value === undefined || /^(?:true|yes|on)$/i.test(value)) return true;
   if (/^(?:false|no|off)?$/i.test(value)) return false;
   return /^[+-]?\d+$/.test(value) ? Number(value) !== 0 : undefined;
 }
@@ -74,8 +73,7 @@ export class GitConfig {
 
   /** Works outside of repositories too. */
   static async read(git: Git): Promise<GitConfig> {
-    const args = ["config", "-z", "--show-scope", "--show-origin", "--list"];
-    const { stdout } = await git.run(args);
+    const { stdout } = await git.run(["config", "-z", "--show-scope", "--show-origin", "--list"]);
     return new GitConfig(parseScopedList(stdout.toString("utf8")));
   }
 

@@ -200,6 +200,5 @@ async function answering(addresses: readonly string[], port: number): Promise<st
 }
 
 function isAddress(text: string): boolean {
-  const { isIP } = process.getBuiltinModule("node:net");
-  return isIP(text) !== 0 && !text.includes("%");
+  return process.getBuiltinModule("node:net").isIP(text) !== 0 && !text.includes("%");
 }

@@ -53,28 +53,14 @@ const MAX_OUTPUT = 64 * 1024 * 1024;
 
 /** With these settings git runs nothing that a work tree or a remote names. */
 const SETTINGS = [
-  "core.hooksPath=/dev/null",
-  "core.fsmonitor=false",
-  "core.symlinks=true",
-  "core.protectHFS=true",
-  "core.protectNTFS=true",
-  "core.attributesFile=/dev/null",
-  "core.excludesFile=/dev/null",
-  "core.autocrlf=false",
-  "credential.helper=",
-  "diff.ignoreSubmodules=all",
-  "submodule.recurse=false",
-  "http.followRedirects=false",
-  "fetch.fsckObjects=true",
-  "fetch.recurseSubmodules=false",
-  "fetch.writeCommitGraph=false",
-  "push.recurseSubmodules=no",
-  "gc.auto=0",
-  "maintenance.auto=false",
-  "protocol.version=2",
-  "safe.bareRepository=explicit",
-  "checkout.workers=0",
-] as const;
+  ...["core.hooksPath=/dev/null", "core.fsmonitor=false", "core.autocrlf=false"],
+  ...["core.symlinks=true", "core.protectHFS=true", "core.protectNTFS=true"],
+  ...["core.attributesFile=/dev/null", "core.excludesFile=/dev/null", "credential.helper="],
+  ...["diff.ignoreSubmodules=all", "submodule.recurse=false", "push.recurseSubmodules=no"],
+  ...["fetch.fsckObjects=true", "fetch.recurseSubmodules=false", "fetch.writeCommitGraph=false"],
+  ...["http.followRedirects=false", "protocol.version=2", "safe.bareRepository=explicit"],
+  ...["gc.auto=0", "maintenance.auto=false", "checkout.workers=0"],
+];
 
 /**
  * Git for untrusted repositories on a server: its own git folder, nobody's configuration, no hooks,

@@ -216,8 +216,7 @@ export async function dropIncoming(
   commonDir: string,
   incoming: string,
 ): Promise<void> {
-  const names = readRefs(commonDir).ids.keys();
-  const lines = [...names].flatMap((name) =>
+  const lines = [...readRefs(commonDir).ids.keys()].flatMap((name) =>
     name.startsWith(`${incoming}/`) ? [`delete ${name}\0\0`] : [],
   );
   if (lines.length === 0) return;
@@ -288,9 +287,8 @@ async function changeStash(
   }
   for (const { id, message } of added) {
     if (list().some((line) => line.id === id)) continue;
-    await git.run(["update-ref", "--create-reflog", "-m", message, "refs/stash", id], {
-      mode: "files",
-    });
+    const args = ["update-ref", "--create-reflog", "-m", message, "refs/stash", id];
+    await git.run(args, { mode: "files" });
   }
 }
 
@@ -351,20 +349,16 @@ function problemOf(
 ): string | undefined {
   const text = Buffer.from(path, "latin1").toString("utf8");
   if (!isRepositoryPath(text)) return "git could take it for its own folder, or it leads out";
-  if (/^\.git(?:modules|attributes|ignore)$/i.test(text) && wanted.some(isLink))
-    return "it is a link";
-  if (wanted.some(isGitlink) && !before.some(isGitlink)) return NEW_GITLINK;
+  const isGits = /^\.git(?:modules|attributes|ignore)$/i.test(text);
+  if (isGits && has(wanted, LINK)) return "it is a link";
+  if (has(wanted, GITLINK) && !has(before, GITLINK)) return NEW_GITLINK;
   return sameGroup(current, before) ? undefined : "somebody else has staged it meanwhile";
 }
 
 export const NEW_GITLINK = "it would be a new submodule, into which your own git would go";
 
-function isGitlink({ mode }: IndexEntry): boolean {
-  return mode === GITLINK;
-}
-
-function isLink({ mode }: IndexEntry): boolean {
-  return mode === LINK;
+function has(entries: readonly IndexEntry[], mode: number): boolean {
+  return entries.some((entry) => entry.mode === mode);
 }
 
 function groupOf(entries: Entries, path: string): IndexEntry[] {

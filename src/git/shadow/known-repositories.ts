@@ -2,6 +2,7 @@ import { existsSync, lstatSync, realpathSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { dirname, join, resolve, sep } from "node:path";
 
+import { attempt } from "../../base/attempt.ts";
 import { readRegularFile } from "../../base/file/read-regular-file.ts";
 import { commonDirOf, topFolder } from "../git-folder.ts";
 import { isFolder } from "./git-files.ts";
@@ -59,12 +60,10 @@ export function repositoryAt(top: string): KnownRepository | undefined {
 }
 
 function ledTo(path: string): string[] {
-  try {
+  return attempt(() => {
     const gitDir = realpathSync.native(path);
     return [...new Set([gitDir, commonDirOf(gitDir)])];
-  } catch {
-    return [];
-  }
+  }, []);
 }
 
 /** Whether a git folder names this work tree as its own: a planted `.git` could name any folder. */

@@ -51,8 +51,7 @@ export async function receiveObjects(
     throw new TrunklineError("limit", `its new objects have more than ${MOST} bytes`);
   }
   const head = Buffer.from(`${commands.join("")}0000`);
-  const content = file.createReadStream({ autoClose: false });
-  await using input = Readable.from(join(head, content));
+  await using input = Readable.from(join(head, file.createReadStream({ autoClose: false })));
   const { stdout } = await git.run(["receive-pack", "--stateless-rpc", commonDir], {
     ...{ mode: "files", input, timeout: 300_000 },
     env: configVariables(SETTINGS),

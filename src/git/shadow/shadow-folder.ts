@@ -125,8 +125,7 @@ export function makeShadow(repository: KnownRepository, work: string): Shadow {
   const incoming = newIncoming();
   const base = { refs, head, stash, files, logSize: log.length, operations, incoming };
   writeBase(work, repository, base);
-  const before = filesOf(work, true);
-  return { repository, work, common, own, base, before, isAdopted: false };
+  return { repository, work, common, own, base, before: filesOf(work, true), isAdopted: false };
 }
 
 /** A shadow that another command has left. */
@@ -296,6 +295,5 @@ function readBase(work: string): { repository: KnownRepository; base: Base } {
   };
   const lines = packed.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
   const ids = new Map(lines.map((line) => [line.slice(41), line.slice(0, 40)]));
-  const refs = { ids, symbolic: new Map(symbolic) };
-  return { repository, base: { ...base, refs } };
+  return { repository, base: { ...base, refs: { ids, symbolic: new Map(symbolic) } } };
 }

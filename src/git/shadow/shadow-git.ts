@@ -15,6 +15,7 @@ import {
 import { rm } from "node:fs/promises";
 import { dirname, join, relative, sep } from "node:path";
 
+import { attempt } from "../../base/attempt.ts";
 import { TaskQueue } from "../../base/limit/task-queue.ts";
 import { diskWords, TrunklineError } from "../../base/errors.ts";
 import { isInside } from "../../base/file/path.ts";
@@ -134,7 +135,7 @@ export class ShadowGit {
   /** A shadow for the next command, or why there is none. */
   async #shadowOf(repository: KnownRepository, notes: string[]): Promise<Shadow | string> {
     const left = await this.#finishOthers(repository, notes);
-    const work = this.#newWork(repository);
+    const work = this.#newWork(repository.gitDir);
     try {
       return left === undefined ? makeShadow(repository, work) : copyShadow(left, work);
     } catch (error) {
@@ -143,8 +144,8 @@ export class ShadowGit {
     }
   }
 
-  #newWork(repository: KnownRepository): string {
-    const work = join(this.#options.data, digestOf(repository.gitDir), newName());
+  #newWork(gitDir: string): string {
+    const work = join(this.#options.data, digestOf(gitDir), `${COMMAND}${ownerName()}`);
     mkdirSync(work, { recursive: true, mode: 0o700 });
     return work;
   }
@@ -156,10 +157,8 @@ export class ShadowGit {
     let unfinished: Shadow | undefined;
     for (const name of readdirSync(folder).filter(isLeft).toSorted()) {
       const work = join(folder, name);
-      let shadow: Shadow;
-      try {
-        shadow = openShadow(work);
-      } catch {
+      const shadow = attempt(() => openShadow(work));
+      if (shadow === undefined) {
         // The process was killed before the command started.
         await rm(work, { recursive: true, force: true });
         continue;
@@ -205,8 +204,7 @@ export class ShadowGit {
 
   /** Takes over a repository that a command has made in a folder of the session. */
   async #takeMade(top: string): Promise<readonly string[]> {
-    const work = join(this.#options.data, digestOf(join(top, ".git")), newName());
-    mkdirSync(work, { recursive: true, mode: 0o700 });
+    const work = this.#newWork(join(top, ".git"));
     try {
       const made = await moveMade(top, work);
       this.#repositories = [...this.#repositories, made.repository];
@@ -239,10 +237,6 @@ function isTemporary(error: unknown): boolean {
   return diskWords(error) !== undefined;
 }
 
-function newName(): string {
-  return `${COMMAND}${ownerName()}`;
-}
-
 /** Whether the command of a folder has ended. */
 function isLeft(name: string): boolean {
   if (!name.startsWith(COMMAND)) return name.startsWith("left-");
@@ -261,8 +255,7 @@ async function moveMade(top: string, work: string): Promise<Shadow> {
   const common = join(work, "common");
   renameSync(path, aside);
   if (!lstatSync(aside).isDirectory()) {
-    const says = `its .git is not a folder. It is now '${aside}'`;
-    throw new TrunklineError("untrusted", says);
+    throw new TrunklineError("untrusted", `its .git is not a folder. It is now '${aside}'`);
   }
   try {
     renameSync(aside, common);
@@ -272,9 +265,8 @@ async function moveMade(top: string, work: string): Promise<Shadow> {
     copyTree(aside, common);
     await rm(aside, { recursive: true, force: true });
   }
-  await new Git(top).run(["init", "--quiet", "--template=", "--object-format=sha1", "."], {
-    mode: "files",
-  });
+  const init = ["init", "--quiet", "--template=", "--object-format=sha1", "."];
+  await new Git(top).run(init, { mode: "files" });
   const repository = repositoryAt(top);
   if (repository === undefined) throw new TrunklineError("unavailable", "git made no repository");
   const refs = { ids: new Map(), symbolic: new Map() };
@@ -282,18 +274,12 @@ async function moveMade(top: string, work: string): Promise<Shadow> {
   const none = { stash: "", files: {}, logSize: 0, operations: [] };
   const empty = { ...none, refs, head, incoming: newIncoming() };
   writeBase(work, repository, empty);
-  return {
-    repository,
-    work,
-    common,
-    own: common,
-    base: empty,
-    before: new Map(),
-    isAdopted: false,
-  };
+  const made = { repository, work, common, own: common, base: empty };
+  return { ...made, before: new Map(), isAdopted: false };
 }
 
-const { O_DIRECTORY, O_NOFOLLOW, O_RDONLY } = constants;
+/** Opens a folder, and no link. */
+const FOLDER = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 /** A snapshot, from before a command, of the places where git looks for a repository. */
 interface PlacesBefore {
   readonly mounts: readonly Mount[];
@@ -330,7 +316,9 @@ class GitPlaces {
     const empty = shadows.flatMap((shadow) => this.#emptySubmodules(shadow));
     const isThere = (folder: string): boolean => this.#placeAt(folder)?.identity !== undefined;
     const free = this.#folders.filter((folder) => !isThere(folder));
-    const isTaken = (folder: string): boolean => hasEntry(folder) && isThere(folder);
+    // A quick check first. It follows links, so its result is only a hint.
+    const isTaken = (folder: string): boolean =>
+      lstatSync(join(folder, ".git"), { throwIfNoEntry: false }) !== undefined && isThere(folder);
     const tracked = this.#trackedFolders(repositories).filter((folder) => !isTaken(folder));
     let isMoved = false;
     return {
@@ -368,12 +356,11 @@ class GitPlaces {
 
   /** Folders with tracked files that commands can write. The person uses git in them too. */
   #trackedFolders(repositories: readonly KnownRepository[]): string[] {
-    const paths = repositories.flatMap(({ top, gitDir, led: [found = gitDir] = [] }) =>
-      isFolder(found) ? this.#indexes.read(found).folders.map((path) => join(top, path)) : [],
-    );
-    return paths.filter(
-      (path) => this.#rootOf(path) !== undefined && !this.#folders.includes(path),
-    );
+    return repositories
+      .flatMap(({ top, gitDir, led: [found = gitDir] = [] }) =>
+        isFolder(found) ? this.#indexes.read(found).folders.map((path) => join(top, path)) : [],
+      )
+      .filter((path) => this.#rootOf(path) !== undefined && !this.#folders.includes(path));
   }
 
   #rootOf(path: string): string | undefined {
@@ -416,12 +403,9 @@ class GitPlaces {
     const steps = root === undefined ? [] : relative(root, top).split(sep).filter(Boolean);
     let folder: number | undefined;
     try {
-      folder = openSync(root ?? top, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+      folder = openSync(root ?? top, FOLDER);
       for (const step of steps) {
-        const next = openSync(
-          `/proc/self/fd/${folder}/${step}`,
-          O_RDONLY | O_DIRECTORY | O_NOFOLLOW,
-        );
+        const next = openSync(`/proc/self/fd/${folder}/${step}`, FOLDER);
         closeSync(folder);
         folder = next;
       }
@@ -432,11 +416,6 @@ class GitPlaces {
       if (folder !== undefined) closeSync(folder);
     }
   }
-}
-
-/** A quick check. It follows links, so its result is only a hint. */
-function hasEntry(folder: string): boolean {
-  return lstatSync(join(folder, ".git"), { throwIfNoEntry: false }) !== undefined;
 }
 
 /** The facts about an index that are needed before a command. */

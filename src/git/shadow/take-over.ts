@@ -250,8 +250,7 @@ async function requireBlobs(git: Git, ids: readonly string[]): Promise<void> {
 async function addsGitlink(git: Git, tips: readonly string[]): Promise<boolean> {
   if (tips.length === 0) return false;
   const known = [`--exclude=${INCOMING}/*`, "--all"];
-  const list = ["rev-list", "--ignore-missing", ...tips, "--not", ...known];
-  const commits = await git.run(list);
+  const commits = await git.run(["rev-list", "--ignore-missing", ...tips, "--not", ...known]);
   if (commits.stdout.length === 0) return false;
   const diff = ["diff-tree", "--stdin", "-r", "-c", "--root", "--raw", "-z", "--no-renames"];
   const { stdout } = await git.run(diff, { input: commits.stdout });
@@ -303,7 +302,8 @@ async function takeLfsObjects(shadow: Shadow, changed: readonly string[]): Promi
 /** No folder on the way is a link: what is not a file or a folder was refused before. */
 async function copyHashed(from: string, to: string): Promise<string> {
   const hash = createHash("sha256");
-  await using source = await open(from, constants.O_RDONLY | constants.O_NOFOLLOW);
+  const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
+  await using source = await open(from, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
   await using target = await open(to, "wx", 0o444);
   for await (const chunk of source.createReadStream({ autoClose: false })) {
     hash.update(chunk as Buffer);
@@ -348,8 +348,7 @@ async function safeSettings(
   const left: string[] = [];
   for (const [key, value] of now) {
     if (before.get(key) === value) continue;
-    const isNew = !before.has(key);
-    if (isNew && isSafe(key, value, remotes, isFresh)) taken.push([key, value]);
+    if (!before.has(key) && isSafe(key, value, remotes, isFresh)) taken.push([key, value]);
     else if (!isFresh || !key.startsWith("core.")) left.push(key);
   }
   if (left.length > 0) {

@@ -151,10 +151,8 @@ const MAX_SIZE = 64 * 1024;
 /** Reads what git writes to a helper: `key=value` lines up to an empty one. */
 export function parseCredential(text: string): CredentialQuestion {
   if (text.length > MAX_SIZE) {
-    throw new TrunklineError(
-      "limit",
-      `Cannot read git's credential request: it is over ${MAX_SIZE} characters`,
-    );
+    const says = `Cannot read git's credential request: it is over ${MAX_SIZE} characters`;
+    throw new TrunklineError("limit", says);
   }
   const values = new Map<string, string>();
   for (const line of text.split("\n")) {

@@ -69,7 +69,8 @@ export async function detectIdentity(
   context: GitContext,
 ): Promise<Detection> {
   const { remotes, repository, git } = context;
-  const isInner = repository?.worktree !== undefined && isNested(repository.gitDir);
+  // The git folder of a submodule lies in `modules` of the containing repository.
+  const isInner = repository?.worktree !== undefined && repository.gitDir.includes("/modules/");
   const outer = isInner ? await superproject(git) : undefined;
   if (remotes.length === 0 && outer !== undefined) {
     const detection = await detectIdentity(identities, await readGitContext(git.in(outer)));
@@ -91,11 +92,6 @@ export async function detectIdentity(
     remote: remote && { name: remote.name, url: maskText(url?.effective ?? "") },
     notes: [...rewriteNotes(context, remote), ...otherNotes(found, deciding, remotes)],
   };
-}
-
-/** The git folder of a submodule lies in `modules` of the containing repository. */
-function isNested(gitDir: string): boolean {
-  return /\/modules\//.test(gitDir);
 }
 
 function foldersOf({ repository, git }: GitContext): string[] {
@@ -427,9 +423,8 @@ export function isRuleFor(
 }
 
 function ruleFits({ path, ...rule }: MatchRule, place: Place, env: NodeJS.ProcessEnv): boolean {
-  const full = path === undefined ? {} : { path: expandHome(path, env) };
   return fits(
-    { ...rule, ...full },
+    { ...rule, ...(path === undefined ? {} : { path: expandHome(path, env) }) },
     place,
     place.address && parseRemoteUrl(place.address.effective),
   );
@@ -463,8 +458,7 @@ function matchUrl(identity: Identity, target: Target, url: RemoteUrl): Candidate
     return found("ssh-host", "high", WEIGHT.alias, `uses the SSH host '${sshHost}'`);
   }
   if (sshKey !== undefined && target.resolved?.keys.includes(sshKey)) {
-    const says = `uses the key that ssh has for '${url.host}'`;
-    return found("ssh-key", "high", WEIGHT.key, says);
+    return found("ssh-key", "high", WEIGHT.key, `uses the key that ssh has for '${url.host}'`);
   }
   const fit = hostFit(identity.host, { ...url, host });
   if (fit !== undefined) {

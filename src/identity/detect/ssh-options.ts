@@ -41,10 +41,9 @@ export async function sshOptions(host: string, question: SshQuestion): Promise<S
   }
   const own =
     question.file === undefined ? sshConfigArguments(question.env) : ["-F", question.file];
-  const args = [...own, "-G", "--", host];
   const { code, stdout, stderr } = await runProgram({
     command: "ssh",
-    args,
+    args: [...own, "-G", "--", host],
     env: question.env,
     timeout: TIMEOUT,
     maxOutput: MAX_OUTPUT,

@@ -4,7 +4,6 @@ import { join } from "node:path";
 import { hostText } from "../../base/address.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { parseRemoteUrl, type RemoteUrl, USUAL_PORTS } from "../../base/remote-url.ts";
-import { type ProgramEnd, runProgram } from "../../git/run-program.ts";
 import { parseCredential } from "../credential/credential-helper.ts";
 import {
   type GitContext,
@@ -19,6 +18,7 @@ import { type AgentCommitRule, type Persona, personaOf } from "../agent-commits.
 import { gitSettings, identityOfEnvironment, sshCommand } from "../git-settings.ts";
 import type { Identity } from "../identity.ts";
 import { signerOf, signingKeysOf } from "../signing/commit-signer.ts";
+import { runProgram } from "../../git/run-program.ts";
 import { quietRunner } from "../signing/signing-readiness.ts";
 
 /** What is wrong with a commit or a push. */
@@ -70,10 +70,8 @@ interface KnownCase extends GuardOptions, RightIdentity {
 export async function judge(question: GuardQuestion, options: GuardOptions): Promise<GuardVerdict> {
   const { identities, env, rules, isSwitched = async () => false } = options;
   const { hook, remote, refs = "" } = question;
-  const context =
-    remote === undefined
-      ? options.context
-      : withOnlyRemote(options.context, remote.url, remote.name);
+  const { context: whole } = options;
+  const context = remote === undefined ? whole : withOnlyRemote(whole, remote.url, remote.name);
   const right = await rightIdentity(identities, context, env, rules);
   const { identity, acting, why } = right;
   if (identity === undefined) {
@@ -185,23 +183,18 @@ async function checkKey(
   if (command === sshCommand(sshKey)) return [];
   const where = user === undefined ? host : `${user}@${host}`;
   const args = [...(port === undefined ? [] : ["-p", String(port)]), "-G", where];
-  let end: ProgramEnd;
-  try {
-    end = await runProgram({
-      command: "/bin/sh",
-      args: ["-c", `${command} "$@"`, "ssh", ...args],
-      env: git.env,
-      timeout: TIMEOUT,
-      maxOutput: MAX_OUTPUT,
-    });
-  } catch (error) {
-    return [account(`Cannot find out which key ssh would use: ${(error as Error).message}.`)];
+  const shell = ["-c", `${command} "$@"`, "ssh", ...args];
+  // As git starts it, with the same variables.
+  const run = { command: "/bin/sh", args: shell, env: git.env, timeout: TIMEOUT };
+  const end = await runProgram({ ...run, maxOutput: MAX_OUTPUT }).catch((error: Error) => error);
+  if (end instanceof Error) {
+    return [account(`Cannot find out which key ssh would use: ${end.message}.`)];
   }
+  const { code } = end;
   const text = end.stdout.toString("utf8");
   const [first = ""] = [...text.matchAll(/^identityfile (.*)$/gm)].map((found) => found[1] ?? "");
   const path = first.replace(/^~(?=\/)/, git.env.HOME ?? "~");
-  const isOnly = /^identitiesonly yes$/m.test(text);
-  if (end.code === 0 && path === sshKey && isOnly) return [];
+  if (code === 0 && path === sshKey && /^identitiesonly yes$/m.test(text)) return [];
   const offers = path === sshKey ? "the agent's keys before" : `'${first || "no key"}' instead of`;
   return [account(`ssh would offer ${offers} the key of '${name}' (${sshKey}).`)];
 }
@@ -339,8 +332,7 @@ function isSameKey(one: string, other: string): boolean {
   if (one === other) return true;
   const [a, b] = [one, other].map((key) => key.replace(/^0x/i, "").replace(/!$/, "").toUpperCase());
   if (a === undefined || b === undefined) return false;
-  const isHex = /^[0-9A-F]{16,}$/.test(a) && /^[0-9A-F]{16,}$/.test(b);
-  return isHex && (a.endsWith(b) || b.endsWith(a));
+  return /^[0-9A-F]{16,}$/.test(a) && /^[0-9A-F]{16,}$/.test(b) && (a.endsWith(b) || b.endsWith(a));
 }
 
 interface PushedCommit {
@@ -401,8 +393,7 @@ async function pushedCommits(refs: string, { git }: GitContext): Promise<PushedC
   });
   if (!ids.some((id) => !id.startsWith("^"))) return [];
   const args = ["log", "-z", "--format=%H%n%ae%n%ce", "--ignore-missing"];
-  const { stdout } = await git.run([...args, ...ids, "--not", "--remotes", "--"]);
-  return stdout
+  return (await git.run([...args, ...ids, "--not", "--remotes", "--"])).stdout
     .toString("utf8")
     .split("\0")
     .filter((record) => record !== "")

@@ -138,18 +138,12 @@ export async function guardStatus(
   changedTo?: string,
 ): Promise<GuardStatus> {
   const hooks = changedTo ?? hooksFolder(repository, config, git.env);
-  const guarded: GuardHook[] = [];
-  for (const hook of GUARD_HOOKS) {
-    if (textOf(join(hooks, hook))?.includes(HOOK_MARK)) guarded.push(hook);
-  }
+  const guarded = GUARD_HOOKS.filter((hook) => textOf(join(hooks, hook))?.includes(HOOK_MARK));
   const broken = await brokenHook(hooks, guarded);
   const isInstalled = guarded.length === GUARD_HOOKS.length;
-  const names = await readdir(hooks).catch(() => []);
-  const chained = names
+  const chained = (await readdir(hooks).catch(() => []))
     .filter((name) => name.endsWith(keptName("")))
-    .map((name) => {
-      return name.slice(0, -keptName("").length);
-    });
+    .map((name) => name.slice(0, -keptName("").length));
   const missing = GUARD_HOOKS.filter((hook) => !guarded.includes(hook));
   const next = "Run `trunkline identity guard install`";
   const says =
@@ -170,8 +164,7 @@ async function brokenHook(
 ): Promise<string | undefined> {
   for (const hook of guarded) {
     const path = join(hooks, hook);
-    const needed = filesNeededBy(textOf(path) ?? "");
-    const missing = needed.find((each) => !existsSync(each));
+    const missing = filesNeededBy(textOf(path) ?? "").find((each) => !existsSync(each));
     if (missing !== undefined) {
       return `The guard refuses every ${hook === "pre-push" ? "push" : "commit"}: ${path} needs '${missing}', which does not exist. Perhaps Trunkline or Node was moved.`;
     }

@@ -1,3 +1,4 @@
+import { isObject } from "../../base/check.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { maskText } from "../../base/text/mask.ts";
 import { visibleLine } from "../../base/text/visible.ts";
@@ -18,8 +19,7 @@ const DEEPEST = 32;
 export function importJuggler(text: string, file: string): JugglerImport {
   const config = parse(text, file);
   const secrets: string[] = [];
-  const clean = withoutSecrets(config, "", secrets) as JugglerValues;
-  const { identities = {}, ...rest } = clean;
+  const { identities = {}, ...rest } = withoutSecrets(config, "", secrets) as JugglerValues;
   if (!isObject(identities)) throw malformed(file, "'identities' is not an object");
   const imported: Record<string, IdentitySettings> = {};
   for (const [name, fields] of Object.entries(identities)) {
@@ -66,13 +66,13 @@ function withoutSecrets(value: unknown, path: string, secrets: string[]): unknow
     return value.map((item, index) => withoutSecrets(item, `${path}[${index}]`, secrets));
   }
   if (!isObject(value)) return value;
-  const clean: Record<string, unknown> = {};
-  for (const [key, item] of Object.entries(value)) {
+  const clean = Object.entries(value).flatMap(([key, item]): [string, unknown][] => {
     const here = path === "" ? key : `${path}.${key}`;
-    if (isSecret(key, item)) secrets.push(here);
-    else define(clean, key, withoutSecrets(item, here, secrets));
-  }
-  return clean;
+    if (!isSecret(key, item)) return [[key, withoutSecrets(item, here, secrets)]];
+    secrets.push(here);
+    return [];
+  });
+  return Object.fromEntries(clean);
 }
 
 function isSecret(key: string, value: unknown): boolean {
@@ -98,41 +98,15 @@ function malformed(file: string, why: string): TrunklineError {
   return new TrunklineError("config", says);
 }
 
-function isObject(value: unknown): value is JugglerValues {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-function at(values: JugglerValues, path: readonly string[]): unknown {
-  let found: unknown = values;
-  for (const step of path) {
-    if (!isObject(found)) return undefined;
-    found = own(found, step);
-  }
-  return found;
-}
-
-function own(values: JugglerValues, key: string): unknown {
-  return Object.hasOwn(values, key) ? values[key] : undefined;
+function at(values: unknown, [step, ...rest]: readonly string[]): unknown {
+  if (step === undefined) return values;
+  return isObject(values) && Object.hasOwn(values, step) ? at(values[step], rest) : undefined;
 }
 
 function put(values: Record<string, unknown>, path: readonly string[], value: unknown): void {
   const [key = "", ...rest] = path;
-  if (rest.length === 0) define(values, key, value);
-  else {
-    const inner = { ...(values[key] as Record<string, unknown> | undefined) };
-    put(inner, rest, value);
-    define(values, key, inner);
-  }
-}
-
-/** A key may have any name, even `__proto__`. */
-function define(values: Record<string, unknown>, key: string, value: unknown): void {
-  Object.defineProperty(values, key, {
-    value,
-    enumerable: true,
-    configurable: true,
-    writable: true,
-  });
+  if (rest.length === 0) values[key] = value;
+  else put((values[key] ??= {}) as Record<string, unknown>, rest, value);
 }
 
 /** RemoteJuggler's configuration; no field can be relied on. */

@@ -67,8 +67,7 @@ export async function currentConfig(
   env: NodeJS.ProcessEnv,
 ): Promise<{ readonly config: Config; readonly input: ConfigInput }> {
   const input = currentInput(app, folder, env);
-  const { config } = await loadConfig(input);
-  return { config, input };
+  return { config: (await loadConfig(input)).config, input };
 }
 
 /** How the configuration in a folder is read. */

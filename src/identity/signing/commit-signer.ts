@@ -28,8 +28,7 @@ function split(
 
 /** Who signed a commit, as gpg or ssh-keygen reports it. No list of trusted signers is used. */
 export async function signerOf(git: Git, commit: string, ask: RunQuietly): Promise<Signer> {
-  const { stdout } = await git.run(["cat-file", "commit", commit]);
-  const parts = split(stdout);
+  const parts = split((await git.run(["cat-file", "commit", commit])).stdout);
   if (parts === undefined) return "nobody";
   await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-signature-"));
   const file = join(folder.path, "signature");
@@ -45,8 +44,7 @@ export async function signerOf(git: Git, commit: string, ask: RunQuietly): Promi
   const args = ["--batch", "--no-tty", "--status-fd", "1", "--verify", file, signed];
   const { out } = await ask("gpg", args);
   const [, key, primary] = /^\[GNUPG:\] VALIDSIG (\S+)(?: \S+){8}(?: (\S+))?/m.exec(out) ?? [];
-  if (key === undefined) return "unknown";
-  return { keys: primary === undefined ? [key] : [key, primary] };
+  return key === undefined ? "unknown" : { keys: primary === undefined ? [key] : [key, primary] };
 }
 
 /** The fingerprints of the keys that an identity may sign with. */
@@ -61,8 +59,7 @@ export async function signingKeysOf(
   }
   const wanted = signing.key ?? identity.email ?? "";
   const args = ["--batch", "--no-tty", "--with-colons", "--list-keys", "--", wanted];
-  const { out } = await ask("gpg", args);
-  return parseGpgKeys(out).map(({ fingerprint }) => fingerprint);
+  return parseGpgKeys((await ask("gpg", args)).out).map(({ fingerprint }) => fingerprint);
 }
 
 /** Lists the signing keys of all identities, as ssh-keygen(1), "ALLOWED SIGNERS", has it. */

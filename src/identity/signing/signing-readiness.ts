@@ -56,6 +56,8 @@ export type RunQuietly = (
 ) => Promise<Answer>;
 
 interface Answer {
+  /** Undefined where it was not run to its end: `err` says why. */
+  readonly code?: ProgramEnd["code"];
   readonly isOk: boolean;
   readonly isLate: boolean;
   readonly isMissing: boolean;
@@ -67,23 +69,17 @@ export function quietRunner({ env, timeout = TIMEOUT }: ReadinessOptions): RunQu
   const { GPG_TTY: _, DISPLAY: __, ...own } = gitEnvironment(env);
   const quiet = { ...own, SSH_ASKPASS_REQUIRE: "never", SSH_ASKPASS: "" };
   return async (command, args, input = "") => {
-    let end: ProgramEnd;
+    const limits = { timeout, maxOutput: MAX_OUTPUT };
     try {
-      end = await runProgram({
-        command,
-        args,
-        env: quiet,
-        input,
-        timeout,
-        maxOutput: MAX_OUTPUT,
-      });
+      const end = await runProgram({ command, args, env: quiet, input, ...limits });
+      const { code, stdout, stderr: err } = end;
+      const out = stdout.toString("utf8");
+      return { code, isOk: code === 0, isLate: false, isMissing: false, out, err };
     } catch (error) {
-      const { code, message } = error as { code?: string; message: string };
+      const { code, message: err } = error as { code?: string; message: string };
       const isLate = code === "timeout";
-      return { isOk: false, isLate, isMissing: code === "unavailable", out: "", err: message };
+      return { isOk: false, isLate, isMissing: code === "unavailable", out: "", err };
     }
-    const out = end.stdout.toString("utf8");
-    return { isOk: end.code === 0, isLate: false, isMissing: false, out, err: end.stderr };
   };
 }
 
@@ -145,18 +141,16 @@ async function gpgReadiness(
   }
   const found = { key: key.fingerprint };
   if (!key.isValid) {
-    const says = `The key ${key.fingerprint} is ${key.trouble}.`;
     return say({
       ...found,
-      says,
+      says: `The key ${key.fingerprint} is ${key.trouble}.`,
       guidance: "Ask the person to renew it, or to configure another.",
     });
   }
   if (key.secret === "missing") {
-    const says = `The secret part of the key ${key.fingerprint} is not on this machine.`;
     return say({
       ...found,
-      says,
+      says: `The secret part of the key ${key.fingerprint} is not on this machine.`,
       guidance: "Ask the person to import it, or connect its device.",
     });
   }
@@ -279,14 +273,12 @@ async function sshReadiness(
   const touch = signing.touchPolicy ?? (hardware ? "on" : "off");
   if (hardware && touch !== "off") return say({ ...facts, needsTouch: true, ...TOUCH });
   if (!tries) return say({ ...facts, ...READY, says: "The key exists." });
-  const args = ["-Y", "sign", "-n", "trunkline", "-f", key];
-  const tried = await ask("ssh-keygen", args, TEST_TEXT);
+  const tried = await ask("ssh-keygen", ["-Y", "sign", "-n", "trunkline", "-f", key], TEST_TEXT);
   if (tried.isOk) return say({ ...facts, ...READY });
   if (tried.isLate) return say({ ...facts, ...late("ssh-keygen") });
-  const isLocked = /passphrase|agent|No private key found|Couldn't load/i.test(tried.err);
   return say({
     ...facts,
-    says: isLocked
+    says: /passphrase|agent|No private key found|Couldn't load/i.test(tried.err)
       ? "The key is locked, or only its public part is here, and no agent holds it."
       : `ssh-keygen cannot sign: ${tried.err.trim().split("\n").at(-1)}`,
     guidance: `Ask the person to add it to an agent: \`ssh-add ${key.replace(/\.pub$/, "")}\`.`,

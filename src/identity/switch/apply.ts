@@ -9,22 +9,11 @@ import {
   prepare,
   replace,
 } from "../../base/file/file-change.ts";
-import {
-  type ChangeKind,
-  type Journal,
-  type JournalState,
-  type Outcome,
-  type SettingChange,
-  type Subject,
-} from "./journal.ts";
+import type { Journal, JournalEntry, JournalState, Outcome } from "./journal.ts";
 
 /** All changes that a command is about to make. Nothing has been changed yet. */
-export interface Plan {
-  readonly kind: ChangeKind;
+export interface Plan extends Pick<JournalEntry, "kind" | "subject" | "settings" | "files"> {
   readonly identity?: string;
-  readonly subject: Subject;
-  readonly settings: readonly SettingChange[];
-  readonly files: readonly FileChange[];
   /** Information for the person before the change. */
   readonly notes: readonly string[];
   /** For an undo: the id of the change that it undoes. */
@@ -67,7 +56,8 @@ export async function applyPlan(
       replaced.push(change);
     }
   } catch (error) {
-    await putBack(journal, id, plan.files, replaced);
+    for (const change of files) await discard(change, id);
+    await putBack(journal, id, replaced);
     throw error;
   }
   await journal.end(id, "done");
@@ -94,10 +84,8 @@ function allOf(results: readonly PromiseSettledResult<void>[]): void {
 async function putBack(
   journal: Journal,
   id: string,
-  files: readonly FileChange[],
   replaced: readonly FileChange[],
 ): Promise<void> {
-  for (const change of files) await discard(change, id);
   for (const change of replaced.toReversed()) {
     const back = { ...change, before: change.after, after: change.before };
     await prepare(back, id);
@@ -137,27 +125,19 @@ async function recover(journal: Journal): Promise<Recovery | undefined> {
   const states = await Promise.all(files.map(stateOf));
   const isComplete = states.every((state) => state === "after");
   const outcome = isComplete ? "finished" : "rolled-back";
-  if (!isComplete) {
-    for (const [at, change] of files.entries()) {
-      if (states[at] !== "after") continue;
-      const back = { ...change, before: change.after, after: change.before };
-      await prepare(back, id);
-      await replace(back, id);
-    }
-  }
-  await journal.end(id, outcome);
+  if (isComplete) await journal.end(id, outcome);
+  else
+    await putBack(
+      journal,
+      id,
+      files.filter((_, at) => states[at] === "after"),
+    );
   const left = files.filter((_, at) => states[at] === "other").map(({ path }) => path);
-  return {
-    id,
-    identity: pending.identity,
-    outcome,
-    left,
-    says: explain(pending, outcome, left),
-  };
+  return { id, identity: pending.identity, outcome, left, says: explain(pending, outcome, left) };
 }
 
 async function stateOf({ path, before, after }: FileChange): Promise<"before" | "after" | "other"> {
-  const now = await bytesOf(path);
+  const now = bytesOf(path);
   if (isSame(now, after)) return "after";
   return isSame(now, before) ? "before" : "other";
 }

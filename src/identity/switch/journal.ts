@@ -139,15 +139,20 @@ export class Journal {
 
   /** Whether the last change was interrupted. Reads only the end of the file. */
   async hasPending(): Promise<boolean> {
-    const { size } = await stat(this.path).catch(() => ({ size: 0 }));
-    if (size === 0) return false;
-    await using file = await open(this.path, "r");
-    const tail = Buffer.alloc(Math.min(size, 512));
-    await file.read(tail, 0, tail.length, size - tail.length);
+    const tail = await this.#tail(512);
     // Only the line that ends a change looks like this.
-    return !/\n?\{"event":"(?:done|finished|rolled-back)","id":"[^"]*","at":"[^"]*"\}\n$/.test(
-      tail.toString("latin1"),
-    );
+    const end = /\n?\{"event":"(?:done|finished|rolled-back)","id":"[^"]*","at":"[^"]*"\}\n$/;
+    return tail !== "" && !end.test(tail);
+  }
+
+  /** The end of the file; empty where there is none. */
+  async #tail(most: number): Promise<string> {
+    const { size } = await stat(this.path).catch(() => ({ size: 0 }));
+    if (size === 0) return "";
+    await using file = await open(this.path, "r");
+    const tail = Buffer.alloc(Math.min(size, most));
+    await file.read(tail, 0, tail.length, size - tail.length);
+    return tail.toString("latin1");
   }
 
   async #read(): Promise<string> {
@@ -180,10 +185,8 @@ export class Journal {
       await file.writeFile(`${JSON.stringify(line)}\n`);
       if (mustSync) await file.datasync();
     } catch (error) {
-      const why = fileWords(error, this.path);
-      throw new TrunklineError("unavailable", `Cannot write '${this.path}': ${why}`, {
-        cause: error,
-      });
+      const says = `Cannot write '${this.path}': ${fileWords(error, this.path)}`;
+      throw new TrunklineError("unavailable", says, { cause: error });
     }
   }
 
@@ -202,18 +205,9 @@ export class Journal {
    * be appended to it.
    */
   async #dropTorn(): Promise<void> {
-    if (!(await this.#isTorn())) return;
+    if (["", "\n"].includes(await this.#tail(1))) return;
     const bytes = await readFile(this.path);
     await truncate(this.path, bytes.lastIndexOf("\n") + 1);
-  }
-
-  async #isTorn(): Promise<boolean> {
-    const { size } = await stat(this.path).catch(() => ({ size: 0 }));
-    if (size === 0) return false;
-    await using file = await open(this.path, "r");
-    const last = Buffer.alloc(1);
-    await file.read(last, 0, 1, size - 1);
-    return last[0] !== 0x0a;
   }
 
   async #forget(): Promise<void> {
@@ -232,11 +226,7 @@ function begun(line: BeginLine): JournalState {
   };
   return {
     ...entry,
-    files: files.map((file) => ({
-      ...file,
-      before: bytes(file.before),
-      after: bytes(file.after),
-    })),
+    files: files.map((file) => ({ ...file, before: bytes(file.before), after: bytes(file.after) })),
     outcome: undefined,
     isUndone: false,
   };

@@ -180,11 +180,6 @@ export function includedFile(folder: string, { name }: Identity): string {
   return join(folder, `${encodeURIComponent(name)}.gitconfig`);
 }
 
-/** Where the conditions for submodules are kept: no name of an identity begins with a dot. */
-export function submodulesFile(folder: string): string {
-  return join(folder, ".submodules.gitconfig");
-}
-
 /** The git configuration that includes the settings of identities. */
 export function gitBlockLines(
   includes: readonly { readonly condition: string; readonly file: string }[],

@@ -70,8 +70,7 @@ class SwitchPlanner {
   }
 
   async global(context: GitContext): Promise<Plan> {
-    const target = globalTarget(this.#options.env);
-    const notes = this.#switchIn(target, context);
+    const notes = this.#switchIn(globalTarget(this.#options.env), context);
     return await this.#plan(context.git, {}, notes);
   }
 
@@ -93,8 +92,7 @@ class SwitchPlanner {
       if (remote === undefined) return [];
       return [`${where} (${remote.url}) does not match identity '${name}', nor another.`];
     }
-    const own = candidates.find((each) => each.identity === name);
-    if (own?.weight === best.weight) return [];
+    if (candidates.find((each) => each.identity === name)?.weight === best.weight) return [];
     const says = `${where} belongs to identity '${best.identity}', which ${best.says}, not to '${name}'`;
     return [`${says}. The guard would refuse commits and pushes, and git gets no token.`];
   }
@@ -159,10 +157,9 @@ async function submoduleNotes({ git, repository }: RepositoryContext): Promise<s
   const { worktree } = repository;
   const all = worktree === undefined ? [] : await listSubmodules(git, worktree);
   const paths = all.filter(({ isCheckedOut }) => isCheckedOut).map(({ path }) => path);
-  if (paths.length === 0) return [];
-  return [
-    `Submodules keep their identity: ${paths.join(", ")}. Switch in each that needs another.`,
-  ];
+  return paths.length === 0
+    ? []
+    : [`Submodules keep their identity: ${paths.join(", ")}. Switch in each that needs another.`];
 }
 
 async function changeFile(
@@ -291,11 +288,6 @@ function overrideNotes(
   });
 }
 
-interface RemoteEdits {
-  readonly edits: readonly ConfigEdit[];
-  readonly notes: readonly string[];
-}
-
 /**
  * Rewrites the remotes on an identity's host to use its SSH host, keeping form and port. Remotes on
  * other hosts stay.
@@ -304,7 +296,7 @@ function rewriteRemotes(
   identity: Identity,
   identities: readonly Identity[],
   context: RepositoryContext,
-): RemoteEdits {
+): { readonly edits: readonly ConfigEdit[]; readonly notes: readonly string[] } {
   const { name, host, sshHost } = identity;
   if (sshHost === undefined) {
     const next = `Set one with \`trunkline identity edit ${name} --ssh-host ALIAS\``;

@@ -91,7 +91,8 @@ export class EncryptedFile implements SecretStore {
   async set(name: SecretName, secret: string): Promise<void> {
     holdSecret(secret);
     await this.#change(async (file) => {
-      const { now, bytes } = file === undefined ? await this.#begin() : await this.#goOn(file);
+      const { now, bytes } =
+        file === undefined ? await this.#begin() : { now: file, bytes: await this.#keyOf(file) };
       const others = now.secrets.filter((each) => !isSame(each, name));
       return { ...now, secrets: [...others, { ...name, ...seal(bytes, name, secret) }] };
     });
@@ -123,10 +124,6 @@ export class EncryptedFile implements SecretStore {
     const bytes = await this.#derive(words, salt, derivation);
     const check = seal(bytes, CHECK, "trunkline");
     return { now: { version: 1, key: kind, derivation, salt, check, secrets: [] }, bytes };
-  }
-
-  async #goOn(now: TokenFile): Promise<{ now: TokenFile; bytes: Buffer }> {
-    return { now, bytes: await this.#keyOf(now) };
   }
 
   async #keyOf({ key, derivation = "scrypt", salt, check }: TokenFile): Promise<Buffer> {
@@ -163,10 +160,8 @@ export class EncryptedFile implements SecretStore {
     const file = objectIn(text) as TokenFile | undefined;
     if (file?.version === 1 && Array.isArray(file.secrets)) return file;
     const next = "Move it away, and store the tokens again";
-    throw new TrunklineError(
-      "config",
-      `Cannot read '${this.path}': it is not a token file. ${next}`,
-    );
+    const says = `Cannot read '${this.path}': it is not a token file. ${next}`;
+    throw new TrunklineError("config", says);
   }
 }
 
@@ -214,16 +209,11 @@ interface FileKeyOptions {
   readonly ask?: ((question: string) => Promise<string>) | undefined;
 }
 
-interface FileKey {
-  readonly kind: KeyKind;
-  readonly words: string;
-}
-
 /** The passphrase of the token file; `kind` is undefined for a new file. */
 export async function fileKey(
   kind: KeyKind | undefined,
   options: FileKeyOptions,
-): Promise<FileKey> {
+): Promise<{ readonly kind: KeyKind; readonly words: string }> {
   const { env, keyFile, ask } = options;
   if (kind !== "generated") {
     const given = await givenWords(env);
@@ -271,8 +261,7 @@ async function makeWords(file: string): Promise<string> {
     await placeOnce(temporary, file);
     return words;
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === "EEXIST") return (await readPrivate(file)).trim();
+    if ((error as NodeJS.ErrnoException).code === "EEXIST") return (await readPrivate(file)).trim();
     const says = `Cannot write '${file}': ${fileWords(error, file)}`;
     throw new TrunklineError("config", says, { cause: error });
   } finally {
@@ -295,13 +284,10 @@ async function placeOnce(temporary: string, file: string): Promise<void> {
  */
 export async function readPrivate(file: string): Promise<string> {
   try {
-    const { mode } = await stat(file);
-    if ((mode & 0o077) !== 0 && process.platform !== "win32") {
+    if (((await stat(file)).mode & 0o077) !== 0 && process.platform !== "win32") {
       const next = `Make it private with: chmod 600 '${file}'`;
-      throw new TrunklineError(
-        "untrusted",
-        `Cannot use '${file}': other users may read it. ${next}`,
-      );
+      const says = `Cannot use '${file}': other users may read it. ${next}`;
+      throw new TrunklineError("untrusted", says);
     }
     return await readFile(file, "utf8");
   } catch (error) {

@@ -61,10 +61,7 @@ export class TokenCommands {
     const trouble = facts && troubleWith(identity, facts);
     if (trouble !== undefined)
       throw new TrunklineError("usage", `Cannot store the token: it ${trouble}`);
-    const record: TokenRecord = {
-      ...facts,
-      ...(expires === undefined ? {} : { expires }),
-    };
+    const record: TokenRecord = { ...facts, ...(expires === undefined ? {} : { expires }) };
     const where = await this.#tokens.save(identity, clean, record);
     await this.#changes?.saved(identity);
     const shown = showToken(clean);
@@ -75,10 +72,8 @@ export class TokenCommands {
   async ofProgram(identity: Identity): Promise<string> {
     const token = await tokenOfProgram(identity, this.#env);
     if (token !== undefined) return token;
-    throw new TrunklineError(
-      "not-found",
-      `The forge's command-line program is not logged in to ${identity.host}`,
-    );
+    const says = `The forge's command-line program is not logged in to ${identity.host}`;
+    throw new TrunklineError("not-found", says);
   }
 
   async show(identity: Identity): Promise<Partial<KeptToken> & { readonly identity: string }> {

@@ -89,8 +89,7 @@ export class Tokens {
     const { kind, service } = identity.tokenSource;
     if (kind === "none" || kind === "environment") return (await this.find(identity))?.where;
     if (kind === "command-line") return (forgeProgram(identity) ?? [])[0];
-    const { store } = await this.record(identity);
-    if (store === "keychain") return "the system's keychain";
+    if ((await this.record(identity)).store === "keychain") return "the system's keychain";
     if (await this.#file.has(nameOf(identity))) return this.#file.describe;
     return service === undefined ? undefined : `the system's keychain, as '${service}'`;
   }
@@ -186,8 +185,7 @@ export async function chooseStore(
     return { store: await openKeychain(), isForced };
   } catch (error) {
     if (isForced) throw error;
-    const why = `no keychain is available (${(error as Error).message})`;
-    return { store: file, why, isForced };
+    return { store: file, why: `no keychain is available (${(error as Error).message})`, isForced };
   }
 }
 
@@ -276,13 +274,8 @@ export async function tokenOfProgram(
   const [command, ...args] = line;
   // These variables would override the stored token that we want.
   const { GH_TOKEN: _, GITHUB_TOKEN: __, GITLAB_TOKEN: ___, ...own } = env;
-  const { code, stdout } = await runProgram({
-    command,
-    args,
-    env: own,
-    timeout: TIMEOUT,
-    maxOutput: MAX_OUTPUT,
-  });
+  const limits = { timeout: TIMEOUT, maxOutput: MAX_OUTPUT };
+  const { code, stdout } = await runProgram({ command, args, env: own, ...limits });
   const token = stdout.toString("utf8").trim();
   return code === 0 && token !== "" ? token : undefined;
 }
@@ -292,15 +285,9 @@ const HOSTS = ["GH_HOST", "GITLAB_HOST", "GL_HOST", "GITLAB_URI", "GITEA_SERVER_
 
 /** Variables from which programs of forges take a token. */
 const TOKENS = [
-  "GH_TOKEN",
-  "GITHUB_TOKEN",
-  "GH_ENTERPRISE_TOKEN",
-  "GITHUB_ENTERPRISE_TOKEN",
-  "GITLAB_TOKEN",
-  "GITLAB_ACCESS_TOKEN",
-  "OAUTH_TOKEN",
-  "GITEA_SERVER_TOKEN",
-] as const;
+  ...["GH_TOKEN", "GITHUB_TOKEN", "GH_ENTERPRISE_TOKEN", "GITHUB_ENTERPRISE_TOKEN"],
+  ...["GITLAB_TOKEN", "GITLAB_ACCESS_TOKEN", "OAUTH_TOKEN", "GITEA_SERVER_TOKEN"],
+];
 
 export type ForgeVariables = Readonly<Record<string, string>>;
 

@@ -2,6 +2,7 @@ import { existsSync, globSync, readFileSync } from "node:fs";
 import { readFile, stat } from "node:fs/promises";
 import { dirname, isAbsolute, join } from "node:path";
 
+import { attempt } from "../../base/attempt.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { homeOf } from "../../base/process/environment.ts";
 import { sshConfigFile, sshOptions, type SshOptions } from "../detect/ssh-options.ts";
@@ -55,10 +56,8 @@ async function describeHost(host: string, env: NodeJS.ProcessEnv): Promise<strin
     return `- ${host}\n  [FAIL] ${(error as Error).message}`;
   }
   const { hostname, user, port, identityFiles, identitiesOnly } = options;
-  const files = identityFiles.filter((file) => existsSync(file));
-  const keys = await Promise.all(files.map(keyWords));
-  const settings = { provider: "other", sshHost: host } as const;
-  const identity = resolveIdentity(host, settings, env);
+  const keys = await Promise.all(identityFiles.filter((file) => existsSync(file)).map(keyWords));
+  const identity = resolveIdentity(host, { provider: "other", sshHost: host } as const, env);
   const { isOk, says } = await logInBySsh(identity, env);
   return [
     `- ${host}`,
@@ -72,8 +71,7 @@ async function describeHost(host: string, env: NodeJS.ProcessEnv): Promise<strin
 }
 
 async function keyWords(file: string): Promise<string> {
-  const { mode } = await stat(file);
-  const isOpen = (mode & 0o077) !== 0;
+  const isOpen = ((await stat(file)).mode & 0o077) !== 0;
   return `${file} ${isOpen ? `[FAIL] other users may read it: chmod 600 '${file}'` : "[OK]"}`;
 }
 
@@ -158,11 +156,7 @@ async function identityOf(
 }
 
 function isPrivateKey(file: string): boolean {
-  try {
-    return readFileSync(file, "latin1").startsWith("-----BEGIN");
-  } catch {
-    return false;
-  }
+  return attempt(() => readFileSync(file, "latin1").startsWith("-----BEGIN"), false);
 }
 
 /** Turns on signing for identities that gpg has a key for. */
@@ -187,8 +181,7 @@ async function keyFor(
   { email = "" }: Identity,
   env: NodeJS.ProcessEnv,
 ): Promise<{ readonly key: string; readonly hardware?: boolean } | undefined> {
-  const keys = await secretKeys(env, `<${email}>`);
-  const key = keys.findLast(
+  const key = (await secretKeys(env, `<${email}>`)).findLast(
     ({ signs, isValid, secret }) => signs && isValid && secret !== "missing",
   );
   if (key === undefined) return undefined;
@@ -220,12 +213,7 @@ function collect(
   hosts: Set<string>,
   depth: number,
 ): void {
-  let text: string;
-  try {
-    text = readFileSync(file, "utf8");
-  } catch {
-    return;
-  }
+  const text = attempt(() => readFileSync(file, "utf8"), "");
   for (const line of text.split(/\r?\n/)) {
     const [, keyword = "", rest = ""] = /^\s*(\w+)(?:\s*=\s*|\s+)(.*?)\s*$/.exec(line) ?? [];
     const words = [...rest.matchAll(/"([^"]*)"|(\S+)/g)].map((found) => found[1] ?? found[2] ?? "");

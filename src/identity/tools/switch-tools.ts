@@ -233,8 +233,7 @@ export const IDENTITY_TOOLS = {
     if (found === undefined) throw new Error("no identity was validated");
     const { isOk, findings } = found;
     const lines = findings.map(({ outcome, says }) => `${LABELS[outcome]} ${says}`);
-    const title = `Validating identity: ${identity.name}`;
-    const all = [title, ...lines, validationSummary(found)];
+    const all = [`Validating identity: ${identity.name}`, ...lines, validationSummary(found)];
     return failing(isOk, { identity: identity.name }, all);
   },
 

@@ -2,12 +2,14 @@ import { stat } from "node:fs/promises";
 
 import { maskText } from "../../base/text/mask.ts";
 import { shellQuote } from "../../base/text/shell-word.ts";
-import { gitEnvironment } from "../../git/git.ts";
-import { type ProgramEnd, runProgram } from "../../git/run-program.ts";
 import { sshConfigArguments } from "../detect/ssh-options.ts";
 import type { GuardStatus } from "../guard/install-guard.ts";
 import { type Identity, splitHost } from "../identity.ts";
-import { signingReadiness, type SigningReadiness } from "../signing/signing-readiness.ts";
+import {
+  quietRunner,
+  signingReadiness,
+  type SigningReadiness,
+} from "../signing/signing-readiness.ts";
 import { judgeToken } from "../tokens/token-commands.ts";
 import { isExpired, isExpiring, type Tokens } from "../tokens/tokens.ts";
 
@@ -101,13 +103,10 @@ function untriedSigning({ signing }: Identity): Finding[] {
 async function checkKeyFile({ sshKey, email }: Identity): Promise<Finding[]> {
   const what = "ssh-key";
   if (sshKey === undefined) {
-    return [
-      { what, outcome: "skip", says: "No SSH key is configured; ssh uses its default keys." },
-    ];
+    return untried(what, "No SSH key is configured; ssh uses its default keys.");
   }
   try {
-    const { mode } = await stat(sshKey);
-    if ((mode & 0o077) === 0 || process.platform === "win32") {
+    if (((await stat(sshKey)).mode & 0o077) === 0 || process.platform === "win32") {
       return [{ what, outcome: "pass", says: `The SSH key exists: ${sshKey}` }];
     }
     const command = `chmod 600 ${shellQuote(sshKey)}`;
@@ -127,8 +126,7 @@ async function checkSsh(identity: Identity, options: ValidateOptions): Promise<F
     return [{ what, outcome: "skip", says: "No host is configured to log in to." }];
   }
   const { isOk, says } = await logInBySsh(identity, options.env);
-  const where = sshHost ?? host;
-  return [{ what, outcome: isOk ? "pass" : "fail", says: `SSH to ${where}: ${says}` }];
+  return [{ what, outcome: isOk ? "pass" : "fail", says: `SSH to ${sshHost ?? host}: ${says}` }];
 }
 
 async function checkToken(
@@ -137,8 +135,7 @@ async function checkToken(
   { tokens }: ValidateOptions,
 ): Promise<Finding[]> {
   try {
-    const judged = await judgeToken(identity, tokens, { testAuth });
-    const { state, says, where, facts } = judged;
+    const { state, says, where, facts } = await judgeToken(identity, tokens, { testAuth });
     const outcome = TOKEN_OUTCOMES[state];
     if (where === undefined) {
       const command = state === "none" ? {} : { command: setTokenCommand(identity) };
@@ -192,15 +189,10 @@ export interface Readiness {
   readonly missing: readonly Finding[];
 }
 
-interface ReadinessOptions {
-  readonly tokens: Tokens;
-  readonly env: NodeJS.ProcessEnv;
-}
-
 /** What an identity has and lacks. Asks nobody: neither the forge nor a person. */
 export async function identityReadiness(
   identity: Identity,
-  { tokens, env }: ReadinessOptions,
+  { tokens, env }: Pick<ValidateOptions, "tokens" | "env">,
 ): Promise<Readiness> {
   const [token, [sshKey], signing] = await Promise.all([
     tokenFinding(identity, tokens),
@@ -264,8 +256,6 @@ export interface SshLogin {
   readonly says: string;
 }
 
-const MAX_OUTPUT = 64 * 1024;
-
 /** The greetings of forges for a login without a command. Forges then end with exit code 1. */
 const GREETINGS: readonly RegExp[] = [
   /Hi ([^\s!]+)! You've successfully authenticated/,
@@ -292,19 +282,9 @@ export async function logInBySsh(identity: Identity, env: NodeJS.ProcessEnv): Pr
     ...(sshKey === undefined ? [] : ["-i", sshKey, "-o", "IdentitiesOnly=yes"]),
     ...["--", target],
   ];
-  let end: ProgramEnd;
-  try {
-    end = await runProgram({
-      command: "ssh",
-      args,
-      env: gitEnvironment(env),
-      timeout: TIMEOUT,
-      maxOutput: MAX_OUTPUT,
-    });
-  } catch (error) {
-    return { isOk: false, user: undefined, says: (error as Error).message };
-  }
-  return judgeLogin(end.code, `${end.stdout.toString("utf8")}\n${end.stderr}`, user);
+  const { code, out, err } = await quietRunner({ env, timeout: TIMEOUT })("ssh", args);
+  if (code === undefined) return { isOk: false, user: undefined, says: err };
+  return judgeLogin(code, `${out}\n${err}`, user);
 }
 
 /** The result, from the exit code and the greeting. */
@@ -320,11 +300,8 @@ function judgeLogin(code: number | string, said: string, wanted: string | undefi
   if (user !== undefined && wanted !== undefined && user.toLowerCase() !== wanted.toLowerCase()) {
     return { isOk: false, user, says: `the key belongs to '${user}', not to '${wanted}'` };
   }
-  return {
-    isOk: true,
-    user,
-    says: user === undefined ? "logged in; it did not say as whom" : `logged in as ${user}`,
-  };
+  const says = user === undefined ? "logged in; it did not say as whom" : `logged in as ${user}`;
+  return { isOk: true, user, says };
 }
 
 function adviceFor(said: string): string {

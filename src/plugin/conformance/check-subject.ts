@@ -53,7 +53,7 @@ async function outcomeOf(
   patience: number,
   signal: AbortSignal | undefined,
 ): Promise<Pick<Outcome, "outcome" | "why">> {
-  const probe = new Probe(subject);
+  await using probe = new Probe(subject);
   try {
     const checking = untilAborted(rule.check(probe), signal);
     await atMost(patience, checking, () => new Error(`it took more than ${patience} ms`));
@@ -61,7 +61,5 @@ async function outcomeOf(
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     return { outcome: error instanceof Skipped ? "skipped" : "failed", why };
-  } finally {
-    await probe[Symbol.asyncDispose]();
   }
 }

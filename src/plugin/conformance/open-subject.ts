@@ -115,9 +115,8 @@ export async function startSubject(options: StartSubjectOptions): Promise<Opened
         background(serveExchange(stream, connection, service), "Answering a plugin"),
     }),
   );
-  const settings = pluginSettings({ id, binary: command, args });
   const { child, address } = await startInFolder(folder, {
-    settings,
+    settings: pluginSettings({ id, binary: command, args }),
     orchestratorAddress: listener.address.replace("quic://", ""),
     prefersTls: true,
     timeout: READY,

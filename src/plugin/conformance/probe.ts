@@ -116,8 +116,9 @@ export class Probe implements AsyncDisposable {
       if (answer.length === 0) return { kind: "refused", why: "it ended the stream" };
       return { kind: "answered", response: decodeResponse(bodyOf(answer)) };
     } catch (error) {
-      if (!isBroken(error)) throw error;
-      return { kind: "refused", why: (error as Error).message };
+      // The other side may reset the stream.
+      if (!(error instanceof ConnectionError) || error.trouble !== "reset") throw error;
+      return { kind: "refused", why: error.message };
     }
   }
 
@@ -135,11 +136,6 @@ export class Probe implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await (await this.#connection?.catch(() => undefined))?.close();
   }
-}
-
-/** Whether the other side has reset the stream, as it may. */
-function isBroken(error: unknown): boolean {
-  return error instanceof ConnectionError && error.trouble === "reset";
 }
 
 /** The answer of a kind; a failure that came instead is thrown in its own words. */

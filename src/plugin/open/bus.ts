@@ -73,20 +73,19 @@ export async function openBus(plan: BusPlan, options: OpenBusOptions): Promise<O
     busTransport(),
   ]);
   const { workspace, callTimeout, sandbox } = plan;
-  const bus = await Bus.open({
-    ...plan,
-    ...{ offer, log, transport },
-    storage: busStorage(workspace, (event, fields) => log.warn(event, fields)),
-    limits: { call: callTimeout, ...retries },
-    folder: busFolder(data),
-    confine: lazyConfine({ sandbox, data, log }),
-  });
-  try {
-    await bus.configure(plan.plugins);
-  } catch (error) {
-    await bus[Symbol.asyncDispose]();
-    throw error;
-  }
+  await using opening = new AsyncDisposableStack();
+  const bus = opening.use(
+    await Bus.open({
+      ...plan,
+      ...{ offer, log, transport },
+      storage: busStorage(workspace, (event, fields) => log.warn(event, fields)),
+      limits: { call: callTimeout, ...retries },
+      folder: busFolder(data),
+      confine: lazyConfine({ sandbox, data, log }),
+    }),
+  );
+  await bus.configure(plan.plugins);
+  opening.move();
   const known = (): Promise<void> | undefined => bus.known();
   offer.waitFor({ known, arrival: known });
   return bus;

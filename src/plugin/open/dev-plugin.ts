@@ -1,6 +1,7 @@
 import { type FSWatcher, statSync, watch } from "node:fs";
 import { basename, dirname, join } from "node:path";
 
+import { attempt } from "../../base/attempt.ts";
 import { background } from "../../base/background.ts";
 import { watchFolder } from "../../base/file/watch-folder.ts";
 import { Log } from "../../base/log.ts";
@@ -102,12 +103,8 @@ function watchInside(folder: string, changed: () => void): WatchedFolder {
   const heard = (_: string, file: string | null): void => {
     if (file !== null && !IGNORED.test(file)) changed();
   };
-  let watcher: FSWatcher;
-  try {
-    watcher = watch(folder, { recursive: true }, heard);
-  } catch {
-    return { inode: undefined, close: () => {} };
-  }
+  const watcher = attempt(() => watch(folder, { recursive: true }, heard));
+  if (watcher === undefined) return { inode: undefined, close: () => {} };
   // The folder was removed.
   watcher.on("error", () => {});
   return { inode, close: () => watcher.close() };

@@ -69,8 +69,7 @@ async function readText(path: string): Promise<string | undefined> {
   try {
     return await readFile(path, "utf8");
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === "ENOENT") return undefined;
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
     throw new Unusable(`'${path}' cannot be read: ${fileWords(error, path)}`, { cause: error });
   }
 }

@@ -106,8 +106,7 @@ function contextOf(name: string, context: PluginContext, log: Log): ToolContext 
 function promptGetter(prompt: Prompt, log: Log): PromptPart["get"] {
   return async (args, context) => {
     const { name } = prompt.definition;
-    const { messages } = await prompt.get(args, contextOf(name, context, log));
-    return messages.map(messageOf);
+    return (await prompt.get(args, contextOf(name, context, log))).messages.map(messageOf);
   };
 }
 

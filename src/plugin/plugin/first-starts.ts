@@ -43,8 +43,7 @@ export function firstStarts({ plugins, manifestOf, patience }: FirstStartsOption
       const starting = mayHave(name).filter(({ state }) => state === "starting");
       const left = until - performance.now();
       if (left <= 0 || has() || starting.length === 0) return;
-      const starts = starting.map((plugin) => plugin.start().catch(() => {}));
-      await atMost(left, Promise.race(starts));
+      await atMost(left, Promise.race(starting.map((plugin) => plugin.start().catch(() => {}))));
     }
   };
   return { known, mayHave, tool };

@@ -86,8 +86,7 @@ export class KnownOffer {
     const offer = this.#approved(await askForOffer(control, id, timeout, signal));
     const { leftOut } = offer;
     if (leftOut.length > 0) {
-      const names = leftOut.slice(0, 10);
-      log.warn("plugin.offers-too-much", { leftOut: leftOut.length, names });
+      log.warn("plugin.offers-too-much", { leftOut: leftOut.length, names: leftOut.slice(0, 10) });
     }
     return offer;
   }

@@ -49,13 +49,13 @@ describe("checkPin()", () => {
     writeFileSync(at("p.mjs"), "one");
     mkdirSync(at("node_modules"));
     const settings = pluginSettings({ id: "a", binary: "node", code: at("p.mjs") });
-    const pin = pinOf(settings, "1.2.0");
+    const pin = await pinOf(settings, "1.2.0");
     assert.ok(pin !== undefined);
     const check = () => checkPin({ ...settings, pin });
-    check();
+    await check();
     writeFileSync(at("node_modules/x"), "");
     writeFileSync(at(".hidden"), "");
-    check();
+    await check();
     for (const [change, back] of [
       [() => writeFileSync(at("p.mjs"), "two"), () => writeFileSync(at("p.mjs"), "one")],
       [() => writeFileSync(at("more.mjs"), ""), () => rmSync(at("more.mjs"))],
@@ -63,13 +63,30 @@ describe("checkPin()", () => {
       [() => chmodSync(at("p.mjs"), 0o755), () => chmodSync(at("p.mjs"), 0o644)],
     ] as const) {
       change();
-      assert.throws(check, /changed since version 1\.2\.0 was approved.*plugin approve a`/);
+      await assert.rejects(check, /changed since version 1\.2\.0 was approved.*plugin approve a`/);
       back();
-      check();
+      await check();
     }
     rmSync(at("p.mjs"));
-    assert.throws(check);
-    checkPin(settings);
+    await assert.rejects(check);
+    await checkPin(settings);
+  });
+
+  it("lets other work go on while it reads a large package", async () => {
+    using folder = mkdtempDisposableSync(join(tmpdir(), "trunkline-pin-"));
+    const code = join(folder.path, "p.mjs");
+    writeFileSync(code, Buffer.alloc(20 * 1024 * 1024));
+    let [isOver, turns] = [false, 0];
+    const count = (): void => {
+      turns++;
+      if (!isOver) setImmediate(count);
+    };
+    count();
+    const pin = await pinOf(pluginSettings({ id: "a", binary: "node", code }));
+    isOver = true;
+    // One at least for each megabyte.
+    assert.ok(turns >= 20, `${turns}`);
+    assert.match(pin?.sha256 ?? "", /^[0-9a-f]{64}$/);
   });
 });
 

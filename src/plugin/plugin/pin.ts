@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
-import { lstatSync, readdirSync, readlinkSync, statSync } from "node:fs";
+import { constants, statSync } from "node:fs";
+import { lstat, open, readdir, readlink } from "node:fs/promises";
 import { basename, join, relative, resolve } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
-import { readRegularFile } from "../../base/file/read-regular-file.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import type { PluginPin } from "../../config/schema/schema.gen.ts";
 import { approving, codePaths } from "./permissions.ts";
@@ -32,57 +32,72 @@ export function codeFile(words: readonly string[], cwd = "/"): string | undefine
 }
 
 /** What is approved of a plugin's code; undefined where it has no file that could be compared. */
-export function pinOf(settings: PluginSettings, version?: string): PluginPin | undefined {
+export async function pinOf(
+  settings: PluginSettings,
+  version?: string,
+): Promise<PluginPin | undefined> {
   const file = settings.code;
   if (file === undefined) return undefined;
-  const named = version === undefined ? {} : { version };
-  return { ...named, sha256: digestOf(file) };
+  return { ...(version === undefined ? {} : { version }), sha256: await digestOf(file) };
 }
 
 /** Throws "untrusted" where a plugin is not the one that was approved. */
-export function checkPin(settings: PluginSettings): void {
+export async function checkPin(settings: PluginSettings): Promise<void> {
   const { id, pin } = settings;
-  if (pin === undefined || pinOf(settings)?.sha256 === pin.sha256) return;
+  if (pin === undefined || (await pinOf(settings))?.sha256 === pin.sha256) return;
   const version = pin.version === undefined ? "it" : `version ${visibleLine(pin.version)}`;
   const says = `Its files have changed since ${version} was approved. Look at them`;
   throw new TrunklineError("untrusted", `${says}. ${approving(id)}.`);
 }
 
+const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
+
 /** Files and bytes of a package. */
 const MOST_FILES = 20_000;
 const MOST_BYTES = 256 * 1024 * 1024;
+/** Bytes that are read and added at once: other work goes on between two. */
+const PIECE = 1024 * 1024;
 
 /**
  * The checksum of a file with its package, except for what is installed for it and hidden files. Links are
  * not followed: where they lead to counts.
  */
-function digestOf(file: string): string {
+async function digestOf(file: string): Promise<string> {
   const [own = file] = codePaths(file);
   const hash = createHash("sha256");
   let left = MOST_BYTES;
   let count = 0;
-  const add = (path: string): void => {
-    const status = lstatSync(path);
+  const add = async (path: string): Promise<void> => {
+    const status = await lstat(path);
     if (++count > MOST_FILES) throw tooLarge(own);
     if (status.isDirectory()) {
-      const names = readdirSync(path).filter((name) => !/^(?:\.|node_modules$)/.test(name));
-      for (const name of names.toSorted()) add(join(path, name));
+      const names = (await readdir(path)).filter((name) => !/^(?:\.|node_modules$)/.test(name));
+      for (const name of names.toSorted()) await add(join(path, name));
       return;
     }
     const isLink = status.isSymbolicLink();
     if (!isLink && !status.isFile()) return;
-    const bytes = isLink
-      ? Buffer.from(readlinkSync(path))
-      : (readRegularFile(path, { most: left, followsLinks: false }) ?? Buffer.alloc(0));
-    left -= bytes.length;
-    const head = [relative(own, path), isLink, status.mode & 0o111, bytes.length];
-    hash.update(`${JSON.stringify(head)}\n`).update(bytes);
+    const head = [relative(own, path), isLink, status.mode & 0o111];
+    const begin = (length: number) => hash.update(`${JSON.stringify([...head, length])}\n`);
+    if (isLink) {
+      const target = Buffer.from(await readlink(path));
+      begin(target.length).update(target);
+      return;
+    }
+    // It may have become a link or a pipe since.
+    await using opened = await open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+    const { size } = await opened.stat();
+    left -= size;
+    if (left < 0) throw tooLarge(own);
+    begin(size);
+    const whole = { autoClose: false, highWaterMark: PIECE, end: Math.max(0, size - 1) };
+    for await (const bytes of opened.createReadStream(whole)) hash.update(bytes as Buffer);
   };
-  add(own);
+  await add(own);
   return hash.digest("hex");
 }
 
 function tooLarge(path: string): TrunklineError {
-  const says = `Cannot compute the checksum of '${path}': it has more than ${MOST_FILES} files`;
+  const says = `Cannot compute the checksum of '${path}': it has more than ${MOST_FILES} files, or 256 MiB`;
   return new TrunklineError("unavailable", `${says}. Put the plugin into a folder of its own`);
 }

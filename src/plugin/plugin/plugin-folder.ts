@@ -1,6 +1,7 @@
 import { readdirSync, rmSync, statSync } from "node:fs";
 import { rename, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { attempt } from "../../base/attempt.ts";
 import { TrunklineError, diskWords, fileWords } from "../../base/errors.ts";
 import { makeFolder } from "../../base/file/path.ts";
 import { Lazy } from "../../base/lazy.ts";
@@ -103,11 +104,8 @@ export class PluginFolder implements AsyncDisposable {
 
 /** Removes the folder of a plugin, whatever is in it. What cannot be removed is left to a later bus. */
 export function removeFolder(path: string): void {
-  try {
-    rmSync(path, { recursive: true, force: true });
-  } catch {
-    // It is not worth failing for.
-  }
+  // It is not worth failing for.
+  attempt(() => rmSync(path, { recursive: true, force: true }));
 }
 
 /** The lock file of a run: its folders are in use while it is locked. */

@@ -90,21 +90,16 @@ export class PluginLink implements AsyncDisposable {
   }
 
   async ask(request: Asked, options: AskOptions & OnBehalf): Promise<PluginResponse> {
-    let slot: Disposable;
+    let entered: Disposable;
     try {
-      slot = await this.#enter(options);
+      entered = await this.#enter(options);
     } catch (error) {
       // It was not sent, so the successor can answer it.
       if (this.#successor === undefined || error !== this.#draining.signal.reason) throw error;
       return (await this.#successor()).ask(request, options);
     }
-    try {
-      return await this.#calls.ask(request, options);
-    } catch (error) {
-      throw this.#explained(error);
-    } finally {
-      this.#leave(slot);
-    }
+    using _ = entered;
+    return await this.#calls.ask(request, options).catch(this.#explain);
   }
 
   async *askForMany(
@@ -112,7 +107,7 @@ export class PluginLink implements AsyncDisposable {
     options: Omit<AskForManyOptions, "cancel"> & OnBehalf & { readonly cancel: Asked },
   ): AsyncGenerator<PluginResponse, void, void> {
     const { signal, cancel } = options;
-    const slot = await this.#enter(options);
+    using _ = await this.#enter(options);
     try {
       yield* this.#calls.askForMany(request, {
         signal,
@@ -121,9 +116,7 @@ export class PluginLink implements AsyncDisposable {
         },
       });
     } catch (error) {
-      throw this.#explained(error);
-    } finally {
-      this.#leave(slot);
+      this.#explain(error);
     }
   }
 
@@ -148,7 +141,14 @@ export class PluginLink implements AsyncDisposable {
   }
 
   async #enter({ isNested, signal }: OnBehalf & Pick<AskOptions, "signal">): Promise<Disposable> {
-    if (!isNested) return this.#slots.isFree() ? this.#slots.enter() : this.#queue(signal);
+    const entered = new DisposableStack();
+    entered.defer(() => {
+      if (this.running === 0) this.#idle?.resolve();
+    });
+    if (!isNested) {
+      entered.use(await (this.#slots.isFree() ? this.#slots.enter() : this.#queue(signal)));
+      return entered;
+    }
     const { nestedCalls } = this.#limits;
     if (this.#nested >= nestedCalls) {
       const hint = "Does a plugin call itself without end?";
@@ -156,37 +156,25 @@ export class PluginLink implements AsyncDisposable {
       throw new TrunklineError("limit", `${this.#name} ${why}`);
     }
     this.#nested++;
-    return {
-      [Symbol.dispose]: () => {
-        this.#nested--;
-      },
-    };
-  }
-
-  #leave(slot: Disposable): void {
-    slot[Symbol.dispose]();
-    if (this.running === 0) this.#idle?.resolve();
+    entered.defer(() => this.#nested--);
+    return entered;
   }
 
   /** A request that was not sent yet when the plugin ended is not lost: the plugin is down. */
-  #explained(error: unknown): unknown {
-    if (!this.#isOver || error instanceof LostError) return error;
-    return new TrunklineError("unavailable", `${this.#name} has just ended`);
-  }
+  readonly #explain = (error: unknown): never => {
+    if (!this.#isOver || error instanceof LostError) throw error;
+    throw new TrunklineError("unavailable", `${this.#name} has just ended`);
+  };
 
   /** Waits no longer for a slot than for an answer. */
   async #queue(signal: AbortSignal | undefined): Promise<Disposable> {
     const { call, calls } = this.#limits;
     const late = new AbortController();
-    const timer = setTimeout(() => {
+    using _ = setTimeout(() => {
       const what = `No free slot of ${this.#name} within ${call} ms: it takes ${calls} calls at once`;
       late.abort(new TrunklineError("timeout", what));
     }, call);
     const ends = [late.signal, this.#draining.signal, ...(signal === undefined ? [] : [signal])];
-    try {
-      return await this.#slots.enter({ signal: AbortSignal.any(ends) });
-    } finally {
-      clearTimeout(timer);
-    }
+    return await this.#slots.enter({ signal: AbortSignal.any(ends) });
   }
 }

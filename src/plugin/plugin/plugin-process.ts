@@ -2,7 +2,7 @@ import { realpathSync } from "node:fs";
 import type { Socket } from "node:net";
 import { isAbsolute } from "node:path";
 
-import { atMost } from "../../base/abort.ts";
+import { atMost, onAbort } from "../../base/abort.ts";
 import { background } from "../../base/background.ts";
 import { type ChildOptions, type Confine, OwnedChild } from "../../base/process/child-process.ts";
 import { TrunklineError } from "../../base/errors.ts";
@@ -82,17 +82,12 @@ export async function startPlugin(start: PluginStart): Promise<PluginProcess> {
   const words = new LastWords();
   const { child, reach } = await launch(start, (line) => {
     const address = READY.exec(line)?.[1];
-    if (address !== undefined) {
-      ready.resolve(address);
-      return;
-    }
+    if (address !== undefined) return ready.resolve(address);
     words.add(line);
     said(line);
   });
-  const stop = (): void => ready.reject(signal.reason as Error);
-  signal.addEventListener("abort", stop, { once: true });
-  // It may have come while the process was being started.
-  if (signal.aborted) stop();
+  using ends = new DisposableStack();
+  ends.defer(onAbort(signal, ready.reject));
   background(
     child.exit.then((exit) => {
       const last = maskText(words.line ?? "").slice(0, LONGEST_WORDS);
@@ -101,15 +96,12 @@ export async function startPlugin(start: PluginStart): Promise<PluginProcess> {
     }),
     "Noting the end of a plugin",
   );
-  try {
-    const late = (): Error => fault(`did not say READY within ${timeout} ms`);
-    return { child, address: await atMost(timeout, ready.promise, late), reach };
-  } catch (error) {
-    await child.end();
-    throw error;
-  } finally {
-    signal.removeEventListener("abort", stop);
-  }
+  await using opening = new AsyncDisposableStack();
+  opening.defer(() => child.end());
+  const late = (): Error => fault(`did not say READY within ${timeout} ms`);
+  const address = await atMost(timeout, ready.promise, late);
+  opening.move();
+  return { child, address, reach };
 }
 
 /** Starts a plugin with the certificates in its folder. */
@@ -165,13 +157,10 @@ async function launchLimited(
   );
   const given = { env: variablesOf(start), stderr };
   if (confined === undefined) return { child: await begin(start, { command, args, ...given }) };
-  let child: OwnedChild;
-  try {
-    child = await begin(start, confined.confine({ command, args, ...given }));
-  } catch (error) {
-    await confined[Symbol.asyncDispose]();
-    throw error;
-  }
+  await using opening = new AsyncDisposableStack();
+  opening.use(confined);
+  const child = await begin(start, confined.confine({ command, args, ...given }));
+  opening.move();
   const { pid, exit } = child;
   const over = child.gone.then(() => confined[Symbol.asyncDispose]());
   background(over, "Removing the network of a plugin");

@@ -1,6 +1,5 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { answerOf } from "../../protocol/bus/answer.ts";
-import type { Asked } from "../../protocol/bus/connect.ts";
 import { FAILURE } from "../../protocol/bus/failure.ts";
 import type {
   PluginManifest,
@@ -27,7 +26,7 @@ import {
   type ToolResult,
 } from "../../tool/tool.ts";
 import { CALL, tracedHop } from "../../tool/traced-hop.ts";
-import { type CallContext, PROVIDER, isNested, toolCallOf } from "../bus-context.ts";
+import { PROVIDER, isNested, toolCallOf } from "../bus-context.ts";
 import { callInPieces } from "../serve/stream-handlers.ts";
 import type { AskedPlugin, Plugin } from "./plugin.ts";
 
@@ -70,14 +69,10 @@ async function callAtOnce(
   context: ToolContext,
   again: boolean,
 ): Promise<ToolResult | undefined> {
-  const request = callOf(name, args, context);
+  const value = toToolRequest(toolCallOf(name, args, context));
   const link = await plugin.link();
   const asking = { signal: context.signal, again, isNested: isNested(context) };
-  return resultOf(plugin, await link.ask(request, asking));
-}
-
-function callOf(name: string, args: Arguments, context: CallContext): Asked {
-  return { case: "toolCall", value: toToolRequest(toolCallOf(name, args, context)) };
+  return resultOf(plugin, await link.ask({ case: "toolCall", value }, asking));
 }
 
 /** Undefined where the plugin says that it has no such tool. */

@@ -111,7 +111,8 @@ export class Plugin {
   #state: PluginState = "idle";
   #since = new Date();
   #starts = 0;
-  #firstStart: number | undefined;
+  /** When it was first started, by the clock of `performance`. */
+  firstStart: number | undefined;
   #starting: Promise<void> | undefined;
   #running: Running | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -139,11 +140,6 @@ export class Plugin {
 
   get state(): PluginState {
     return this.#state;
-  }
-
-  /** When it was first started, by the clock of `performance`. */
-  get firstStart(): number | undefined {
-    return this.#firstStart;
   }
 
   /** What it offered when it was last up; undefined when it never was. */
@@ -221,13 +217,14 @@ export class Plugin {
 
   async #start(before?: Promise<void>): Promise<void> {
     this.#become("starting");
-    this.#firstStart ??= performance.now();
+    this.firstStart ??= performance.now();
     clearTimeout(this.#timer);
     try {
       await before;
       this.#stopping.signal.throwIfAborted();
       await Promise.all(this.#options.needs().map((needed) => needed.start()));
-      this.#hold();
+      await this.#hold();
+      this.#stopping.signal.throwIfAborted();
       this.#starts++;
       await this.#connect();
     } catch (error) {
@@ -237,9 +234,9 @@ export class Plugin {
   }
 
   /** Throws where its code is not what was approved: it is started again once its settings say so. */
-  #hold(): void {
+  async #hold(): Promise<void> {
     try {
-      checkPin(this.settings);
+      await checkPin(this.settings);
     } catch (error) {
       this.#become("held");
       throw error;
@@ -337,10 +334,7 @@ export class Plugin {
   #failed(why: string): void {
     this.#lastError = why;
     if (this.#state === "stopped") return;
-    if (this.#state === "held") {
-      this.#log.warn("plugin.held", { why });
-      return;
-    }
+    if (this.#state === "held") return this.#log.warn("plugin.held", { why });
     const wait = this.#backoff.failed();
     this.#become(this.#backoff.isOpen ? "resting" : "waiting");
     this.#log.warn("plugin.down", { why, failures: this.#backoff.failures, retryInMs: wait });

@@ -33,8 +33,7 @@ export async function scaffoldPlugin(
   const { isSea } = process.getBuiltinModule("node:sea");
   // The standalone executable has no folder that npm could install from.
   const trunkline = isSea() ? `^${VERSION}` : `file:${await ownPackage()}`;
-  const node = process.execPath;
-  await makeAll(path, scaffoldFiles({ name, folder: path, node, trunkline }));
+  await makeAll(path, scaffoldFiles({ name, folder: path, node: process.execPath, trunkline }));
   return nextSteps(path, name, program);
 }
 
@@ -95,10 +94,9 @@ async function ownPackage(): Promise<string> {
 }
 
 function nextSteps(path: string, name: string, program: string): string {
-  const folder = relative(process.cwd(), path) || ".";
   return `Made the plugin '${name}' in ${path}. Next:
 
-  cd ${shellWord(folder)}
+  cd ${shellWord(relative(process.cwd(), path) || ".")}
   npm install
   npm test
   ${program} plugin dev .

@@ -88,9 +88,8 @@ export class Registration {
     const { client, manifest, events, log } = this.#options;
     const { permissions: _, ...known } = manifest();
     const value = fromJson(PluginManifestSchema, known as object as JsonObject);
-    const asking = { signal, timeout: TIMEOUT };
     const answer = await client
-      .ask({ case: "register", value }, asking)
+      .ask({ case: "register", value }, { signal, timeout: TIMEOUT })
       .finally(() => this.#first.resolve());
     this.#isKnown = true;
     const { accepted, rejectReason } = answerOf(ORCHESTRATOR, answer, "register");

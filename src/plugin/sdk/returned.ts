@@ -1,4 +1,5 @@
 import type { MessageInitShape } from "@bufbuild/protobuf";
+import { attempt } from "../../base/attempt.ts";
 import { isContent } from "../../protocol/bus/shape/content-text.ts";
 import { FAILURE, failure } from "../../protocol/bus/failure.ts";
 import { toStruct } from "../../protocol/bus/shape/json-struct.ts";
@@ -39,12 +40,9 @@ export function thrownResponse(error: unknown): ToolResponseInit {
   const { code, message } = thrown(error);
   const details = error instanceof ToolError ? error.details : undefined;
   if (details === undefined) return failure(code, message);
-  try {
-    return failure(code, message, toStruct(details, "details"));
-  } catch {
-    // Without the details, the caller still gets its answer.
-    return failure(code, message);
-  }
+  // Without the details, the caller still gets its answer.
+  const struct = attempt(() => toStruct(details, "details"));
+  return failure(code, message, struct);
 }
 
 const TEXT = "text/plain; charset=utf-8";

@@ -8,7 +8,8 @@ export async function* untilStopped<T>(
   source: AsyncIterable<T> | Iterable<T>,
   signal: AbortSignal,
 ): AsyncGenerator<T, void, void> {
-  const iterator = iteratorOf(source);
+  const iterator =
+    Symbol.asyncIterator in source ? source[Symbol.asyncIterator]() : source[Symbol.iterator]();
   let isOver = false;
   let giveUp = (_reason: Error): void => {};
   const stopListening = onAbort(signal, (reason) => giveUp(reason));
@@ -31,10 +32,4 @@ export async function* untilStopped<T>(
     stopListening();
     if (!isOver) Promise.resolve(iterator.return?.()).catch(() => {});
   }
-}
-
-function iteratorOf<T>(source: AsyncIterable<T> | Iterable<T>): AsyncIterator<T> | Iterator<T> {
-  return Symbol.asyncIterator in source
-    ? source[Symbol.asyncIterator]()
-    : source[Symbol.iterator]();
 }

@@ -53,8 +53,7 @@ export function serveBus(bus: Bus): BusHandlers {
       const why = bus.guests.register(connection, manifest);
       if (why === undefined) bus.registered(manifest.id);
       else bus.report("bus.not-registered", { peer: bus.guests.of(connection).name, why });
-      const value = { accepted: why === undefined, rejectReason: why ?? "" };
-      return { case: "register", value };
+      return { case: "register", value: { accepted: why === undefined, rejectReason: why ?? "" } };
     },
     health: () => ({
       case: "health",
@@ -139,8 +138,7 @@ function unknownTool({ firstStarts }: Bus, name: string, error: unknown): unknow
 
 /** A prompt runs code of its plugin: only a guest that may call all tools of the plugin may get it. */
 function mayGet({ guests, tools }: Bus, connection: Connection, prompt: string): boolean {
-  const owner = tools.ownerOfPrompt(prompt);
-  return guests.of(connection).mayCall("*", owner);
+  return guests.of(connection).mayCall("*", tools.ownerOfPrompt(prompt));
 }
 
 export function contextOf(
@@ -171,6 +169,7 @@ function serveEvents({ events, guests, deliverTo }: Bus): BusHandlers {
       }
       // A subscriber that cannot be dialled gets events on the stream of its subscription.
       const over = Promise.withResolvers<void>();
+      using ends = new DisposableStack();
       const end = events.subscribe(name, {
         ...{ id, topic, filters, ended: over.resolve },
         deliver: ({ type, payload, source, time }) =>
@@ -183,13 +182,10 @@ function serveEvents({ events, guests, deliverTo }: Bus): BusHandlers {
           }),
       });
       onAbort(call.signal, () => over.resolve());
-      try {
-        // Sent in this turn of the event loop, and so ahead of any event.
-        await call.send(confirmed);
-        await over.promise;
-      } finally {
-        end();
-      }
+      ends.defer(end);
+      // Sent in this turn of the event loop, and so ahead of any event.
+      await call.send(confirmed);
+      await over.promise;
       return undefined;
     },
     unsubscribe: ({ subscriptionId }, { connection }) => {
@@ -199,8 +195,7 @@ function serveEvents({ events, guests, deliverTo }: Bus): BusHandlers {
     publish: ({ topic, eventType: type, payload = {} }, { connection, bytes }) => {
       const guest = guests.of(connection);
       if (!guest.mayPublish(topic)) throw mayNotUse("publish to", topic, guest);
-      const source = guest.name;
-      events.publish({ topic, type, payload, source, time: new Date(), bytes });
+      events.publish({ topic, type, payload, source: guest.name, time: new Date(), bytes });
       return undefined;
     },
   };

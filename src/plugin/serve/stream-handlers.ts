@@ -59,11 +59,9 @@ export function streamHandlers(run: Run): BusHandlers {
       const { connection, bytes } = call;
       const send: BusCall["send"] = (answer) => call.send(answer);
       running.set(key, controller);
-      try {
-        return ended(await run(start, { connection, signal, bytes, send }, piece));
-      } finally {
-        running.delete(key);
-      }
+      using ends = new DisposableStack();
+      ends.defer(() => running.delete(key));
+      return ended(await run(start, { connection, signal, bytes, send }, piece));
     },
     streamCancel: ({ streamId }, call) => {
       running.get(keyOf(call, streamId))?.abort(new Error("The caller cancelled the stream"));

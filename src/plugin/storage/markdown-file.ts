@@ -41,8 +41,7 @@ export async function formatMarkdown(path: string, document: Document): Promise<
     const why = `its metadata is longer than ${MAX_FRONTMATTER} bytes`;
     throw new TrunklineError("limit", `Cannot write '${path}': ${why}`);
   }
-  const head = Buffer.from(`${DELIMITER}\n${text}${DELIMITER}\n\n`);
-  return Buffer.concat([head, content]);
+  return Buffer.concat([Buffer.from(`${DELIMITER}\n${text}${DELIMITER}\n\n`), content]);
 }
 
 function split(path: string, file: Buffer): { frontmatter: Buffer; content: Buffer } | undefined {

@@ -43,8 +43,7 @@ export function serveStorage({ storageFor, report }: StorageService): BusHandler
         const version = await storage.write(path, document, Number(expectedVersion));
         return { case: "storageWrite", value: { success: true, newVersion: BigInt(version) } };
       } catch (error) {
-        const value = { success: false, error: reasonOf(error) };
-        return { case: "storageWrite", value };
+        return { case: "storageWrite", value: { success: false, error: reasonOf(error) } };
       }
     },
     storageDelete: async ({ path, storageType }) => {

@@ -232,8 +232,7 @@ export async function openSession(peer: Peer, wanted: Wanted): Promise<OpenedSes
     const { sessionId, cwd, observe = false } = wanted;
     const _meta = observe ? { trunkline: { role: "observer" } } : undefined;
     const params = { sessionId, cwd, mcpServers: [], ...(_meta === undefined ? {} : { _meta }) };
-    const settings = await peer.request(METHODS.loadSession, params);
-    return { sessionId, settings };
+    return { sessionId, settings: await peer.request(METHODS.loadSession, params) };
   }
   const { remote, cwd, ...trunkline } = { remote: undefined, cwd: "", ...wanted };
   // What is undefined is not sent. A run has its files on the server: where we are means nothing there.
@@ -267,15 +266,13 @@ async function askOnce(
   ask: (peer: Peer, limit: { readonly timeout: number }) => Promise<unknown>,
 ): Promise<void> {
   const peer = new Peer(channel, undefined, { dialect: acpDialect, routes: routes() });
-  try {
-    const clientInfo = { name, version: VERSION };
-    // The process may be stopped.
-    const limit = { timeout: ANSWER_TIMEOUT };
-    await peer.request(METHODS.initialize, { protocolVersion: 1, clientInfo }, limit);
-    await ask(peer, limit).catch(inWords);
-  } finally {
-    await peer.close();
-  }
+  await using ends = new AsyncDisposableStack();
+  ends.defer(() => peer.close());
+  const clientInfo = { name, version: VERSION };
+  // The process may be stopped.
+  const limit = { timeout: ANSWER_TIMEOUT };
+  await peer.request(METHODS.initialize, { protocolVersion: 1, clientInfo }, limit);
+  await ask(peer, limit).catch(inWords);
 }
 
 /** The messages of error codes, which begin nearly every error and tell a person nothing. */

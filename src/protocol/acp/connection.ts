@@ -237,13 +237,11 @@ export class AcpConnection implements SessionClient {
     heard: (message: McpMessage) => void,
   ): Promise<object> {
     const key = serverCall(message);
+    if (this.#peer === undefined) throw new Error("The connection is not open");
     this.#serverCalls.set(key, heard);
-    try {
-      if (this.#peer === undefined) throw new Error("The connection is not open");
-      return await this.#peer.request(CLIENT_METHODS.mcpMessage, message, { signal });
-    } finally {
-      this.#serverCalls.delete(key);
-    }
+    using ends = new DisposableStack();
+    ends.defer(() => this.#serverCalls.delete(key));
+    return await this.#peer.request(CLIENT_METHODS.mcpMessage, message, { signal });
   }
 
   /** A notification of such a server, about a request that it has not answered yet. */

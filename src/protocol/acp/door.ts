@@ -84,7 +84,8 @@ export class AcpDoor {
   readonly options: AcpDoorOptions;
   readonly info = { name: "trunkline", version: VERSION };
   readonly #routes: Routes<AcpConnection>;
-  #opened: Sessions | undefined;
+  /** The sessions, if they were opened. */
+  opened: Sessions | undefined;
   #opening: Promise<Sessions> | undefined;
 
   constructor(options: AcpDoorOptions) {
@@ -110,7 +111,7 @@ export class AcpDoor {
 
   sessions(): Promise<Sessions> {
     this.#opening ??= this.options.sessions().then(
-      (sessions) => (this.#opened = sessions),
+      (sessions) => (this.opened = sessions),
       (error: unknown) => {
         this.#opening = undefined;
         throw error;
@@ -119,14 +120,9 @@ export class AcpDoor {
     return this.#opening;
   }
 
-  /** The sessions, if they were opened. */
-  get opened(): Sessions | undefined {
-    return this.#opened;
-  }
-
   /** An open session. Synchronous where possible, so that messages are handled in order. */
   session(id: string, client: AcpConnection): Session | Promise<Session> {
-    const session = this.#opened?.get(id);
+    const session = this.opened?.get(id);
     if (session !== undefined && client.mayUse(session.notes.owner)) return session;
     return this.about(id, client).then((sessions) => sessions.need(id));
   }
@@ -141,7 +137,7 @@ export class AcpDoor {
 
   /** Detaches a client that has disconnected. Its sessions continue. */
   leave(connection: AcpConnection): void {
-    this.#opened?.forget(connection);
+    this.opened?.forget(connection);
   }
 
   /** Answers a request here or, where another process has its session open, through that process. */
@@ -208,7 +204,7 @@ export class AcpDoor {
   async #homeOf(call: Call<AcpConnection>, params: unknown): Promise<string | undefined> {
     const { method, state, signal } = call;
     if (!OPENING.has(method) || state.links === undefined) return undefined;
-    if (this.#opened?.get(sessionOf(params) ?? "") !== undefined) return undefined;
+    if (this.opened?.get(sessionOf(params) ?? "") !== undefined) return undefined;
     return await this.options.home?.(params as HomeParams, signal, (place, why) => {
       const message = `The session waits for a free slot, as number ${place} in the queue: ${why}.`;
       call.notify(CLIENT_METHODS.queued, { place, message });
@@ -277,8 +273,7 @@ function isGone(error: unknown): boolean {
 function continued<P>(params: P, shown: number): P {
   if (shown === 0) return params;
   const { _meta } = params as NewSessionParams;
-  const trunkline = { ...ours(_meta), after: shown };
-  return { ...params, _meta: { ..._meta, trunkline } };
+  return { ...params, _meta: { ..._meta, trunkline: { ...ours(_meta), after: shown } } };
 }
 
 /** The same, with what new sessions here would have. */

@@ -76,9 +76,7 @@ function methodsFor(
     const { env: _env, ...plain } = method;
     const metaOf = (more: JsonObject): JsonObject | undefined =>
       Object.keys(more).length === 0 ? undefined : more;
-    if (type !== "terminal") {
-      return [codec.authMethod({ ...method, id, _meta: metaOf(others) })];
-    }
+    if (type !== "terminal") return [codec.authMethod({ ...method, id, _meta: metaOf(others) })];
     if (!hasTerminal || loginCommand === undefined) return [];
     const args = ["--login", id];
     const [command, ...rest] = loginCommand;
@@ -108,8 +106,7 @@ export function providersOf(
     const providers = objectOf(given)[agent] ?? client.providers.get(agent);
     if (providers === undefined) return undefined;
     if (Array.isArray(providers) && providers.every(isProviderChoice)) return providers;
-    const why = "'params._meta.trunkline.providers' must have a list for each agent";
-    throw wrongParams(why);
+    throw wrongParams("'params._meta.trunkline.providers' must have a list for each agent");
   };
 }
 
@@ -145,8 +142,7 @@ export function serveLogin(door: LoginDoor): Route<AcpConnection>[] {
       owner: principal.id,
       signal,
       elicit: async (question) => {
-        const { mode } = question;
-        const canShow = mode === "url" ? capabilities.pages : capabilities.forms;
+        const canShow = question.mode === "url" ? capabilities.pages : capabilities.forms;
         if (!canShow) return { action: "cancel" };
         // ACP elicitation: one outside of a session names the request that it belongs to.
         const requestId = JSON.parse(String(id)) as unknown;
@@ -162,8 +158,7 @@ export function serveLogin(door: LoginDoor): Route<AcpConnection>[] {
   ): Promise<unknown> => {
     const at = methodId.indexOf(":");
     if (at < 0) {
-      const why = `'params.methodId' is '${methodId}', which names no agent: AGENT:METHOD`;
-      throw wrongParams(why);
+      throw wrongParams(`'params.methodId' is '${methodId}', which names no agent: AGENT:METHOD`);
     }
     refuseLogin(call.state, "log in to an agent");
     const agent = await find(methodId.slice(0, at), call.state);

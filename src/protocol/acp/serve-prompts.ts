@@ -183,7 +183,5 @@ function checkResource(resource: unknown, at: string): void {
     throw wrongParams(`'${at}' must have a text or a blob`);
   }
   if (typeof text !== "string") checkData(blob, `${at}.blob`);
-  else if (text.includes("\0")) {
-    throw wrongParams(`'${at}.text' must not contain null bytes`);
-  }
+  else if (text.includes("\0")) throw wrongParams(`'${at}.text' must not contain null bytes`);
 }

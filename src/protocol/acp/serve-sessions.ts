@@ -109,8 +109,7 @@ function readAgents(value: unknown): { readonly agents?: readonly string[] } | u
   if (Array.isArray(value) && value.every((each) => typeof each === "string")) {
     return { agents: value };
   }
-  const says = "'params._meta.trunkline.agents' must be true, or a list of names";
-  throw wrongParams(says);
+  throw wrongParams("'params._meta.trunkline.agents' must be true, or a list of names");
 }
 
 function infoOf({ id, cwd, title, updated, notes }: SessionRecord): JsonObject {
@@ -225,8 +224,7 @@ async function cancelPart(
   const what = part.kind.replace("_", " ");
   refuseObserver(client, sessionId, `cancel a ${what}`);
   if (await session.cancelPart({ ...part, child })) return {};
-  const says = `this ${what} is not there, is over, or cannot be cancelled by itself`;
-  throw wrongParams(says);
+  throw wrongParams(`this ${what} is not there, is over, or cannot be cancelled by itself`);
 }
 
 /** Routes of settings: as modes and models (ACP message specification), and as config options. */
@@ -256,8 +254,7 @@ export function serveSettings(door: AcpDoor): Route<AcpConnection>[] {
 function newSession(door: AcpDoor): Handle<NewSessionParams> {
   return async (params, { state }) => {
     refuseWatcher(state, "begin a session");
-    const wanted = ours(params._meta).worktree ?? door.options.worktree;
-    const worktree = readWorktreeRequest(wanted);
+    const worktree = readWorktreeRequest(ours(params._meta).worktree ?? door.options.worktree);
     const labels = labelsOf(params);
     const setup = { ...(await setupOf(door, params, state)), worktree, labels };
     const sessions = await door.sessions();
@@ -323,9 +320,7 @@ async function setupOf(
   const prepared = await door.options.setUpSession?.(params, principal);
   if (prepared !== undefined) return { ...prepared, ...servers };
   // ACP session-setup § Working Directory: the path must be absolute.
-  if (!isAbsolutePath(cwd)) {
-    throw wrongParams("'params.cwd' must be an absolute path");
-  }
+  if (!isAbsolutePath(cwd)) throw wrongParams("'params.cwd' must be an absolute path");
   const setup = {
     cwd: clean(cwd),
     additionalDirectories: additionalDirectories ?? [],
@@ -365,8 +360,7 @@ function agentOf({ _meta }: NewSessionParams): string | undefined {
 function labelsOf({ _meta }: NewSessionParams): Labels | undefined {
   const { labels } = ours(_meta);
   if (labels === undefined || isLabels(labels)) return labels;
-  const why = "'params._meta.trunkline.labels' must be an object of strings";
-  throw wrongParams(why);
+  throw wrongParams("'params._meta.trunkline.labels' must be an object of strings");
 }
 
 function settingsOf(session: Session, client: AcpConnection): JsonObject {

@@ -242,8 +242,7 @@ export function withoutBooleans(options: unknown): readonly Fields[] {
 function noticeAsText({ title, description, _meta }: SessionUpdate): SessionUpdate[] {
   const more = wordOf(description);
   const says = more === "" ? `**${wordOf(title)}**` : `**${wordOf(title)}:** ${more}`;
-  const meta = { ...fieldsOf(_meta), "trunkline/aside": true };
-  return [textChunk(`\n\n${says}\n\n`, meta)];
+  return [textChunk(`\n\n${says}\n\n`, { ...fieldsOf(_meta), "trunkline/aside": true })];
 }
 
 function compactionAsTool(update: SessionUpdate, state: FormState): SessionUpdate[] {
@@ -272,8 +271,7 @@ function planAsEntries({ plan, _meta }: SessionUpdate, state: FormState): Sessio
   const before = state.said.get(id) ?? "";
   state.said.set(id, text);
   if (text === before) return [];
-  const more = text.startsWith(before) ? text.slice(before.length) : `\n\n${text}`;
-  return [textChunk(more, _meta)];
+  return [textChunk(text.startsWith(before) ? text.slice(before.length) : `\n\n${text}`, _meta)];
 }
 
 function toolOf(child: string): string {
@@ -396,8 +394,7 @@ function asText(command: CommandOutput, { rest, said, isOver }: CommandUpdate): 
   const { content } = rest;
   if (Array.isArray(content)) {
     const parts = listOf(content);
-    const hasTerminal = parts.some(({ type }) => type === "terminal");
-    command.content = hasTerminal ? parts : [...parts, TERMINAL];
+    command.content = parts.some(({ type }) => type === "terminal") ? parts : [...parts, TERMINAL];
   }
   const now = performance.now();
   command.isBehind ||= said !== "";

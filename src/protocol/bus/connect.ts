@@ -264,8 +264,7 @@ export class Redial implements AsyncDisposable {
       return this.#dial();
     }
     this.#count(current);
-    if (current.openStreams < MOST_AT_ONCE) return current;
-    return this.#getFurther() ?? current;
+    return current.openStreams < MOST_AT_ONCE ? current : (this.#getFurther() ?? current);
   }
 
   /** A further connection with a free slot; dials one if all are full. Undefined if there are too many already. */
@@ -292,12 +291,10 @@ export class Redial implements AsyncDisposable {
     this.#waiting.add(waiting);
     // It is dialled by the backoff timer, or now if the loss was not noticed yet.
     if (this.#timer === undefined) this.#dial().catch(() => {});
-    try {
-      const late = (): Error => this.#failure ?? this.#down("is not reachable");
-      await atMost(patience, waiting.promise, late);
-    } finally {
-      this.#waiting.delete(waiting);
-    }
+    using ends = new DisposableStack();
+    ends.defer(() => this.#waiting.delete(waiting));
+    const late = (): Error => this.#failure ?? this.#down("is not reachable");
+    await atMost(patience, waiting.promise, late);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,5 +1,6 @@
 import type { JsonObject, MessageInitShape } from "@bufbuild/protobuf";
 
+import { attempt } from "../../base/attempt.ts";
 import { diskWords, TrunklineError, originalError } from "../../base/errors.ts";
 import { CannotAsk, ToolFault } from "../../tool/tool.ts";
 import { toStruct } from "./shape/json-struct.ts";
@@ -36,13 +37,10 @@ export function failureOf(
   report: (correlationId: string, cause: unknown) => void,
 ): ToolResponseInit {
   const error = originalError(thrown);
-  if (error instanceof ToolFault) {
-    return failure(String(error.code), error.message, dataOf(error));
-  }
+  if (error instanceof ToolFault) return failure(String(error.code), error.message, dataOf(error));
   if (error instanceof CannotAsk) return failure("cannot_ask", error.message);
   if (error instanceof TrunklineError) {
-    const isMissing = error.code === "not-found";
-    return failure(isMissing ? FAILURE.toolNotFound : error.code, error.message);
+    return failure(error.code === "not-found" ? FAILURE.toolNotFound : error.code, error.message);
   }
   const words = diskWords(error);
   if (words !== undefined) return failure(FAILURE.handler, words);
@@ -53,10 +51,6 @@ export function failureOf(
 
 function dataOf({ data }: ToolFault): JsonObject | undefined {
   if (data === undefined) return undefined;
-  try {
-    return toStruct({ data }, "error");
-  } catch {
-    // Without the data, the caller still gets its answer.
-    return undefined;
-  }
+  // Without the data, the caller still gets its answer.
+  return attempt(() => toStruct({ data }, "error"));
 }

@@ -52,9 +52,7 @@ async function* framesOf(
   const frames: Buffer[] = [];
   let problem: string | undefined;
   const decoder = new LengthPrefixedDecoder(MAX_FRAME, {
-    frame: (body) => {
-      frames.push(body);
-    },
+    frame: (body) => frames.push(body),
     oversize: (length) => {
       problem = `it has over ${MAX_FRAME} bytes, namely ${length}`;
     },
@@ -145,12 +143,11 @@ async function runOut(
   stream: BidiStream,
   answers: AsyncGenerator<PluginResponse, void, void>,
 ): Promise<void> {
-  const late = setTimeout(() => stream.reset(CANCELLED), ENDING).unref();
+  using _ = setTimeout(() => stream.reset(CANCELLED), ENDING).unref();
   try {
-    for await (const _ of answers);
+    for await (const _answer of answers);
   } catch {
     // The reader has left: how the stream ends does not matter.
   }
-  clearTimeout(late);
   stream.reset(CANCELLED);
 }

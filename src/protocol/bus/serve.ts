@@ -1,3 +1,4 @@
+import { attempt } from "../../base/attempt.ts";
 import { onAbort } from "../../base/abort.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { ConnectionError } from "../../wire/quic/connection-error.ts";
@@ -64,7 +65,7 @@ export async function serveExchange(
   } catch (error) {
     // Once the request has arrived, `signal` tells its handler that the stream has failed. A connection
     // that ends before has asked nothing, so only an unreadable request is answered here.
-    if (!exchange.isAsked && !(error instanceof ConnectionError)) {
+    if (exchange.answered === undefined && !(error instanceof ConnectionError)) {
       await exchange.unread(error as Error);
     }
   } finally {
@@ -81,32 +82,17 @@ class Exchange implements FrameTaker, BusCall, Begun {
   readonly #controller = new AbortController();
   readonly signal = this.#controller.signal;
   #ledger: Ledger | undefined;
-  #bytes = 0;
+  bytes = 0;
   #further = 0;
-  #isAsked = false;
   #requestId = "";
   #kind: Kind | undefined;
-  #isRunning = false;
-  #answered: PromiseWithResolvers<void> | undefined;
+  /** Resolves when the answer was sent, or could not be. Undefined while there is no request. */
+  answered: Promise<void> | undefined;
 
   constructor(stream: BidiStream, connection: Connection, service: BusService) {
     this.connection = connection;
     this.#stream = stream;
     this.#service = service;
-  }
-
-  /** The request has arrived. */
-  get isAsked(): boolean {
-    return this.#isAsked;
-  }
-
-  /** Resolves when the answer was sent, or could not be. Undefined if there was no request. */
-  get answered(): Promise<void> | undefined {
-    return this.#answered?.promise;
-  }
-
-  get bytes(): number {
-    return this.#bytes;
   }
 
   begin(): void {
@@ -115,7 +101,7 @@ class Exchange implements FrameTaker, BusCall, Begun {
   }
 
   end(): void {
-    this.#ledger?.give(this.#bytes);
+    this.#ledger?.give(this.bytes);
     this.#ledger?.end(this);
   }
 
@@ -125,21 +111,22 @@ class Exchange implements FrameTaker, BusCall, Begun {
 
   received(bytes: number): void {
     this.#ledger?.take(bytes);
-    this.#bytes += bytes;
+    this.bytes += bytes;
   }
 
   first(body: Buffer): void {
-    this.#isAsked = true;
-    this.#answered = Promise.withResolvers();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.answered = promise;
     const { guard } = this.#service;
-    if (guard === undefined || this.#ledger === undefined) this.#take(body);
-    else guard.begin(this.#ledger, () => this.#take(body));
+    const take = (): void => resolve(this.#take(body));
+    if (guard === undefined || this.#ledger === undefined) take();
+    else guard.begin(this.#ledger, take);
   }
 
   further(body: Buffer): void {
     if (++this.#further > MOST_FURTHER) throw new Error("Too many frames follow the request");
     // A caller cancels on the stream of its request. Other kinds are ignored there.
-    if (decodesTo(body, "streamCancel")) {
+    if (attempt(() => decodeRequest(body).request.case === "streamCancel", false)) {
       this.#controller.abort(new Error("The caller cancelled the stream"));
     }
   }
@@ -160,59 +147,33 @@ class Exchange implements FrameTaker, BusCall, Begun {
     this.#report("bus.unreadable", { error: message });
     try {
       const code = error instanceof OverLimit ? error.code : FAILURE.unknownRequest;
-      const value = failure(code, message);
-      await this.#stream.end(this.#frameOf({ case: "toolCall", value }));
+      await this.#stream.end(this.#frameOf({ case: "toolCall", value: failure(code, message) }));
     } catch {
       // The other side has gone.
     }
     this.#stream.reset(UNREADABLE);
   }
 
-  #take(body: Buffer): void {
+  /** Answers the request, or says why it cannot be read or may not run. */
+  async #take(body: Buffer): Promise<void> {
+    using running = new DisposableStack();
+    let request: Request;
     try {
       this.#ledger?.run(this);
-      this.#isRunning = true;
+      running.defer(() => this.#ledger?.done());
+      request = this.#read(body);
     } catch (error) {
-      this.#endAfter(this.unread(error as Error));
-      return;
+      return await this.unread(error as Error);
     }
-    const request = this.#read(body);
-    if (request instanceof Error) {
-      this.#endAfter(this.unread(request));
-      return;
-    }
-    this.#endAfter(this.#answer(request));
+    return await this.#answer(request);
   }
 
-  /** Ends the request when its answer is sent. */
-  #endAfter(answering: Promise<void>): void {
-    answering.then(
-      () => {
-        this.#leave();
-        this.#answered?.resolve();
-      },
-      (error: unknown) => {
-        this.#leave();
-        this.#answered?.reject(error);
-      },
-    );
-  }
-
-  #leave(): void {
-    if (this.#isRunning) this.#ledger?.done();
-  }
-
-  #read(body: Buffer): Request | Error {
-    let request: PluginRequest;
-    try {
-      request = decodeRequest(body, (parts) => this.received(parts * PART));
-    } catch (error) {
-      return error as Error;
-    }
-    this.#requestId = request.requestId;
-    this.#kind = request.request.case;
+  #read(body: Buffer): Request {
+    const { requestId, request } = decodeRequest(body, (parts) => this.received(parts * PART));
+    this.#requestId = requestId;
+    this.#kind = request.case;
     onAbort(this.#stream.signal, (reason) => this.#controller.abort(reason));
-    return request.request;
+    return request;
   }
 
   async #answer(request: Request): Promise<void> {
@@ -243,8 +204,7 @@ class Exchange implements FrameTaker, BusCall, Begun {
   }
 
   #handle(request: Request): Answer | Promise<Answer> {
-    const { handlers } = this.#service;
-    const handler = request.case === undefined ? undefined : handlers[request.case];
+    const handler = request.case === undefined ? undefined : this.#service.handlers[request.case];
     if (handler === undefined) {
       const value = failure(FAILURE.unknownRequest, "unrecognized request type");
       return { case: "toolCall", value };
@@ -283,14 +243,6 @@ class Exchange implements FrameTaker, BusCall, Begun {
   }
 }
 
-function decodesTo(body: Buffer, kind: Kind): boolean {
-  try {
-    return decodeRequest(body).request.case === kind;
-  } catch {
-    return false;
-  }
-}
-
 export interface LedgerLimits {
   /** Requests that run at once; as many more may have arrived in part. */
   readonly exchanges: number;
@@ -311,24 +263,16 @@ export class Ledger {
   readonly #limits: LedgerLimits;
   /** Exchanges whose request has not arrived whole, the oldest first. */
   readonly #begun = new Set<Begun>();
-  #exchanges = 0;
-  #bytes = 0;
+  exchanges = 0;
+  bytes = 0;
 
   constructor(limits: LedgerLimits) {
     this.#limits = limits;
   }
 
-  get exchanges(): number {
-    return this.#exchanges;
-  }
-
-  get bytes(): number {
-    return this.#bytes;
-  }
-
   /** Whether there are no requests and no bytes. */
   get isIdle(): boolean {
-    return this.#begun.size === 0 && this.#exchanges === 0 && this.#bytes === 0;
+    return this.#begun.size === 0 && this.exchanges === 0 && this.bytes === 0;
   }
 
   /** A request begins to arrive. If there are too many of these, the oldest is reset. */
@@ -350,27 +294,27 @@ export class Ledger {
   run(exchange: Begun): void {
     this.#begun.delete(exchange);
     const { exchanges } = this.#limits;
-    if (this.#exchanges >= exchanges) {
+    if (this.exchanges >= exchanges) {
       throw new OverLimit(`you have ${exchanges} requests running, the most at once`);
     }
-    this.#exchanges++;
+    this.exchanges++;
   }
 
   done(): void {
-    this.#exchanges--;
+    this.exchanges--;
   }
 
   /** Counts bytes. Throws "limit", and counts none, if they are too many. */
   take(bytes: number): void {
     const limit = this.#limits.bytes;
-    if (this.#bytes + bytes > limit) {
+    if (this.bytes + bytes > limit) {
       throw new OverLimit(`your requests and answers have over ${limit} bytes, the most at once`);
     }
-    this.#bytes += bytes;
+    this.bytes += bytes;
   }
 
   give(bytes: number): void {
-    this.#bytes -= bytes;
+    this.bytes -= bytes;
   }
 }
 

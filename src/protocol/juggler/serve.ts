@@ -78,8 +78,7 @@ export function jugglerRoutes<S>(options: JugglerOptions): Route<S>[] {
         const offer = await options.offer();
         const caller = callerNamed(name);
         const profile = profileFor(offer, caller, options.folder);
-        const context = contextOf(call, { caller, folder, profile });
-        return await execute(params, context, offer);
+        return await execute(params, contextOf(call, { caller, folder, profile }), offer);
       },
       { queue: new TaskQueue(), key: queueOf },
     ),
@@ -114,8 +113,7 @@ function profileFor(
 
 /** RemoteJuggler handles one request at a time: a status after a switch sees the switch. */
 function queueOf(params: unknown): string | undefined {
-  const { tool } = params as ExecuteActionParams;
-  return tool.startsWith("juggler_") ? "juggler" : undefined;
+  return (params as ExecuteActionParams).tool.startsWith("juggler_") ? "juggler" : undefined;
 }
 
 const DESCRIPTION = "Git identity management, and every other tool of Trunkline";

@@ -1,5 +1,6 @@
 import { fileURLToPath, pathToFileURL } from "node:url";
 
+import { attempt } from "../../base/attempt.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { VERSION } from "../../base/version.ts";
 import { ACP } from "../../rpc/codes.ts";
@@ -126,11 +127,10 @@ export class LspDoor implements AsyncDisposable {
     const close = notification("textDocument/didClose", checkDocumentParams);
     const actions = request("textDocument/codeAction", checkCodeActionParams);
     const execute = request("workspace/executeCommand", checkExecuteCommandParams);
-    const initialize = request("initialize", checkInitializeParams);
     return {
       dialect: lspDialect,
       routes: routes(
-        route(initialize, (params) => this.#initialize(params)),
+        route(request("initialize", checkInitializeParams), (params) => this.#initialize(params)),
         route(notification("initialized"), () => this.#refreshSoon("all")),
         route(request("shutdown"), () => null),
         route(notification("exit"), () => this.exited.resolve()),
@@ -353,12 +353,8 @@ function diagnosticOf(thread: ShownThread, document: Document | undefined): obje
 }
 
 function fileOf(uri: string): string | undefined {
-  try {
-    return fileURLToPath(uri);
-  } catch {
-    // A buffer without a file, or one on another machine.
-    return undefined;
-  }
+  // A buffer without a file, or one on another machine.
+  return attempt(() => fileURLToPath(uri));
 }
 
 function usage(says: string): TrunklineError {

@@ -54,8 +54,7 @@ export function parameterHeaders(schema: unknown): ParameterHeaders {
       const here = [...path, name];
       if (typeof mark === "string" && TOKEN.test(mark)) {
         const header = mark.toLowerCase();
-        const isTaken = headers.some((other) => other.header === header);
-        areSound &&= HEADER_TYPES.has(type) && !isTaken;
+        areSound &&= HEADER_TYPES.has(type) && !headers.some((other) => other.header === header);
         headers.push({ header, path: here });
       } else areSound &&= mark === undefined;
       collect(property, here);

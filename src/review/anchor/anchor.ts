@@ -1,6 +1,7 @@
 import { existsSync, lstatSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 
+import { attempt } from "../../base/attempt.ts";
 import { fileWords, TrunklineError } from "../../base/errors.ts";
 import { readRegularFile } from "../../base/file/read-regular-file.ts";
 import { counted } from "../../base/text/counted.ts";
@@ -137,10 +138,8 @@ function checkLines(path: string, line: number | undefined, end: number | undefi
     if (line !== undefined || end === undefined) return;
   }
   const what = `Cannot comment on lines ${line ?? "?"} to ${end ?? "?"} of '${path}'`;
-  throw new TrunklineError(
-    "usage",
-    `${what}: lines count from 1, and the last is not before the first.`,
-  );
+  const says = `${what}: lines count from 1, and the last is not before the first.`;
+  throw new TrunklineError("usage", says);
 }
 
 /** The current content of a file of the work tree; for a symbolic link, its target. */
@@ -171,11 +170,7 @@ function regularOrLink(root: string, file: string): Uint8Array | undefined {
 
 /** The same, but undefined if it cannot be read: one bad file must not affect other comments. */
 export function readable(root: string, path: string): Uint8Array | undefined {
-  try {
-    return written({ root }, path);
-  } catch {
-    return undefined;
-  }
+  return attempt(() => written({ root }, path));
 }
 
 /** The content of a file in a commit. */

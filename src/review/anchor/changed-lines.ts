@@ -3,8 +3,7 @@ import { join } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
 import { Git } from "../../git/git.ts";
-import { commitId, isInCommit } from "./anchor.ts";
-import { written } from "./anchor.ts";
+import { commitId, isInCommit, written } from "./anchor.ts";
 import { isBinary, linesOf, textOf } from "./file-text.ts";
 import type { FoundRepository } from "../repository.ts";
 
@@ -44,7 +43,7 @@ async function writtenLines(repository: FoundRepository, path: string): Promise<
   if (lstatSync(join(root, path), { throwIfNoEntry: false })?.isDirectory() === true) {
     throw notListed(path, "it is a folder. Name a file in it");
   }
-  const diff = await diffOf(root, ["diff"], ["HEAD", "--", path]);
+  const diff = await diffOf(root, ["diff"], ["HEAD", "--", `:(literal)${path}`]);
   const lines = parseDiff(diff);
   if (lines.length > 0) return lines;
   const content = written(repository, path);
@@ -62,7 +61,7 @@ async function committedLines(
   path: string,
   commit: string,
 ): Promise<ChangedLine[]> {
-  const diff = await diffOf(root, SHOW, [commit, "--", path]);
+  const diff = await diffOf(root, SHOW, [commit, "--", `:(literal)${path}`]);
   if (diff === "" && !(await isInCommit(root, commit, path))) {
     throw notListed(path, "the commit has no such file. Check the path and --commit");
   }

@@ -105,8 +105,7 @@ export class FileHistory {
     // With paths, --max-count would count only the commits that change them.
     const args = ["log", ...how, "--full-history", "--sparse", ...range];
     const only = paths.map((path) => `:(top,literal)${path}`);
-    const { stdout } = await this.#git.run([...args, ...only]);
-    return changesIn(stdout).toReversed();
+    return changesIn((await this.#git.run([...args, ...only])).stdout).toReversed();
   }
 
   /** The number of commits since each, along the first parents. */
@@ -142,9 +141,7 @@ export class FileHistory {
         .run(["cat-file", "--batch"], { input })
         .catch(() => ({ stdout: Buffer.alloc(0) }));
       for (const [blob, content] of blobsIn(stdout)) {
-        if (content.length <= LARGEST && !isBinary(content)) {
-          texts.set(blob, new FileText(content));
-        }
+        if (content.length <= LARGEST && !isBinary(content)) texts.set(blob, new FileText(content));
       }
     }
     return texts;

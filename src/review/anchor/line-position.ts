@@ -172,8 +172,7 @@ function similarity(one: string, other: string): number {
   if (a === b) return 1;
   const longest = Math.max(a.length, b.length);
   // Each character of difference in length is one edit.
-  if (Math.min(a.length, b.length) < longest / 2) return 0;
-  return 1 - edits(a, b) / longest;
+  return Math.min(a.length, b.length) < longest / 2 ? 0 : 1 - edits(a, b) / longest;
 }
 
 function edits(a: string, b: string): number {

@@ -278,8 +278,7 @@ export class Locator {
 
   /** Comments on one file, and on its later versions, share most steps. */
   #step(before: Version, now: Version): LineMatcher {
-    const key = `${before.blob} ${now.blob}`;
-    return this.#steps.getOrInsertComputed(key, () => {
+    return this.#steps.getOrInsertComputed(`${before.blob} ${now.blob}`, () => {
       this.#bytesLeft -= now.text.size;
       return new LineMatcher(before.text, now.text);
     });

@@ -1,3 +1,4 @@
+import { attempt } from "../../base/attempt.ts";
 import { TaskQueue } from "../../base/limit/task-queue.ts";
 import {
   existsSync,
@@ -273,15 +274,11 @@ export function waitingDrops(
     ...list(inbox).map((name) => join(inbox, name)),
   ].filter((path) => isDrop(path));
   return oldestFirst(paths).flatMap((path) => {
-    let text = "";
-    try {
-      text = readRegularFile(path, { most: LARGEST, followsLinks: false })?.toString("utf8") ?? "";
-    } catch {
-      // A server has just taken it, or it is no file: whoever imports it reports that.
-    }
-    return (readDropped(text) ?? []).filter(isDropped).filter((dropped) => {
-      return findRepository(projectOf(dropped, root))?.gitDir === gitDir;
-    });
+    // A server may just have taken it, or it is no file: whoever imports it reports that.
+    const bytes = attempt(() => readRegularFile(path, { most: LARGEST, followsLinks: false }));
+    return (readDropped(bytes?.toString("utf8") ?? "") ?? [])
+      .filter(isDropped)
+      .filter((dropped) => findRepository(projectOf(dropped, root))?.gitDir === gitDir);
   });
 }
 
@@ -292,54 +289,42 @@ function isOf(file: string, name: string): boolean {
 
 /** The names in a folder that begin so, in numeric order: 10 comes after 9. */
 function list(folder: string, beginning = ""): string[] {
-  try {
-    const names = readdirSync(folder).filter((name) => name.startsWith(beginning));
-    // The first collator of a process takes 14 ms to make.
-    if (names.length < 2) return names;
-    return names.toSorted(new Intl.Collator("en", { numeric: true }).compare);
-  } catch {
-    return [];
-  }
+  const names = attempt(() => readdirSync(folder), []);
+  const found = names.filter((name) => name.startsWith(beginning));
+  // The first collator of a process takes 14 ms to make.
+  if (found.length < 2) return found;
+  return found.toSorted(new Intl.Collator("en", { numeric: true }).compare);
 }
 
 /** By when they were written: several processes may have renamed them, and died. */
 function oldestFirst(files: readonly string[]): string[] {
-  return files
-    .map((file) => ({ file, at: writtenAt(file) }))
-    .toSorted((one, other) => one.at - other.at)
-    .map(({ file }) => file);
-}
-
-/** The time of a link itself: its target may be unreachable. */
-function writtenAt(file: string): number {
-  try {
-    return lstatSync(file).mtimeMs;
-  } catch {
-    // It was just removed, or its folder is not accessible: the attempt to take it reports that.
-    return 0;
-  }
+  return (
+    files
+      // The time of a link itself: its target may be unreachable. If the file was just removed, or its
+      // folder is not accessible, the attempt to take it reports that.
+      .map((file) => ({ file, at: attempt(() => lstatSync(file).mtimeMs, 0) }))
+      .toSorted((one, other) => one.at - other.at)
+      .map(({ file }) => file)
+  );
 }
 
 /** Which process holds a renamed file, by the id in its name. */
 function ownerOf(path: string, id: string): "us" | "another" | "nobody" {
-  try {
+  // Where this fails, the folder was removed at this moment.
+  return attempt(() => {
     using holder = Holder.at(join(dirname(path), HOLDERS));
     if (id === holder.known) return "us";
     return holder.isAlive(id) ? "another" : "nobody";
-  } catch {
-    // The folder was removed at this moment.
-    return "another";
-  }
+  }, "another");
 }
 
 /** Removes locks of killed processes that hold no file. */
 function clean(folder: string): void {
-  try {
+  // Left-over locks do no harm.
+  attempt(() => {
     using holder = Holder.at(join(folder, HOLDERS));
     holder.clean();
-  } catch {
-    // Left-over locks do no harm.
-  }
+  });
 }
 
 function isStores(error: unknown): boolean {
@@ -451,18 +436,13 @@ async function anchorOf(
 }
 
 function plainPath(project: string, file: string): string {
-  const path = isAbsolute(file) ? relative(project, file) : file;
-  return path.split(sep).join("/");
+  return (isAbsolute(file) ? relative(project, file) : file).split(sep).join("/");
 }
 
 /** A project without git is identified by its folder. */
 function plainFolder(project: string): Repository {
-  try {
-    const root = realpathSync(project);
-    return { gitDir: root, root };
-  } catch {
-    return { gitDir: resolve(project), root: resolve(project) };
-  }
+  const root = attempt(() => realpathSync(project)) ?? resolve(project);
+  return { gitDir: root, root };
 }
 
 function timeOf(time: unknown): number | undefined {

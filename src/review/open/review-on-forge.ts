@@ -5,7 +5,7 @@ import { TrunklineError } from "../../base/errors.ts";
 import { GitHub, GitHubReviews } from "../../forge/github.ts";
 import { GitLab, GitLabReviews } from "../../forge/gitlab.ts";
 import { ForgeHttp } from "../../forge/forge-http.ts";
-import { apiOf, graphqlOf } from "../../forge/forge.ts";
+import { apiOf } from "../../forge/forge.ts";
 import { parseRemoteUrl } from "../../base/remote-url.ts";
 import { hostFit } from "../../identity/identity.ts";
 import {
@@ -93,8 +93,9 @@ function onGitHub(
   note: (text: string) => void,
 ): ForgeThreads {
   const headers = token === undefined ? {} : GitHub.headersFor(token);
-  const rest = httpAt(apiOf("github", reference), headers);
-  const forge = new GitHubReviews(rest, httpAt(graphqlOf(reference), headers), reference);
+  const api = apiOf("github", reference);
+  const graphql = httpAt(api.replace(/\/v3$/, ""), headers);
+  const forge = new GitHubReviews(httpAt(api, headers), graphql, reference);
   const states = async (): Promise<unknown[]> => {
     if (token === undefined) return [];
     try {

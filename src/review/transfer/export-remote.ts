@@ -66,7 +66,8 @@ export async function exportRemote(
       const body = role === "agent" ? inert(said) : said;
       result.posted.push({ thread, text: body });
       if (isTrial) continue;
-      const id = await review.reply(remote, `${body}\n\n${markOf(thread, seq)}`);
+      // Forges do not show HTML comments.
+      const id = await review.reply(remote, `${body}\n\n<!-- trunkline:${thread}/${seq} -->`);
       await reviews.remote.notePosted(thread, id, seq);
     }
     if (isResolved === wasResolved || remote.resolveBy === undefined) return;
@@ -76,11 +77,6 @@ export async function exportRemote(
     }
     (isResolved ? result.resolved : result.reopened).push(thread);
   }
-}
-
-/** Forges do not show HTML comments. */
-function markOf(thread: string, seq: number): string {
-  return `<!-- trunkline:${thread}/${seq} -->`;
 }
 
 function bodyOf(text = "", commit?: string, diff?: string): string {

@@ -14,10 +14,8 @@ function repositoryConfig(folder: string): string {
   const found = findRepository(folder);
   if (found !== undefined) return join(found.gitDir, "lazygit.yml");
   const why = "it is in no git repository. Go into one, name one with --repo, or give --user";
-  throw new TrunklineError(
-    "not-found",
-    `Cannot set up lazygit in '${folder}': ${why} to have it in all.`,
-  );
+  const says = `Cannot set up lazygit in '${folder}': ${why} to have it in all.`;
+  throw new TrunklineError("not-found", says);
 }
 
 /** Where lazygit looks for its configuration, in that order. */
@@ -35,11 +33,7 @@ const BEGIN = "# >>> trunkline: made by `trunkline setup lazygit`, and removed w
 const END = "# <<< trunkline";
 
 /** Lazygit's YAML reader has no aliases, and reads a bare Y as true. */
-const FORM = {
-  lineWidth: 0,
-  aliasDuplicateObjects: false,
-  version: "1.1",
-} as const;
+const FORM = { lineWidth: 0, aliasDuplicateObjects: false, version: "1.1" } as const;
 
 /** As lazygit offers them, the usual one first. */
 const SEVERITIES = ["should", "must", "nit", "question"];
@@ -142,8 +136,7 @@ export function withCommands(text: string, commands: readonly object[]): string 
 function inserted(text: string, present: unknown, commands: readonly object[]): string {
   const ended = text === "" || text.endsWith("\n") ? text : `${text}\n`;
   if (present === undefined) {
-    const block = stringify({ customCommands: commands }, FORM);
-    return `${ended}${BEGIN}\n${block}${END}\n`;
+    return `${ended}${BEGIN}\n${stringify({ customCommands: commands }, FORM)}${END}\n`;
   }
   if (!isSeq(present) || present.flow === true || present.items.length === 0) {
     throw refusal("write `customCommands` as a block list first, or remove it");
@@ -156,8 +149,7 @@ function inserted(text: string, present: unknown, commands: readonly object[]): 
   const block = stringify(commands, FORM).trimEnd().split("\n");
   const ours = [BEGIN, ...block, END].map((line) => `${indent}${line}\n`).join("");
   const head = text.slice(0, end);
-  const isEnded = head.endsWith("\n");
-  return `${head}${isEnded ? "" : "\n"}${ours}${text.slice(end)}`;
+  return `${head}${head.endsWith("\n") ? "" : "\n"}${ours}${text.slice(end)}`;
 }
 
 function withoutOurs(text: string): string {

@@ -1,14 +1,8 @@
 import { isObject } from "../../base/check.ts";
+import type { RemoteToKeep } from "../../store/review/reviews-remote.ts";
 
 /** One comment of a thread on a forge. */
-export interface RemoteComment {
-  /** Unique in its thread. */
-  readonly id: string;
-  readonly by: string;
-  /** Milliseconds since 1970. */
-  readonly at: number;
-  readonly text: string;
-}
+export type RemoteComment = RemoteToKeep["comments"][number];
 
 /** Lines in the version of a file that a commit has. */
 export interface RemotePlace {
@@ -82,8 +76,7 @@ export function idIn(value: unknown): string | undefined {
 export function placeOf(commit: unknown, line: unknown, start: unknown): RemotePlace[] {
   const last = lineIn(line);
   if (last === undefined) return [];
-  const first = Math.min(lineIn(start) ?? last, last);
-  return [{ commit: textIn(commit), line: first, end: last }];
+  return [{ commit: textIn(commit), line: Math.min(lineIn(start) ?? last, last), end: last }];
 }
 
 /** Throws why a comment cannot be imported. */

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { pathToFileURL } from "node:url";
+import { attempt } from "../../base/attempt.ts";
 import { describeProblem } from "../../base/check.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { isRepositoryPath } from "../../base/file/repository-path.ts";
@@ -41,14 +42,7 @@ export async function exportThreads(reviews: Reviews, filter: ThreadFilter): Pro
     const [, ...events] = await reviews.history(id);
     const text = anchor.blob === undefined ? undefined : await reviews.text(anchor.blob);
     threads.push({
-      id,
-      state,
-      severity,
-      comment,
-      by,
-      at,
-      source,
-      anchor,
+      ...{ id, state, severity, comment, by, at, source, anchor },
       ...(suggestion === undefined ? {} : { suggestion }),
       events: events.map(past),
       ...(text === undefined ? {} : { text: Buffer.from(text).toString("base64") }),
@@ -266,11 +260,10 @@ function severityOf(result: Loose, levels: Levels, rule: string | undefined): Se
 
 function pathOf(uri: string | undefined): string | undefined {
   if (uri === undefined || uri === "") return undefined;
-  try {
-    return decodeURIComponent(uri.startsWith("file://") ? new URL(uri).pathname : uri);
-  } catch {
-    return uri;
-  }
+  return attempt(
+    () => decodeURIComponent(uri.startsWith("file://") ? new URL(uri).pathname : uri),
+    uri,
+  );
 }
 
 function lineOf(value: unknown): number | undefined {
@@ -350,14 +343,9 @@ async function outcomeOf(
 ): Promise<Imported> {
   const old = await Promise.all(all.filter(({ isNew }) => !isNew).map(({ id }) => reviews.get(id)));
   const elsewhere = old.filter(({ repository }) => repository.gitDir !== here.gitDir);
-  const why = elsewhere.map(
-    ({ id, repository }) => `Thread ${id} is in ${repository.root} already.`,
-  );
-  return {
-    added: all.length - old.length,
-    known: old.length - elsewhere.length,
-    refused: [...refused, ...why],
-  };
+  const why = elsewhere.map((each) => `Thread ${each.id} is in ${each.repository.root} already.`);
+  const [added, known] = [all.length - old.length, old.length - elsewhere.length];
+  return { added, known, refused: [...refused, ...why] };
 }
 
 function parsed(text: string): object {

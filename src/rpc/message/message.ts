@@ -1,4 +1,5 @@
 import { CHEAP, type ComplexityLimits, isDeeper, measureComplexity, UNSEEN } from "./complexity.ts";
+import { numberProblem } from "../../base/check.ts";
 import { STANDARD } from "../codes.ts";
 import { RpcError } from "../rpc-error.ts";
 import type { FrameFault } from "../../wire/channel.ts";
@@ -82,8 +83,7 @@ export function holdId(id: string | number, message: string): HeldId {
   // Minus zero is written without its sign.
   if (Number.isSafeInteger(id)) return id + 0;
   const { id: span, isAmbiguous } = readEnvelope(message);
-  if (span === undefined || isAmbiguous) return JSON.stringify(id);
-  return message.slice(span.from, span.to);
+  return span === undefined || isAmbiguous ? JSON.stringify(id) : message.slice(span.from, span.to);
 }
 
 /** What could be recovered of a message that was not read whole. */
@@ -152,19 +152,11 @@ export function tryParse(text: string, limits: ComplexityLimits): unknown {
 const LARGE_EXPONENT = /[eE]\+?\d{3}/;
 const MANY_DIGITS = /(?<!\d)\d{200}/;
 
-/**
- * Refuses what a message carries if it has a number that is too large. Such a number is read as infinity,
- * which JSON cannot say: it would be sent on as null. One that is an id is held as it was written.
- */
+/** Refuses what a message carries if it has a number that is too large. One that is an id is held as it was written. */
 export function refuseHuge(carried: unknown, text: string): RpcError | undefined {
   if (!LARGE_EXPONENT.test(text) && !MANY_DIGITS.test(text)) return undefined;
-  if (!hasInfinite(carried)) return undefined;
-  return RpcError.of(STANDARD.invalidRequest, "a number is too large: the largest is 1.8e308");
-}
-
-function hasInfinite(value: unknown): boolean {
-  if (typeof value === "number") return !Number.isFinite(value);
-  return typeof value === "object" && value !== null && Object.values(value).some(hasInfinite);
+  const problem = numberProblem(carried);
+  return problem === undefined ? undefined : RpcError.of(STANDARD.invalidRequest, problem);
 }
 
 function tooComplex(

@@ -62,29 +62,23 @@ export class ApartSink implements Sink<string> {
   }
 
   message(text: string): void | Room {
-    if (this.#waiting === undefined) return this.#read(text);
-    return this.#inOrder(() => this.#read(text));
+    return this.#waiting === undefined ? this.#read(text) : this.#inOrder(() => this.#read(text));
   }
 
   fault(fault: FrameFault): void {
-    background(
-      this.#inOrder(() => this.#sink.fault(fault)),
-      "Passing on a fault",
-    );
+    this.#pass(() => this.#sink.fault(fault), "Passing on a fault");
   }
 
   lost(id: string | number, error: Error): void {
-    background(
-      this.#inOrder(() => this.#sink.lost?.(id, error)),
-      "Passing on a lost request",
-    );
+    this.#pass(() => this.#sink.lost?.(id, error), "Passing on a lost request");
   }
 
   end(error?: Error): void {
-    background(
-      this.#inOrder(() => this.#sink.end(error)),
-      "Passing on the end",
-    );
+    this.#pass(() => this.#sink.end(error), "Passing on the end");
+  }
+
+  #pass(event: Event, what: string): void {
+    background(this.#inOrder(event), what);
   }
 
   #inOrder(event: Event): void | Room {
@@ -117,7 +111,7 @@ export class ApartSink implements Sink<string> {
 async function runThread(workerData: ParseJob): Promise<unknown> {
   const isBundled = typeof __TRUNKLINE_PARSER__ === "string";
   const code = isBundled ? __TRUNKLINE_PARSER__ : join(import.meta.dirname, "parse-main.ts");
-  const worker = new Worker(code, {
+  await using worker = new Worker(code, {
     eval: isBundled,
     workerData,
     env: {},
@@ -143,9 +137,5 @@ async function runThread(workerData: ParseJob): Promise<unknown> {
   });
   // After an answer or an error this comes too late to count.
   worker.on("exit", () => resolve(RpcError.of(STANDARD.internal, "the parser has ended")));
-  try {
-    return await promise;
-  } finally {
-    await worker.terminate();
-  }
+  return await promise;
 }

@@ -86,10 +86,8 @@ export async function* readObjects<E extends { readonly object: string }>(
   git: ServerGit,
   entries: readonly E[],
 ): AsyncGenerator<readonly [E, Buffer]> {
-  const sizes = await sizesOf(
-    git,
-    entries.map(({ object }) => object),
-  );
+  const objects = entries.map(({ object }) => object);
+  const sizes = await sizesOf(git, objects);
   for (let from = 0, to = 0; from < entries.length; from = to) {
     let bytes = 0;
     while (to < entries.length && (to === from || bytes + (sizes[to] ?? 0) < BATCH)) {
@@ -135,10 +133,8 @@ async function lfsProblems(
   changed: readonly IndexEntry[],
 ): Promise<ScanProblem[]> {
   const kept = await keptByLfs(git, index, changed);
-  const sizes = await sizesOf(
-    git,
-    kept.map(({ object }) => object),
-  );
+  const objects = kept.map(({ object }) => object);
+  const sizes = await sizesOf(git, objects);
   const isLong = (at: number): boolean => (sizes[at] ?? 0) >= LONGEST_POINTER;
   const contents = kept.filter((_, at) => isLong(at));
   const pointers: IndexEntry[] = [];

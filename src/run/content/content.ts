@@ -64,7 +64,7 @@ interface ContentsOptions {
   readonly resolve: ResolveHost;
 }
 
-interface ContentRequest {
+export interface ContentRequest {
   readonly repository: CachedRepository;
   readonly revision: string;
   readonly credentials: Credentials;

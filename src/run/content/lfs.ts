@@ -151,32 +151,30 @@ async function download(
 ): Promise<void> {
   const path = join(folder, oid);
   const unfinished = unfinishedName(path);
-  try {
-    const from = URL.parse(href);
-    if (from === null) throw failed("its server names no address");
-    const answer = await ask(server, from, { method: "GET", headers: header ?? {} });
-    if (answer.statusCode !== 200) throw failed(`'${from.host}' answered ${answer.statusCode}`);
-    const hash = createHash("sha256");
-    const late = performance.now() + (server.patience ?? SILENCE);
-    let bytes = 0;
-    const measured = async function* (): AsyncGenerator<Buffer> {
-      for await (const chunk of answer as AsyncIterable<Buffer>) {
-        bytes += chunk.length;
-        if (bytes > size) throw failed(`'${from.host}' sends more than its ${size} bytes`);
-        const isSlow = performance.now() > late + bytes / SLOWEST;
-        if (isSlow) throw failed(`'${from.host}' sends less than 16 KB in a second`);
-        hash.update(chunk);
-        yield chunk;
-      }
-    };
-    await pipeline(measured, createWriteStream(unfinished, { mode: 0o644 }));
-    if (bytes !== size || hash.digest("hex") !== oid) {
-      throw failed(`'${from.host}' sent something other than ${oid}`);
+  await using ends = new AsyncDisposableStack();
+  ends.defer(() => rm(unfinished, { force: true }));
+  const from = URL.parse(href);
+  if (from === null) throw failed("its server names no address");
+  const answer = await ask(server, from, { method: "GET", headers: header ?? {} });
+  if (answer.statusCode !== 200) throw failed(`'${from.host}' answered ${answer.statusCode}`);
+  const hash = createHash("sha256");
+  const late = performance.now() + (server.patience ?? SILENCE);
+  let bytes = 0;
+  const measured = async function* (): AsyncGenerator<Buffer> {
+    for await (const chunk of answer as AsyncIterable<Buffer>) {
+      bytes += chunk.length;
+      if (bytes > size) throw failed(`'${from.host}' sends more than its ${size} bytes`);
+      const isSlow = performance.now() > late + bytes / SLOWEST;
+      if (isSlow) throw failed(`'${from.host}' sends less than 16 KB in a second`);
+      hash.update(chunk);
+      yield chunk;
     }
-    await rename(unfinished, path);
-  } finally {
-    await rm(unfinished, { force: true });
+  };
+  await pipeline(measured, createWriteStream(unfinished, { mode: 0o644 }));
+  if (bytes !== size || hash.digest("hex") !== oid) {
+    throw failed(`'${from.host}' sent something other than ${oid}`);
   }
+  await rename(unfinished, path);
 }
 
 interface LfsRequest {

@@ -8,13 +8,12 @@ import type { Log } from "../../base/log.ts";
 import { usualVariables } from "../../base/process/environment.ts";
 import { SHORTEST_SECRET, secretForms } from "../../base/text/mask.ts";
 import { visibleLine } from "../../base/text/visible.ts";
-import type { Credentials } from "../../git/server/pin-connection.ts";
 import type { ServerGit } from "../../git/server/server-git.ts";
-import { type Content, objectFolders } from "../content/content.ts";
+import { type Content, type ContentRequest, objectFolders } from "../content/content.ts";
 import { isOfFile } from "../content/flat-index.ts";
 import type { CachedRepository } from "../repository-cache.ts";
 import { giveTo } from "../workspace/copy.ts";
-import type { FileOwner, WorkspaceDriver } from "../workspace/driver.ts";
+import type { WorkspaceDriver } from "../workspace/driver.ts";
 import type { RunUsers } from "../workspace/run-users.ts";
 import { type Workspaces, diskUse } from "../workspace/workspace.ts";
 import {
@@ -89,17 +88,12 @@ export interface RunSetup extends Pick<
 }
 
 /** A run's request for its environment. */
-export interface EnvironmentRequest {
+export interface EnvironmentRequest extends Omit<ContentRequest, "within"> {
   /** The name of its workspace. */
   readonly workspace: string;
-  readonly repository: CachedRepository;
-  readonly credentials: Credentials;
-  readonly revision: string;
   readonly content?: Content;
   /** Whether to try even if set-up has failed recently. */
   readonly retry: boolean;
-  readonly signal: AbortSignal;
-  readonly tell: (message: string) => void;
   /** Called before set-up begins, which takes long. Throws if the run will fail anyway. */
   readonly check: () => Promise<void>;
 }
@@ -367,7 +361,8 @@ async function buildLayer(options: LayerBuilderOptions, request: LayerRequest): 
     await workspace.close();
     const tree = await driver.changesOf(workspace.folder, user);
     const hasHome = (await readdir(home)).length > 0;
-    if (user !== undefined && hasHome) await giveTo(home, ourselves());
+    if (user !== undefined && hasHome)
+      await giveTo(home, { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 });
     const from = { tree, ...(hasHome ? { home } : {}) };
     await checkSize([...roots.map((root) => join(tree, root)), home], options.maxLayer);
     const facts = { roots, keep: recipe.keep };
@@ -420,10 +415,8 @@ async function undoAllButIgnored(git: ServerGit): Promise<string[]> {
     await git.run(["clean", "-ffdq"]);
   }
   const what = "each time changes are undone, git stops ignoring other files";
-  throw new TrunklineError(
-    "unavailable",
-    `cannot tell its result from changes of tracked files: ${what}`,
-  );
+  const says = `cannot tell its result from changes of tracked files: ${what}`;
+  throw new TrunklineError("unavailable", says);
 }
 
 /** The paths that git ignores. A folder stands for everything in it. */
@@ -449,10 +442,6 @@ async function removeSecrets(folder: string, search: SecretSearch): Promise<stri
 function named(texts: readonly string[]): string {
   const more = texts.length - MOST_NAMED;
   return [...texts.slice(0, MOST_NAMED), ...(more > 0 ? [`${more} more`] : [])].join(", ");
-}
-
-function ourselves(): FileOwner {
-  return { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
 }
 
 const CHUNK = 1024 * 1024;
@@ -503,7 +492,8 @@ export class SecretSearch {
         const at = join(path, entry.name);
         const file = bytesOf(folder, at);
         const secret = await this.#findInEntry(entry, file);
-        if (secret !== undefined) findings.push({ path: readable(at), file, secret });
+        if (secret !== undefined)
+          findings.push({ path: Buffer.from(at, "latin1").toString("utf8"), file, secret });
         else if (entry.isDirectory()) waiting.push(at);
       }
     }
@@ -522,7 +512,8 @@ export class SecretSearch {
   }
 
   async #findInFile(path: Buffer): Promise<string | undefined> {
-    await using file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW);
+    const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
+    await using file = await open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
     let kept = Buffer.alloc(0);
     const stream = file.createReadStream({ highWaterMark: CHUNK, autoClose: false });
     for await (const chunk of stream as AsyncIterable<Buffer>) {
@@ -539,8 +530,4 @@ export class SecretSearch {
 /** Names on disk are bytes that need not be UTF-8; latin1 preserves them. */
 function bytesOf(folder: string, path: string): Buffer {
   return Buffer.concat([Buffer.from(`${folder}/`), Buffer.from(path, "latin1")]);
-}
-
-function readable(path: string): string {
-  return Buffer.from(path, "latin1").toString("utf8");
 }

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { parsedJson } from "../../base/check.ts";
 import { glob } from "../../base/text/glob.ts";
 import { FileLock } from "../../store/file-lock.ts";
 import type { CachedRepository } from "../repository-cache.ts";
@@ -59,7 +60,7 @@ function keyFiles({ keys, steps }: Recipe, files: RevisionFiles): (path: string)
   const words = steps.flatMap(({ commands }) => commands.flat().flatMap(wordsOf));
   const named = new Set(words.filter((word) => files.has(word)));
   return (path) => {
-    const name = lastName(path);
+    const name = path.slice(path.lastIndexOf("/") + 1);
     if (names.has(name) || named.has(path)) return true;
     return patterns.some(({ fits, isPath }) => fits(isPath ? path : name));
   };
@@ -67,10 +68,6 @@ function keyFiles({ keys, steps }: Recipe, files: RevisionFiles): (path: string)
 
 function wordsOf(command: string): string[] {
   return command.split(/[\s'"`;&|()<>=]+/).map((word) => word.replace(/^\.\//, ""));
-}
-
-function lastName(path: string): string {
-  return path.slice(path.lastIndexOf("/") + 1);
 }
 
 interface LayersOptions {
@@ -310,11 +307,7 @@ function layerIn(folder: string, id: string, facts: LayerFacts): Layer {
 
 /** The content of a JSON file; undefined if it is missing, or was truncated by a crash. */
 async function readJson<T>(path: string): Promise<T | undefined> {
-  try {
-    return JSON.parse(await readFile(path, "utf8")) as T;
-  } catch {
-    return undefined;
-  }
+  return parsedJson(await readFile(path, "utf8").catch(() => "")) as T | undefined;
 }
 
 /** The name of a layer within its repository. */

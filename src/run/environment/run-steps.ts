@@ -149,11 +149,10 @@ export async function runSteps(
   const over = new AbortController();
   const ends = AbortSignal.any([signal, over.signal]);
   const why = `it was stopped after its timeout of ${timeout / 1_000} s`;
-  const late = setTimeout(() => over.abort(failed(why)), timeout);
+  using _late = setTimeout(() => over.abort(failed(why)), timeout);
   try {
     for (const step of steps) await untilAborted(runStep(place, step, output, children), ends);
   } finally {
-    clearTimeout(late);
     for (const child of children) child.kill();
     await Promise.all([...children].map(({ gone }) => gone));
   }

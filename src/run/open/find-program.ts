@@ -1,6 +1,8 @@
 import { existsSync, readFileSync, realpathSync } from "node:fs";
 import { delimiter, dirname, isAbsolute, join } from "node:path";
 
+import { objectIn } from "../../base/check.ts";
+import { attempt } from "../../base/attempt.ts";
 import { isExecutable } from "../../base/file/path.ts";
 
 export interface FoundProgram {
@@ -37,9 +39,6 @@ function packageOf(file: string): string {
 function isPackage(folder: string): boolean {
   const file = join(folder, "package.json");
   if (!existsSync(file)) return false;
-  try {
-    return (JSON.parse(readFileSync(file, "utf8")) as { name?: unknown }).name !== undefined;
-  } catch {
-    return true;
-  }
+  const manifest = objectIn(attempt(() => readFileSync(file, "utf8")) ?? "");
+  return manifest === undefined || manifest.name !== undefined;
 }

@@ -8,6 +8,7 @@ import { type Models, type OpenKeys, storedKey } from "../../agent/models/models
 import type { ModelSettings } from "../../config/schema/schema.gen.ts";
 import { hostText } from "../../base/address.ts";
 import { currentSession } from "../../base/background.ts";
+import { attempt } from "../../base/attempt.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { Semaphore } from "../../base/limit/semaphore.ts";
 import { accessTokenOf, type Principal } from "../../base/principal.ts";
@@ -168,10 +169,8 @@ export async function innerAgent(
 ): Promise<InnerAgent> {
   const configured = name === BUILT_IN ? undefined : config.agents[name];
   if (name !== BUILT_IN && configured === undefined) {
-    throw new TrunklineError(
-      "not-found",
-      `Cannot find agent '${name.slice(0, 100)}'. \`trunkline agent list\` shows the configured agents.`,
-    );
+    const says = `Cannot find agent '${name.slice(0, 100)}'. \`trunkline agent list\` shows the configured agents.`;
+    throw new TrunklineError("not-found", says);
   }
   const limits = config.limits.messages;
   const agent = ({ settings }: ModelServices): ExternalAgentOptions => {
@@ -316,12 +315,8 @@ export function runSetup(
 
 /** Compiled programs may not run on another system, or on another release of it. */
 function thisMachine(): string {
-  let release = "";
-  try {
-    release = readFileSync("/etc/os-release", "utf8");
-  } catch {
-    // Not every system has this file.
-  }
+  // Not every system has this file.
+  const release = attempt(() => readFileSync("/etc/os-release", "utf8")) ?? "";
   return `${process.platform} ${process.arch} ${release}`;
 }
 

@@ -120,21 +120,19 @@ async function checkOut(
   const unfinished = join(folder, unfinishedName(name));
   await rm(unfinished, { recursive: true, force: true });
   await mkdir(join(unfinished, "tree"), { recursive: true, mode: 0o755 });
-  try {
-    const folders = lfsFolders(repository, content);
-    const git = repository.gitWith(folders).on(join(unfinished, "tree"));
-    const env = { GIT_INDEX_FILE: join(unfinished, "index") };
-    await git.run(["read-tree", "-m", "-u", revision], { env, timeout: CHECKOUT_TIMEOUT });
-    await flatten(git, env, content.submodules, true);
-    await writeFile(join(unfinished, CONTENT), JSON.stringify(content));
-    await use(unfinished);
-    await rename(unfinished, join(folder, name)).catch((error: NodeJS.ErrnoException) => {
-      // Another process has created it first.
-      if (error.code !== "ENOTEMPTY" && error.code !== "EEXIST") throw error;
-    });
-  } finally {
-    await rm(unfinished, { recursive: true, force: true });
-  }
+  await using ends = new AsyncDisposableStack();
+  ends.defer(() => rm(unfinished, { recursive: true, force: true }));
+  const folders = lfsFolders(repository, content);
+  const git = repository.gitWith(folders).on(join(unfinished, "tree"));
+  const env = { GIT_INDEX_FILE: join(unfinished, "index") };
+  await git.run(["read-tree", "-m", "-u", revision], { env, timeout: CHECKOUT_TIMEOUT });
+  await flatten(git, env, content.submodules, true);
+  await writeFile(join(unfinished, CONTENT), JSON.stringify(content));
+  await use(unfinished);
+  await rename(unfinished, join(folder, name)).catch((error: NodeJS.ErrnoException) => {
+    // Another process has created it first.
+    if (error.code !== "ENOTEMPTY" && error.code !== "EEXIST") throw error;
+  });
   return baseIn(folder, name);
 }
 

@@ -46,12 +46,10 @@ export async function packWorkspace(
   const count = await git.text(["rev-list", "--count", ...revisions]);
   if (count === "0") return undefined;
   const path = join(git.gitDir, BUNDLE);
-  try {
-    await git.run(["bundle", "create", "--quiet", path, ...revisions], TIMEOUT);
-    return await readFile(path);
-  } finally {
-    await rm(path, { force: true });
-  }
+  await using ends = new AsyncDisposableStack();
+  ends.defer(() => rm(path, { force: true }));
+  await git.run(["bundle", "create", "--quiet", path, ...revisions], TIMEOUT);
+  return await readFile(path);
 }
 
 /**
@@ -78,8 +76,7 @@ export async function layWorkspace(
   } finally {
     await rm(path, { force: true });
   }
-  const { repository } = facts;
-  const kept: Facts = { base: base.name, repository: repository.key, driver: "copy" };
+  const kept: Facts = { base: base.name, repository: facts.repository.key, driver: "copy" };
   await writeFacts(folder, { ...kept, isAway: true });
 }
 

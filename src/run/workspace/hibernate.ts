@@ -38,43 +38,36 @@ const TIMEOUT = { timeout: 10 * 60_000 };
  */
 export async function keepFiles(copy: WorkingCopy): Promise<"nothing" | "ignored" | "files"> {
   const { git, tree: folder } = copy;
-  const exact = await exactGit(copy);
-  try {
-    // Git would run in the folder of a submodule, with the programs that its configuration names.
-    const entries = [...(await git.list(STAGED)), ...(await exact.paths(STAGED))];
-    for (const path of submodulesIn(entries)) {
-      if (await hasFiles(join(folder, path))) return "files";
-    }
-    const others = ["ls-files", "--others", "--exclude-standard", "-z"];
-    // Git lists a repository inside the repository as a folder.
-    const untracked = await exact.paths(others);
-    if (untracked.some((path) => path.endsWith("/"))) return "files";
-    await exact.run(["-c", "core.fsync=all", "add", "--all"]);
-    if ((await exact.paths(others)).length > 0) return "files";
-    const tree = await exact.run(["-c", "core.fsync=all", "write-tree"]);
-    const message = ["-m", "Files of an idle session"];
-    const commit = await git.text(
-      ["-c", "core.fsync=all", "commit-tree", tree, "-p", "HEAD", ...message],
-      { env: authorVariables() },
-    );
-    await git.run(["-c", "core.fsync=all", "update-ref", WIP, commit]);
-    const ignored = [...others, "--ignored", "--directory"];
-    return (await exact.paths(ignored)).length === 0 ? "nothing" : "ignored";
-  } finally {
-    await exact.remove();
+  await using exact = await exactGit(copy);
+  // Git would run in the folder of a submodule, with the programs that its configuration names.
+  const entries = [...(await git.list(STAGED)), ...(await exact.paths(STAGED))];
+  for (const path of submodulesIn(entries)) {
+    // Whether a folder contains anything. Git would not store files in a submodule.
+    if ((await readdir(join(folder, path)).catch(() => [])).length > 0) return "files";
   }
+  const others = ["ls-files", "--others", "--exclude-standard", "-z"];
+  // Git lists a repository inside the repository as a folder.
+  const untracked = await exact.paths(others);
+  if (untracked.some((path) => path.endsWith("/"))) return "files";
+  await exact.run(["-c", "core.fsync=all", "add", "--all"]);
+  if ((await exact.paths(others)).length > 0) return "files";
+  const tree = await exact.run(["-c", "core.fsync=all", "write-tree"]);
+  const message = ["-m", "Files of an idle session"];
+  const commit = await git.text(
+    ["-c", "core.fsync=all", "commit-tree", tree, "-p", "HEAD", ...message],
+    { env: authorVariables() },
+  );
+  await git.run(["-c", "core.fsync=all", "update-ref", WIP, commit]);
+  const ignored = [...others, "--ignored", "--directory"];
+  return (await exact.paths(ignored)).length === 0 ? "nothing" : "ignored";
 }
 
 /** Restores the stored files in a tree that is a copy of the base. */
 export async function restoreFiles(copy: WorkingCopy, owner: FileOwner | undefined): Promise<void> {
   const { git, tree, base } = copy;
-  const exact = await exactGit(copy);
-  try {
-    const commit = await git.text(["rev-parse", WIP]);
-    await exact.run(readTreeFrom(base.revision, commit));
-  } finally {
-    await exact.remove();
-  }
+  await using exact = await exactGit(copy);
+  const restored = await git.text(["rev-parse", WIP]);
+  await exact.run(readTreeFrom(base.revision, restored));
   await giveChanged(copy, WIP, owner);
   // The index of the base caches file metadata, so git does not read the files again.
   await copyIndex(base.index, join(git.gitDir, "index"));
@@ -110,10 +103,9 @@ export async function removeStaleLocks(gitDir: string): Promise<void> {
 /** Overrides the repository's `.gitattributes`: no line ends, keywords or encodings are converted. */
 const AS_THEY_ARE = "* -text !eol -ident !filter !working-tree-encoding\n";
 
-interface ExactGit {
+interface ExactGit extends AsyncDisposable {
   run(args: readonly string[]): Promise<string>;
   paths(args: readonly string[]): Promise<string[]>;
-  remove(): Promise<void>;
 }
 
 /**
@@ -137,7 +129,7 @@ async function exactGit({ git, tree, base }: WorkingCopy): Promise<ExactGit> {
   return {
     run: (args) => own.text(args, { env, ...TIMEOUT }),
     paths: (args) => own.list(args, { env, ...TIMEOUT }),
-    remove: async () => {
+    [Symbol.asyncDispose]: async () => {
       await rm(gitDir, { recursive: true, force: true });
       await rm(index, { force: true });
     },
@@ -151,11 +143,6 @@ const SUBMODULE = "160000 ";
 function submodulesIn(entries: readonly string[]): string[] {
   const submodules = entries.filter((entry) => entry.startsWith(SUBMODULE));
   return submodules.map((entry) => entry.slice(entry.indexOf("\t") + 1));
-}
-
-/** Whether a folder contains anything. Git would not store files in a submodule. */
-async function hasFiles(folder: string): Promise<boolean> {
-  return (await readdir(folder).catch(() => [])).length > 0;
 }
 
 /** File system calls that run at once. */

@@ -6,6 +6,7 @@ import { closeSync, mkdirSync, openSync, readlinkSync, rmdirSync, writeFileSync 
 import { createInterface } from "node:readline";
 import { setTimeout as delay } from "node:timers/promises";
 
+import { originalError } from "../../base/errors.ts";
 import { addressOf, fixedBuffer, fixedText, type Pointer } from "../../base/process/ffi.ts";
 import type { MountRequest } from "./mounts.ts";
 
@@ -48,92 +49,79 @@ function text(value: string): Pointer {
  */
 async function openUsers(uid: number, gid: number): Promise<number> {
   const holder = spawn("unshare", ["--user", "cat"], { stdio: ["pipe", "ignore", "ignore"] });
-  try {
-    await once(holder, "spawn");
-    const link = `/proc/${holder.pid}/ns/user`;
-    const own = readlinkSync("/proc/self/ns/user");
-    for (let attempt = 0; readlinkSync(link) === own; attempt++) {
-      if (attempt > 2_000) throw new Error("unshare did not create a user namespace in time");
-      await delay(1);
-    }
-    writeFileSync(`/proc/${holder.pid}/uid_map`, `0 ${uid} 1\n${uid} 0 1\n`);
-    writeFileSync(`/proc/${holder.pid}/gid_map`, `0 ${gid} 1\n${gid} 0 1\n`);
-    return openSync(link, "r");
-  } finally {
-    holder.stdin.end();
+  using ends = new DisposableStack();
+  ends.defer(() => holder.stdin.end());
+  await once(holder, "spawn");
+  const link = `/proc/${holder.pid}/ns/user`;
+  const own = readlinkSync("/proc/self/ns/user");
+  for (let attempt = 0; readlinkSync(link) === own; attempt++) {
+    if (attempt > 2_000) throw new Error("unshare did not create a user namespace in time");
+    await delay(1);
   }
+  writeFileSync(`/proc/${holder.pid}/uid_map`, `0 ${uid} 1\n${uid} 0 1\n`);
+  writeFileSync(`/proc/${holder.pid}/gid_map`, `0 ${gid} 1\n${gid} 0 1\n`);
+  return openSync(link, "r");
 }
 
 /** Mounts a folder at another path, where its files have another owner. */
 function showAs(users: number, folder: string, at: string): void {
   const tree = c.syscall(OPEN_TREE, AT_FDCWD, text(folder), OPEN_TREE_CLONE | CLOEXEC, 0n, 0n);
   if (tree < 0n) throw new Error(`cannot open '${folder}' as a tree`);
-  try {
-    const attributes = fixedBuffer(32);
-    attributes.writeBigUInt64LE(MOUNT_ATTR_IDMAP, 0);
-    attributes.writeBigUInt64LE(BigInt(users), 24);
-    const address = keep(attributes);
-    if (c.syscall(MOUNT_SETATTR, tree, text(""), AT_EMPTY_PATH, address, 32n) !== 0n) {
-      throw new Error(
-        `the file system of '${folder}' does not support mounts with another owner (idmapped mounts)`,
-      );
-    }
-    const flags = MOVE_MOUNT_F_EMPTY_PATH;
-    if (c.syscall(MOVE_MOUNT, tree, text(""), AT_FDCWD, text(at), flags) !== 0n) {
-      throw new Error(`cannot mount at '${at}'`);
-    }
-  } finally {
-    c.close(Number(tree));
+  using ends = new DisposableStack();
+  ends.defer(() => c.close(Number(tree)));
+  const attributes = fixedBuffer(32);
+  attributes.writeBigUInt64LE(MOUNT_ATTR_IDMAP, 0);
+  attributes.writeBigUInt64LE(BigInt(users), 24);
+  const address = keep(attributes);
+  if (c.syscall(MOUNT_SETATTR, tree, text(""), AT_EMPTY_PATH, address, 32n) !== 0n) {
+    throw new Error(
+      `the file system of '${folder}' does not support mounts with another owner (idmapped mounts)`,
+    );
+  }
+  const flags = MOVE_MOUNT_F_EMPTY_PATH;
+  if (c.syscall(MOVE_MOUNT, tree, text(""), AT_FDCWD, text(at), flags) !== 0n) {
+    throw new Error(`cannot mount at '${at}'`);
   }
 }
 
 async function mount(request: Extract<MountRequest, { verb: "mount" }>): Promise<void> {
   const { changes, tree, user } = request;
   let [lowers, own] = [request.lowers, `${changes}/layer`];
-  const shown: string[] = [];
-  try {
-    if (user !== undefined) {
-      const users = await openUsers(user.uid, user.gid);
-      const show = (folder: string, index: number): string => {
-        const at = `${changes}/shown-${index}`;
-        mkdirSync(at, { recursive: true });
-        showAs(users, folder, at);
-        shown.push(at);
-        return at;
-      };
-      try {
-        own = show(own, 0);
-        lowers = lowers.map((folder, index) => show(folder, index + 1));
-      } finally {
-        closeSync(users);
-      }
-    }
-    const options = `lowerdir=${lowers.join(":")},upperdir=${own}/upper,workdir=${own}/work`;
-    const overlay = text("overlay");
-    const flags = MS_NOSUID | MS_NODEV;
-    if (c.mount(overlay, text(tree), overlay, flags, text(options)) !== 0) {
-      throw new Error("overlayfs refuses these layers");
-    }
-  } finally {
-    // The overlay keeps its layers open.
-    for (const at of shown) {
-      c.umount2(text(at), MNT_DETACH);
-      rmdirSync(at);
-    }
+  // The overlay keeps its layers open.
+  using ends = new DisposableStack();
+  if (user !== undefined) {
+    const users = await openUsers(user.uid, user.gid);
+    ends.defer(() => closeSync(users));
+    const show = (folder: string, index: number): string => {
+      const at = `${changes}/shown-${index}`;
+      mkdirSync(at, { recursive: true });
+      showAs(users, folder, at);
+      ends.defer(() => {
+        c.umount2(text(at), MNT_DETACH);
+        rmdirSync(at);
+      });
+      return at;
+    };
+    own = show(own, 0);
+    lowers = lowers.map((folder, index) => show(folder, index + 1));
   }
-}
-
-function unmount(tree: string): void {
-  if (c.umount2(text(tree), MNT_DETACH) !== 0) throw new Error(`'${tree}' is not mounted`);
+  const options = `lowerdir=${lowers.join(":")},upperdir=${own}/upper,workdir=${own}/work`;
+  const overlay = text("overlay");
+  const flags = MS_NOSUID | MS_NODEV;
+  if (c.mount(overlay, text(tree), overlay, flags, text(options)) !== 0) {
+    throw new Error("overlayfs refuses these layers");
+  }
 }
 
 for await (const line of createInterface({ input: process.stdin })) {
   const request = JSON.parse(line) as MountRequest;
   try {
     if (request.verb === "mount") await mount(request);
-    else unmount(request.tree);
+    else if (c.umount2(text(request.tree), MNT_DETACH) !== 0)
+      throw new Error(`'${request.tree}' is not mounted`);
     process.stdout.write(`${JSON.stringify({ id: request.id })}\n`);
-  } catch (error) {
+  } catch (failure) {
+    const error = originalError(failure);
     const problem = error instanceof Error ? error.message : String(error);
     process.stdout.write(`${JSON.stringify({ id: request.id, problem })}\n`);
   }

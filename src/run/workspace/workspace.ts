@@ -4,14 +4,17 @@ import { copyFile, lstat, mkdir, readdir, rm, stat, utimes } from "node:fs/promi
 import { basename, join } from "node:path";
 import { TrunklineError } from "../../base/errors.ts";
 import { copyIndex } from "../../git/copy-index.ts";
-import type { ResolveHost } from "../../git/server/pin-connection.ts";
 import { ServerGit } from "../../git/server/server-git.ts";
 import { FileLock } from "../../store/file-lock.ts";
 import { type Content, isFetched, lfsFolders } from "../content/content.ts";
 import { isFolder, withLinks } from "../content/flat-index.ts";
 import { LFS_FILTER, lfsConfig, lfsSettings } from "../content/lfs-filter.ts";
 import type { Layer, Layers } from "../environment/layers.ts";
-import { type CachedRepository, shallowOf } from "../repository-cache.ts";
+import {
+  type CachedRepository,
+  type RepositoryCacheOptions,
+  shallowOf,
+} from "../repository-cache.ts";
 import type { Base, Bases } from "./bases.ts";
 import { isWorkspace, layWorkspace } from "./carried.ts";
 import { removeTree } from "./copy.ts";
@@ -86,8 +89,7 @@ export interface WorkspaceRequest {
   readonly keep?: readonly string[] | undefined;
 }
 
-interface WorkspacesOptions {
-  readonly folder: string;
+interface WorkspacesOptions extends Omit<RepositoryCacheOptions, "report"> {
   readonly bases: Bases;
   readonly layers?: Layers | undefined;
   /** Ends what a killed process has left running in a workspace. */
@@ -95,10 +97,6 @@ interface WorkspacesOptions {
   /** Called after a workspace was removed that no session has. */
   readonly abandoned?: (workspace: string, repository: string | undefined) => Promise<void>;
   readonly driver: WorkspaceDriver;
-  readonly askpass: string;
-  readonly lfsFilter?: string | undefined;
-  readonly protocols?: readonly string[];
-  readonly resolve?: ResolveHost | undefined;
 }
 
 /** Milliseconds that opening waits for a workspace that is being hibernated. */

@@ -14,6 +14,7 @@ import {
 import { tmpdir } from "node:os";
 import { join, relative, resolve, dirname } from "node:path";
 import type { AskHost, CommandSandbox, Confinement } from "../../agent/files/command-sandbox.ts";
+import { attempt } from "../../base/attempt.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { isInside, realPath } from "../../base/file/path.ts";
 import type { ChildOptions, Confine } from "../../base/process/child-process.ts";
@@ -25,7 +26,7 @@ import { type CommandSandbox as Sandbox, openCommandSandbox } from "../command-s
 import { EgressProxy } from "../egress-proxy.ts";
 import { topFolder } from "../../git/git-folder.ts";
 import type { FileView, Mount } from "../file-view.ts";
-import { listedVariables, toolchainsIn } from "../home-files.ts";
+import { listedVariables, TOOLCHAINS } from "../home-files.ts";
 import { namedFiles, type SandboxUser } from "../system-files.ts";
 import { systemProgram } from "../remedy.ts";
 import { folderOf, readRecord } from "../../worktree/worktrees.ts";
@@ -128,8 +129,7 @@ export class LocalSandbox implements CommandSandbox {
     const { variables } = this.#app.config.agent;
     const shown = { ...UNASKED, ...listedVariables(env, this.#env, variables) };
     const inside = { command, args, env: shown, cwd: realPath(cwd) };
-    const wrapped = sandbox.wrap(inside, mounts, hasNetwork);
-    return { ...rest, ...wrapped };
+    return { ...rest, ...sandbox.wrap(inside, mounts, hasNetwork) };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -223,7 +223,8 @@ export class LocalSandbox implements CommandSandbox {
     const seen = (at: string, isWritable: boolean): Mount => {
       return { at: homes.inRoot(at), from: homes.real(at), isWritable };
     };
-    const tools = toolchainsIn(home).filter((path) => homes.follow(path) !== undefined);
+    const toolchains = TOOLCHAINS.map((path) => join(home, path));
+    const tools = toolchains.filter((path) => homes.follow(path) !== undefined);
     const named = namedFiles(this.#env, home, (path) => homes.follow(path));
     const read = [
       ...[...files.show, ...tools, ...tops(folders, home)].map((path) => seen(path, false)),
@@ -441,12 +442,8 @@ export class ProjectHomes {
 
   /** The path without links; undefined if it does not exist, or must not be followed. */
   follow(path: string): string | undefined {
-    try {
-      const real = this.real(path);
-      return existsSync(real) ? real : undefined;
-    } catch {
-      return undefined;
-    }
+    const real = attempt(() => this.real(path));
+    return real !== undefined && existsSync(real) ? real : undefined;
   }
 
   /** The path without a link in the root, which sandboxes have, too. */

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from "node:http";
+import { defined } from "../../base/defined.ts";
 import type { Log } from "../../base/log.ts";
 import {
   ANYONE,
@@ -101,10 +102,8 @@ export class Access {
     if (found === undefined) return this.#fail(request, "it was never valid, or no longer is");
     const { id, name, scopes, limits, profile } = found;
     const proof = { key: `${BEARER_PREFIX}${id}`, isLive: () => tokens.isLive(id) };
-    const limited = limits === undefined ? {} : { limits };
-    const shown = profile === undefined ? {} : { profile };
     const person = ownerOf(found);
-    const principal: Principal = { id: proof.key, name, scopes, person, ...limited, ...shown };
+    const principal = defined<Principal>({ id: proof.key, name, scopes, person, limits, profile });
     return { principal, proof, standing: proof };
   }
 
@@ -140,7 +139,8 @@ export class Access {
   }
 
   #fail(request: IncomingMessage, why: string): Refused {
-    const address = addressOf(request);
+    // Of the socket: `X-Forwarded-For` could be made up.
+    const address = request.socket.remoteAddress ?? "";
     const wait = this.#attempts.wait(address);
     if (wait > 0) return tooMany(wait);
     const count = this.#attempts.add(address);
@@ -180,11 +180,6 @@ export class Access {
 function tooMany(seconds: number): Refused {
   const message = "Too many wrong tokens have come from your address: try again later";
   return { status: 429, message, headers: { "retry-after": String(seconds) } };
-}
-
-/** The address of the socket. `X-Forwarded-For` could be made up. */
-function addressOf({ socket }: IncomingMessage): string {
-  return socket.remoteAddress ?? "";
 }
 
 function missing({ url = "" }: IncomingMessage): string {
@@ -235,8 +230,8 @@ export function challenge({ error, description, scopes = [], metadataUrl }: Chal
     scope: scopes.length === 0 ? undefined : scopes.join(" "),
     resource_metadata: metadataUrl,
   };
-  const told = Object.entries(parts).filter(([, value]) => value !== undefined);
-  return `Bearer ${told.map(([name, value]) => `${name}="${value}"`).join(", ")}`;
+  const told = Object.entries(defined(parts)).map(([name, value]) => `${name}="${value}"`);
+  return `Bearer ${told.join(", ")}`;
 }
 
 /** Wrong tokens that one address may send in a window. */

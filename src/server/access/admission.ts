@@ -1,5 +1,6 @@
 import type { IncomingMessage } from "node:http";
 
+import { attempt } from "../../base/attempt.ts";
 import { background } from "../../base/background.ts";
 import { hasScope, type Principal, type Scope, scopeRefusal } from "../../base/principal.ts";
 import { AccessTokens } from "../../store/access/access-tokens.ts";
@@ -95,7 +96,19 @@ export class Admission implements AsyncDisposable {
     open: Open,
     entry: Entry = {},
   ): Promise<Admitted | Refused> {
-    return this.#keep(await this.#access.admit(request, entry.takesRaw), open, entry);
+    const { scopes, what, takesRaw } = entry;
+    const found = await this.#access.admit(request, takesRaw);
+    if (!("principal" in found)) return found;
+    const { principal, proof, standing } = found;
+    if (scopes !== undefined && !scopes.some((scope) => hasScope(principal, scope))) {
+      const [first] = scopes;
+      // RFC 6750, section 3.1.
+      const header = challenge({ error: "insufficient_scope", scopes: [first] });
+      const message = scopeRefusal(principal, first, what ?? "This") ?? "";
+      return { status: 403, message, headers: { "www-authenticate": header } };
+    }
+    this.#watch.add(open, proof, standing, () => this.#ended(principal.id));
+    return found;
   }
 
   /** The same with callbacks. */
@@ -118,27 +131,10 @@ export class Admission implements AsyncDisposable {
     await this.#tokens[Symbol.asyncDispose]();
     await this.#devices[Symbol.asyncDispose]();
   }
-
-  #keep(found: Admitted | Refused, open: Open, { scopes, what }: Entry): Admitted | Refused {
-    if (!("principal" in found)) return found;
-    const { principal, proof, standing } = found;
-    if (scopes !== undefined && !scopes.some((scope) => hasScope(principal, scope))) {
-      const [first] = scopes;
-      return insufficient(scopeRefusal(principal, first, what ?? "This") ?? "", first);
-    }
-    this.#watch.add(open, proof, standing, () => this.#ended(principal.id));
-    return found;
-  }
 }
 
 /** People whose tokens are kept at once. */
 const MOST_KEPT = 1_000;
-
-/** RFC 6750, section 3.1. */
-function insufficient(message: string, scope: Scope): Refused {
-  const header = challenge({ error: "insufficient_scope", scopes: [scope] });
-  return { status: 403, message, headers: { "www-authenticate": header } };
-}
 
 function metadataOf({ oauth }: Serving): Readonly<Record<string, unknown>> | undefined {
   if (oauth === undefined) return undefined;
@@ -170,18 +166,13 @@ export interface Proof {
   readonly until?: number;
 }
 
-interface StandingProof {
-  proof: Proof;
-  readonly end: () => void;
-}
-
 /**
  * Closes what a token has opened once the token is revoked or expired. A request is checked when it
  * comes; a stream or socket that lasts longer is closed within a second of its token.
  */
 export class TokenWatch implements Disposable {
   readonly #open = new Map<Open, Proof>();
-  readonly #standing = new Map<string, StandingProof>();
+  readonly #standing = new Map<string, { proof: Proof; readonly end: () => void }>();
   #timer: NodeJS.Timeout | undefined;
 
   /**
@@ -211,7 +202,8 @@ export class TokenWatch implements Disposable {
     // A check may read a file: do it once for all that have the same token.
     const known = new Map<string, boolean>();
     const isGood = ({ key, isLive }: Proof): boolean => {
-      const found = known.get(key) ?? isSure(isLive);
+      // A token that cannot be checked is treated as invalid.
+      const found = known.get(key) ?? attempt(isLive, false);
       known.set(key, found);
       return found;
     };
@@ -220,21 +212,12 @@ export class TokenWatch implements Disposable {
       else if (!isGood(proof)) open.destroy();
     }
     for (const [key, { proof, end }] of this.#standing) {
-      if (isSure(proof.isLive)) continue;
+      if (attempt(proof.isLive, false)) continue;
       this.#standing.delete(key);
       end();
     }
     if (this.#open.size > 0 || this.#standing.size > 0) return;
     clearInterval(this.#timer);
     this.#timer = undefined;
-  }
-}
-
-/** A token that cannot be checked is treated as invalid. */
-function isSure(isLive: () => boolean): boolean {
-  try {
-    return isLive();
-  } catch {
-    return false;
   }
 }

@@ -169,6 +169,26 @@ describe("BrowserLogins", () => {
     assert.match(await rig.logins.begin(requestOf({ origin })), /; Secure$/);
   });
 
+  it("has a name over TLS that no other host can set, and knows cookies of before", async () => {
+    await using rig = await Rig.open("https://tools.example.com");
+    const origin = "https://tools.example.com";
+    const [old, secure] = [await rig.begin(), await rig.begin({ origin })];
+    assert.match(old, /^trunkline_4180=/);
+    assert.match(secure, /^__Host-trunkline_4180=/);
+    assert.ok(rig.isIn(secure) && rig.isIn(old, { origin }, "POST"));
+    const paired = (await rig.logins.pair(requestOf({ origin, cookie: old }, "POST"))) ?? "";
+    assert.match(paired, /^__Host-trunkline_4180=.*; Path=\/;.*; Secure$/);
+    // What another host has set hides nothing.
+    const tossed = `trunkline_4180=tossed; ${secure}`;
+    assert.ok(rig.isIn(tossed));
+    const request = requestOf({ origin, cookie: `${old}; ${secure}` }, "POST");
+    assert.match(
+      await rig.logins.end(request),
+      /^__Host-trunkline_4180=; Path=\/;.*Max-Age=0; Secure$/,
+    );
+    assert.ok(!rig.isIn(secure) && !rig.isIn(old));
+  });
+
   it("keeps a hundred browsers, and forgets the oldest for a new one", async () => {
     await using rig = await Rig.open();
     const cookies: string[] = [];

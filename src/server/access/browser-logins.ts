@@ -8,6 +8,7 @@ import { readFileSync } from "node:fs";
 import type { Socket } from "node:net";
 import { endianness } from "node:os";
 import { addressBytes } from "../../base/address.ts";
+import { attempt } from "../../base/attempt.ts";
 import { isOwnAddress } from "../../base/private-address.ts";
 
 export interface BrowserLoginsOptions {
@@ -48,18 +49,19 @@ export class BrowserLogins {
    */
   async pair(request: IncomingMessage): Promise<string | undefined> {
     const id = this.find(request);
-    const secret = this.#cookieOf(request);
+    const { devices } = this.#options;
+    const secret = this.#secretsIn(request).find((each) => devices.find(each)?.id === id);
     if (id === undefined || secret === undefined) return undefined;
-    await this.#options.devices.pair(id);
+    await devices.pair(id);
     return this.#cookie(request, secret, true);
   }
 
   /** The id of the device that sent a request; undefined where it is not logged in. */
   find(request: IncomingMessage): string | undefined {
-    const secret = this.#cookieOf(request);
-    if (secret === undefined || !this.isOfOwnPage(request)) return undefined;
+    const secrets = this.#secretsIn(request);
+    if (secrets.length === 0 || !this.isOfOwnPage(request)) return undefined;
     const { devices } = this.#options;
-    const device = devices.find(secret);
+    const device = secrets.map((secret) => devices.find(secret)).find(Boolean);
     if (device === undefined || !this.#isOfOwner(device)) return undefined;
     if (device.isLocal !== isOfThisMachine(request) || this.isFromOther(request)) return undefined;
     if (device.isOwn === true && peerUser(request.socket) === "remote") return undefined;
@@ -84,10 +86,12 @@ export class BrowserLogins {
    */
   async end(request: IncomingMessage): Promise<string> {
     const { devices } = this.#options;
-    const secret = this.isFromOther(request) ? undefined : this.#cookieOf(request);
-    const device = devices.find(secret ?? "");
-    if (device !== undefined) await devices.remove(device.id);
-    return `${this.#name}=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0`;
+    const secrets = this.isFromOther(request) ? [] : this.#secretsIn(request);
+    for (const secret of secrets) {
+      const device = devices.find(secret);
+      if (device !== undefined) await devices.remove(device.id);
+    }
+    return this.cookie(request, this.#name, "", 0);
   }
 
   #isOfOwner({ mark }: Device): boolean {
@@ -95,13 +99,20 @@ export class BrowserLogins {
   }
 
   #cookie(request: IncomingMessage, secret: string, isPaired: boolean): string {
-    // Behind a proxy that terminates TLS, only the browser's origin tells.
-    const isSecure =
-      this.#options.own().scheme === "https" || request.headers.origin?.startsWith("https:");
-    const parts = [`${this.#name}=${secret}`, "Path=/", "HttpOnly", "SameSite=Strict"];
-    parts.push(`Max-Age=${Devices.goodFor(isPaired) / 1000}`);
-    if (isSecure === true) parts.push("Secure");
-    return parts.join("; ");
+    return this.cookie(request, this.#name, secret, Devices.goodFor(isPaired));
+  }
+
+  /** A `Set-Cookie` header. Over TLS, no other host can set a cookie of that name (RFC 6265bis, § 4.1.3.2). */
+  cookie(request: IncomingMessage, name: string, value: string, milliseconds: number): string {
+    const rest = `Path=/; HttpOnly; SameSite=Strict; Max-Age=${milliseconds / 1000}`;
+    const isSecure = this.isSecure(request);
+    return isSecure ? `${HOST}${name}=${value}; ${rest}; Secure` : `${name}=${value}; ${rest}`;
+  }
+
+  /** Whether a browser has come over TLS. Behind a proxy that ends it, only the browser's origin tells. */
+  isSecure({ headers }: IncomingMessage): boolean {
+    const { scheme } = this.#options.own();
+    return scheme === "https" || headers.origin?.startsWith("https:") === true;
   }
 
   /** RFC 6265, section 8.5: cookies are not isolated by port, so the name has the port. */
@@ -109,10 +120,10 @@ export class BrowserLogins {
     return `trunkline_${this.#options.own().port}`;
   }
 
-  #cookieOf({ headers: { cookie = "" } }: IncomingMessage): string | undefined {
-    const start = `${this.#name}=`;
-    const parts = cookie.split(";").map((part) => part.trim());
-    return parts.find((part) => part.startsWith(start))?.slice(start.length);
+  /** The better one first. Cookies of before, and of plain HTTP on this machine, have the bare name. */
+  #secretsIn(request: IncomingMessage): string[] {
+    const names = [HOST + this.#name, this.#name];
+    return names.flatMap((name) => cookieIn(request, name) ?? []);
   }
 
   /**
@@ -126,6 +137,15 @@ export class BrowserLogins {
     if (origin !== undefined) return origin === publicOrigin || isOwnOrigin(origin, host, own());
     return (method === "GET" || method === "HEAD") && upgrade === undefined;
   }
+}
+
+/** How the name of a cookie begins that only this very host can have set, over TLS. */
+export const HOST = "__Host-";
+
+/** The value of a cookie of a request. */
+export function cookieIn({ headers }: IncomingMessage, name: string): string | undefined {
+  const parts = headers.cookie?.split(";").map((part) => part.trim());
+  return parts?.find((part) => part.startsWith(`${name}=`))?.slice(name.length + 1);
 }
 
 function isOfThisMachine({ headers: { host = "" } }: IncomingMessage): boolean {
@@ -145,9 +165,7 @@ const found = new WeakMap<Ends, PeerUser>();
  * user, who could then use it from a program of theirs.
  */
 export function peerUser(socket: Ends): PeerUser {
-  let user = found.get(socket);
-  if (user === undefined) found.set(socket, (user = lookUp(socket)));
-  return user;
+  return found.getOrInsertComputed(socket, lookUp);
 }
 
 function lookUp({ remoteAddress, remotePort, localAddress, localPort }: Ends): PeerUser {
@@ -155,7 +173,9 @@ function lookUp({ remoteAddress, remotePort, localAddress, localPort }: Ends): P
   if (remoteAddress === undefined || localAddress === undefined || me === undefined) {
     return "unknown";
   }
-  const tables = ["/proc/net/tcp", "/proc/net/tcp6"].map(readTable);
+  const tables = ["tcp", "tcp6"].map((name) => {
+    return attempt(() => readFileSync(`/proc/net/${name}`, "utf8"));
+  });
   if (tables.every((table) => table === undefined)) return "unknown";
   const ends = [endOf(remoteAddress, remotePort), endOf(localAddress, localPort)].join(" ");
   const users = tables.flatMap((table) => usersOf(table ?? "", ends));
@@ -190,12 +210,4 @@ function endOf(address: string, port = 0): string {
 function hexWords(bytes: Buffer): string {
   const ordered = endianness() === "LE" ? Buffer.from(bytes).swap32() : bytes;
   return ordered.toString("hex").toUpperCase();
-}
-
-function readTable(path: string): string | undefined {
-  try {
-    return readFileSync(path, "utf8");
-  } catch {
-    return undefined;
-  }
 }

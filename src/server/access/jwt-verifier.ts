@@ -1,5 +1,6 @@
 import { decodeJwt, decodeProtectedHeader, errors, type JWTPayload, jwtVerify } from "jose";
 
+import { attempt } from "../../base/attempt.ts";
 import { bare, IssuerKeys, type IssuerKeysOptions } from "./issuer-keys.ts";
 import type { OAuth } from "./serving.ts";
 
@@ -75,13 +76,11 @@ export class JwtVerifier {
 
 /** The claims of a token that is not verified yet. */
 function readClaims(token: string): { type: unknown; issuer: string } | undefined {
-  try {
+  return attempt(() => {
     const { typ } = decodeProtectedHeader(token);
     const { iss } = decodeJwt(token) as { readonly iss?: unknown };
     return { type: typ?.toLowerCase(), issuer: typeof iss === "string" ? iss : "" };
-  } catch {
-    return undefined;
-  }
+  });
 }
 
 function scopesOf({ scope, scp }: JWTPayload): ReadonlySet<unknown> {

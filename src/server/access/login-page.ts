@@ -35,7 +35,7 @@ const go = async (path, body) => {
 const show = async (first, done) => {
   const { who, servers } = await post("list").catch((error) => {
     if (error.issuers === undefined) throw error;
-    say("Who are you? Log in with your access token for this gateway" + (error.issuers.length > 0 ? ", or at:" : "."));
+    say("Who are you? If the gateway is yours, run \`trunkline open\` and come back here. Else log in with your access token for it" + (error.issuers.length > 0 ? ", or at:" : "."));
     at("enter").hidden = false;
     at("list").replaceChildren(...error.issuers.map((name, index) => {
       const row = make("li", "");

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
+import type { IncomingMessage, ServerResponse } from "node:http";
 
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
@@ -18,7 +18,7 @@ import { fail, failWith, readJson, sendJson } from "../http/http-answers.ts";
 import type { Admitted, Refused } from "./access.ts";
 import type { Admission } from "./admission.ts";
 import { COMEBACK_PATH, LOGINS_PAGE, LOGINS_PATH } from "./login-page.ts";
-import { type PeerUser, peerUser } from "./browser-logins.ts";
+import { cookieIn, HOST, type PeerUser, peerUser } from "./browser-logins.ts";
 import { hostOf, isLoopbackAddress, isOwnOrigin, type OwnAddress } from "./refuse-foreign.ts";
 import type { Serving } from "./serving.ts";
 
@@ -44,15 +44,17 @@ interface BrowserSession {
   admitted?: Admitted;
 }
 
-/** A login at an issuer that was begun, by its secret `state`. */
+/** A login at an issuer that was begun. */
 interface BegunLogin {
+  /** The secret of its link, once there is one: then it waits for a browser. */
+  state?: string;
   readonly stop: AbortController;
   /** The browser that began it, and may finish it. */
   readonly by: string;
   /** The person; empty before it is known. */
   readonly person: string;
-  readonly came: (params: URLSearchParams) => void;
-  done: Promise<object>;
+  came?: (params: URLSearchParams) => void;
+  done?: Promise<object>;
 }
 
 /** Milliseconds that a browser is known for. */
@@ -74,7 +76,8 @@ export class ServerLoginRoutes {
   readonly #options: ServerLoginRoutesOptions;
   /** By the hash of the cookie. */
   readonly #sessions = new Map<string, BrowserSession>();
-  readonly #begun = new Map<string, BegunLogin>();
+  /** The oldest first. */
+  readonly #begun = new Set<BegunLogin>();
 
   constructor(options: ServerLoginRoutesOptions) {
     this.#options = options;
@@ -113,7 +116,16 @@ export class ServerLoginRoutes {
     }
     switch (what) {
       case "enter":
-        return sendJson(response, {}, this.#enter(found, person, request));
+        return sendJson(
+          response,
+          {},
+          {
+            "set-cookie": this.#remember(
+              { ...newSession(person, request), admitted: found },
+              request,
+            ),
+          },
+        );
       case "list":
         return sendJson(response, await this.#list(found, person));
       case "begin":
@@ -199,12 +211,12 @@ export class ServerLoginRoutes {
     const { resource, scopes, clientId } = serving.oauth;
     const session = newSession("", request);
     const http = new OAuthHttp({ server: new URL(issuer), trustsIssuer: true });
-    const found = { issuer: await issuerMetadata(issuer, http), resource, scopes };
     const settings = { issuer, ...(clientId === undefined ? {} : { clientId }) };
     const link = await this.#toIssuer(
       { by: session.key, person: "" },
       request,
       async (show, comeback, stop) => {
+        const found = { issuer: await issuerMetadata(issuer, http), resource, scopes };
         const { accessToken: token } = await logInAt(found, {
           ...{ server: new URL(issuer), settings, headers: {}, wanted: [], http, show, comeback },
           signal: AbortSignal.any([stop, AbortSignal.timeout(PATIENCE)]),
@@ -232,65 +244,67 @@ export class ServerLoginRoutes {
       signal: AbortSignal,
     ) => Promise<object>,
   ): Promise<{ readonly link: string }> {
-    const others = [...this.#begun.values()].filter(({ person }) => person === whose.person);
-    if (others.length >= MOST_BEGUN) others[0]?.stop.abort(new Error("others have begun since"));
     const redirectUri = this.#originFor(request) + COMEBACK_PATH;
+    this.#makeRoom(whose.person);
     const stop = new AbortController();
+    const begun: BegunLogin = { ...whose, stop };
+    // Counted before its issuer is asked anything, which may take long.
+    this.#begun.add(begun);
     const shown = Promise.withResolvers<{ readonly link: string }>();
-    let begun: BegunLogin | undefined;
     const comeback = (state: string): Comeback => {
       const came = Promise.withResolvers<URLSearchParams>();
-      begun = { ...whose, stop, came: came.resolve, done: Promise.resolve({}) };
-      this.#begun.set(state, begun);
-      return {
-        redirectUri,
-        came: came.promise,
-        [Symbol.asyncDispose]: async () => {
-          this.#begun.delete(state);
-        },
-      };
+      Object.assign(begun, { state, came: came.resolve });
+      return { redirectUri, came: came.promise, [Symbol.asyncDispose]: async () => {} };
     };
     const done = work(({ link }) => shown.resolve({ link }), comeback, stop.signal);
-    done.catch((error: Error) => shown.reject(error));
-    const { link } = await shown.promise;
-    if (begun !== undefined) begun.done = done;
-    return { link };
+    begun.done = done.finally(() => this.#begun.delete(begun));
+    begun.done.catch((error: Error) => shown.reject(error));
+    return await shown.promise;
+  }
+
+  /** Ends the oldest login of a person that waits for a browser, where there are too many. */
+  #makeRoom(whose: string): void {
+    const others = [...this.#begun].filter(({ person }) => person === whose);
+    if (others.length < MOST_BEGUN) return;
+    const oldest = others.find(({ state }) => state !== undefined);
+    if (oldest === undefined) {
+      const why = `${MOST_BEGUN} logins are being begun already`;
+      throw new TrunklineError("limit", `Cannot begin a login: ${why}. Wait, then try again.`);
+    }
+    this.#begun.delete(oldest);
+    oldest.stop.abort(new Error("others have begun since"));
   }
 
   async #finish({ search }: Readonly<Record<string, unknown>>, by?: string): Promise<object> {
     const params = new URLSearchParams(typeof search === "string" ? search : "");
-    const begun = this.#begun.get(params.get("state") ?? "");
-    if (begun === undefined || begun.by !== by) {
-      const why = "This browser has not begun this login, or it took too long";
+    const state = params.get("state") ?? "";
+    const begun = [...this.#begun].find((each) => each.state === state);
+    if (begun?.came === undefined || begun.by !== by) {
+      const why =
+        "This browser has not begun this login, or it took too long, or too many others were begun";
       throw new TrunklineError("untrusted", `${why}. Begin again on the page with your logins.`);
     }
     begun.came(params);
-    return await begun.done;
+    return (await begun.done) ?? {};
   }
 
-  #enter(admitted: Admitted, person: string, request: IncomingMessage): OutgoingHttpHeaders {
-    const session = { ...newSession(person, request), admitted };
-    return { "set-cookie": this.#remember(session, request) };
-  }
-
-  #remember(session: BrowserSession, { headers }: IncomingMessage): string {
+  #remember(session: BrowserSession, request: IncomingMessage): string {
     for (const [hash, { until }] of this.#sessions) {
       if (until <= Date.now()) this.#sessions.delete(hash);
     }
     const others = [...this.#sessions].filter(([, { person }]) => person === session.person);
     if (others.length >= MOST_SESSIONS) this.#sessions.delete(others[0]?.[0] ?? "");
     this.#sessions.set(hashToken(session.key), session);
-    const parts = [`${this.#cookie}=${session.key}`, "HttpOnly", "SameSite=Strict"];
-    const secure = headers.origin?.startsWith("https:") === true ? ["Secure"] : [];
-    return [...parts, `Max-Age=${GOOD_FOR / 1000}`, ...secure].join("; ");
+    const { logins } = this.#options.admission;
+    return logins.cookie(request, this.#cookie, session.key, GOOD_FOR);
   }
 
   #sessionOf(request: IncomingMessage): BrowserSession | undefined {
-    if (!this.#options.admission.logins.isOfOwnPage(request)) return undefined;
-    const { cookie = "" } = request.headers;
-    const start = `${this.#cookie}=`;
-    const own = cookie.split(";").find((part) => part.trim().startsWith(start));
-    const session = this.#sessions.get(hashToken(own?.trim().slice(start.length) ?? ""));
+    const { logins } = this.#options.admission;
+    if (!logins.isOfOwnPage(request)) return undefined;
+    // With a cookie that another host has set, a person would log in for somebody else.
+    const name = logins.isSecure(request) ? HOST + this.#cookie : this.#cookie;
+    const session = this.#sessions.get(hashToken(cookieIn(request, name) ?? ""));
     if (session === undefined || session.until <= Date.now()) return undefined;
     const isLive = session.admitted?.proof?.isLive() !== false;
     return isLive && session.from === peerUser(request.socket) ? session : undefined;

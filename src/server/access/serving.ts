@@ -60,8 +60,7 @@ export function resolveServing(
   const named = publicUrl === undefined ? [] : [hostOf(new URL(publicUrl).host) ?? ""];
   const publicOrigin = publicUrl === undefined ? undefined : new URL(publicUrl).origin;
   const names = [...named, ...serve.allowedHosts].map((name) => name.toLowerCase());
-  const origins = [...serve.allowedOrigins.map(readOrigin)];
-  if (publicOrigin !== undefined) origins.push(publicOrigin);
+  const origins = [...serve.allowedOrigins.map(readOrigin), publicOrigin];
   if (noAuth) refuseOpen(isLoopback ? undefined : host, isPublic ? publicUrl : undefined);
   return {
     host,
@@ -73,7 +72,7 @@ export function resolveServing(
     noAuth,
     hosts: new Set([host.toLowerCase(), ...names]),
     proxied: new Set(names.filter((name) => !isLoopbackAddress(name))),
-    origins: new Set(origins),
+    origins: new Set(origins.filter((each) => each !== undefined)),
     tls: serve.tls,
     oauth: serve.oauth === undefined ? undefined : readOAuth(serve.oauth, publicUrl),
   };

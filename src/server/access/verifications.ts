@@ -43,38 +43,23 @@ export class Verifications {
     for (const known of [this.#good.get(key), this.#bad.get(key)]) {
       if (known !== undefined && known.until > this.#now()) return known.verdict;
     }
-    const running = this.#running.get(key) ?? this.#verify(token, key);
-    this.#running.set(key, running);
-    return await running;
+    return await this.#running.getOrInsertComputed(key, () =>
+      this.#verify(token, key).finally(() => this.#running.delete(key)),
+    );
   }
 
   async #verify(token: string, key: string): Promise<Verdict> {
-    try {
-      using _slot = await this.#slots.enter();
-      const verdict = await (await this.#verifier.get()).verify(token);
-      const now = this.#now();
-      if (verdict.kind === "valid") {
-        remember(this.#good, key, verdict, Math.min(verdict.until, now + GOOD_FOR), now);
-      } else {
-        remember(this.#bad, key, verdict, now + BAD_FOR, now);
-      }
-      return verdict;
-    } finally {
-      this.#running.delete(key);
+    using _slot = await this.#slots.enter();
+    const verdict = await (await this.#verifier.get()).verify(token);
+    const now = this.#now();
+    const isGood = verdict.kind === "valid";
+    const known = isGood ? this.#good : this.#bad;
+    const until = isGood ? Math.min(verdict.until, now + GOOD_FOR) : now + BAD_FOR;
+    for (const [each, { until: end }] of known) {
+      if (end > now && known.size < MOST_KNOWN) break;
+      known.delete(each);
     }
+    known.set(key, { verdict, until });
+    return verdict;
   }
-}
-
-function remember(
-  known: Map<string, { readonly verdict: Verdict; readonly until: number }>,
-  key: string,
-  verdict: Verdict,
-  until: number,
-  now: number,
-): void {
-  for (const [each, { until: end }] of known) {
-    if (end > now && known.size < MOST_KNOWN) break;
-    known.delete(each);
-  }
-  known.set(key, { verdict, until });
 }

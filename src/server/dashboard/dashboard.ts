@@ -30,6 +30,7 @@ import { type LiveSource, PolledRows } from "./live/polled-rows.ts";
 import { Watching } from "./live/watching.ts";
 import { Router } from "./router.ts";
 import { SessionClients } from "./session/session-clients.ts";
+import type { Moving } from "../http/move-routes.ts";
 import { SessionRoutes } from "./session/session-routes.ts";
 import { SessionRows } from "./session/session-rows.ts";
 import { SessionSource } from "./session/session-source.ts";
@@ -41,13 +42,14 @@ import { CallStatistics } from "./view/call-statistics.ts";
 import { identityRoutes } from "./view/identities.ts";
 import { type OverviewOptions, readOverview } from "./view/overview.ts";
 import { PageCalls } from "./view/page-calls.ts";
-import { Runs } from "./view/runs.ts";
+import { Runs, runsOn } from "./view/runs.ts";
 import { serverRoutes } from "./view/server-routes.ts";
 import { serviceParts } from "./view/services.ts";
 import { Threads } from "./view/threads.ts";
 import { Tools } from "./view/tools.ts";
 import type { IncomingMessage, ServerResponse } from "node:http";
 
+import { defined } from "../../base/defined.ts";
 export interface DashboardOptions {
   readonly app: AppContext;
   readonly door: AcpDoor;
@@ -61,6 +63,8 @@ export interface DashboardOptions {
   readonly traffic: TrafficRing;
   /** The URL by which others reach the server. */
   readonly origin: () => string;
+  /** What moves sessions; throws where they do not move. */
+  readonly moving: () => Promise<Moving>;
   /** Assistants that are connected to /mcp now. */
   readonly assistants: () => number;
 }
@@ -99,7 +103,7 @@ export class Dashboard implements AsyncDisposable {
     this.#ends = ends;
     this.#reader = rows.reader;
     this.#rows = rows;
-    const runs = new Runs(data, rows);
+    const runs = new Runs(rows, options.sources.fleet?.readRun ?? runsOn(data));
     this.#source = new SessionSource(rows, (session) => runs.row(session));
     this.#clients = new SessionClients({
       door,
@@ -110,7 +114,9 @@ export class Dashboard implements AsyncDisposable {
       rows: this.#rows,
       clients: this.#clients,
       data,
+      limits: app.config.limits.messages,
       traffic: options.traffic,
+      moving: options.moving,
       failed: (session, { id }, error) =>
         tellTrouble(this.#live, {
           ...{ id: `${id} ${session}`, session, what: "The last prompt failed", error },
@@ -306,7 +312,6 @@ const BLIND = { id: "changes", what: "The dashboard cannot see what changes", is
 function tellTrouble(live: LiveRows, { id, what, session, error, isFor }: Failure): void {
   const why = error instanceof TrunklineError ? error.message : "see the log of the server.";
   const says = maskText(`${what}: ${why}`);
-  const about = session === undefined ? {} : { session };
-  const trouble: Trouble = { id, at: Date.now(), level: "error", says, ...about };
+  const trouble = defined<Trouble>({ id, at: Date.now(), level: "error", says, session });
   live.set("trouble", id, error === undefined ? null : trouble, isFor);
 }

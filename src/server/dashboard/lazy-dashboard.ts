@@ -55,10 +55,7 @@ export class LazyDashboard implements AsyncDisposable {
     }
     const answered = isApi
       ? this.#dashboard.get().then((it) => it.handle(path, request, response, principal))
-      : this.#files.get().then((files) => {
-          if (path === "/") files.sendPage(request, response);
-          else files.send(path, request, response);
-        });
+      : this.#files.get().then((files) => files.send(path, request, response));
     answered.catch((error: unknown) => {
       this.#options.app.log.error("dashboard.not-opened", { error });
       if (response.headersSent) return;

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 
+import { attempt } from "../../base/attempt.ts";
 import type { ApiCall, ApiRoute, Need } from "../../base/capability/api-route.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { Semaphore } from "../../base/limit/semaphore.ts";
@@ -57,14 +58,12 @@ export class Router {
       return fail(response, 405, `${path} does not support this method`);
     }
     const query = new URLSearchParams(request.url?.split("?", 2)[1] ?? "");
-    const { id, part } = match;
-    const call = { principal, request, response, query, id, part, body: {} };
+    const call = { principal, request, response, query, id: match.id, part: match.part, body: {} };
     const type = request.headers["content-type"]?.split(";", 1)[0]?.trim().toLowerCase();
     // Pages of other origins can send other types without asking first.
-    if (method === "POST" && type !== "application/json") {
-      return fail(response, 415, "Send the body as JSON: Content-Type: application/json");
-    }
-    return this.#answer(route, call);
+    return method === "POST" && type !== "application/json"
+      ? fail(response, 415, "Send the body as JSON: Content-Type: application/json")
+      : this.#answer(route, call);
   }
 
   #find(
@@ -75,11 +74,11 @@ export class Router {
       const routes = match === null ? undefined : this.#routes.get(name);
       if (routes === undefined) continue;
       const { id = "", part = "" } = match?.groups ?? {};
-      try {
-        return { routes, id: decodeURIComponent(id), part: decodeURIComponent(part) };
-      } catch {
-        return undefined;
-      }
+      return attempt(() => ({
+        routes,
+        id: decodeURIComponent(id),
+        part: decodeURIComponent(part),
+      }));
     }
     return undefined;
   }

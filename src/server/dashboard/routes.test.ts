@@ -30,13 +30,16 @@ GET /api/sessions/:id/traffic/:part nothing
 GET /api/sessions/:id/files nothing
 GET /api/sessions/:id/diff nothing
 GET /api/sessions/:id/undo nothing
+GET /api/sessions/:id/why nothing
 GET /api/sessions/:id/export nothing
+GET /api/sessions/:id/move admin
 POST /api/sessions/:id/prompt sessions
 POST /api/sessions/:id/cancel sessions
 POST /api/sessions/:id/undo sessions
 POST /api/sessions/:id/redo sessions
 POST /api/sessions/:id/answer sessions
 POST /api/sessions/:id/setting sessions
+POST /api/sessions/:id/move admin
 POST /api/sessions/:id/comment review review_reply
 GET /api/runs nothing
 GET /api/runs/:id nothing
@@ -44,6 +47,7 @@ GET /api/runs/:id/patch nothing
 GET /api/runs/:id/diff nothing
 GET /api/threads nothing review_list
 GET /api/threads/:id nothing review_list
+GET /api/threads/:id/why nothing review_list
 POST /api/threads/:id/reply review review_reply
 POST /api/threads/:id/resolve review review_reply
 POST /api/threads/:id/reopen review review_reply
@@ -80,7 +84,7 @@ const ALL = ["tools", "sessions", "programs", "review", "dashboard", "admin"] as
 async function routesOf(data: string): Promise<readonly ApiRoute[]> {
   await using _log = await SessionLog.open(data);
   const sources = { tools: {}, bus: {}, fleet: {}, input: {} };
-  const app = { config: { data }, log: new Log("error", () => {}) };
+  const app = { config: { data, limits: {} }, log: new Log("error", () => {}) };
   const reader = (): Promise<SessionReader> => SessionReader.open(data);
   const options = { app, sources, reader, holder: "x" } as unknown as DashboardOptions;
   await using dashboard = await Dashboard.open(options);

@@ -15,6 +15,17 @@ export interface PromptImage {
   readonly data: string;
 }
 
+export interface MoveBody {
+  /** A gateway, as in wss://example.com/acp. */
+  readonly to: string;
+  /** An access token of that gateway. */
+  readonly token?: string;
+  /** With files that look like secrets. */
+  readonly withSecrets?: boolean;
+  /** A running turn does not end its tool call. */
+  readonly interrupts?: boolean;
+}
+
 export interface AnswerBody {
   /** `Ask.id` */
   readonly id: string;
@@ -133,6 +144,31 @@ export const checkPromptImage: Check<PromptImage> = (value) => {
   const data: unknown = value.data;
   if (data === undefined) return { path: ["data"], says: "is missing" };
   if (typeof data !== "string") return { path: ["data"], says: "must be a string" };
+  return undefined;
+};
+
+export const checkMoveBody: Check<MoveBody> = (value) => {
+  if (!isObject(value)) return { path: [], says: "must be an object" };
+  const to: unknown = value.to;
+  if (to === undefined) return { path: ["to"], says: "is missing" };
+  if (typeof to !== "string") return { path: ["to"], says: "must be a string" };
+  if (!pattern1.test(to)) return { path: ["to"], says: "must be a text with words" };
+  const token: unknown = value.token;
+  if (token !== undefined) {
+    if (typeof token !== "string") return { path: ["token"], says: "must be a string" };
+  }
+  const withSecrets: unknown = value.withSecrets;
+  if (withSecrets !== undefined) {
+    if (typeof withSecrets !== "boolean") {
+      return { path: ["withSecrets"], says: "must be true or false" };
+    }
+  }
+  const interrupts: unknown = value.interrupts;
+  if (interrupts !== undefined) {
+    if (typeof interrupts !== "boolean") {
+      return { path: ["interrupts"], says: "must be true or false" };
+    }
+  }
   return undefined;
 };
 

@@ -36,6 +36,17 @@ export const schemas = {
     properties: { mimeType: { type: "string", enum: IMAGE_TYPES }, data: text },
   },
 
+  MoveBody: {
+    type: "object",
+    required: ["to"],
+    properties: {
+      to: { ...said, description: "A gateway, as in wss://example.com/acp." },
+      token: { ...text, description: "An access token of that gateway." },
+      withSecrets: { type: "boolean", description: "With files that look like secrets." },
+      interrupts: { type: "boolean", description: "A running turn does not end its tool call." },
+    },
+  },
+
   AnswerBody: {
     type: "object",
     required: ["id"],

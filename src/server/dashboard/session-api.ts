@@ -204,6 +204,16 @@ export interface FileDiff {
 }
 
 /**
+ * `GET /api/sessions/ID/why?file=PATH&line=N[&side=old]`, of a file that the session has changed, and
+ * `GET /api/threads/ID/why`, of the first commented line: who wrote it, as names and values.
+ */
+export interface LineWhy {
+  readonly rows: readonly (readonly [name: string, value: string])[];
+  /** The session that wrote it, where the principal may see it. */
+  readonly session?: string;
+}
+
+/**
  * Needs `sessions`:
  * - `POST /api/sessions/ID/prompt` `PromptBody` → `Done`, as soon as it is accepted; events tell the rest.
  * - `POST /api/sessions/ID/cancel` → `Done`
@@ -211,12 +221,16 @@ export interface FileDiff {
  * - `POST /api/sessions/ID/setting` `SettingBody` → `{settings}` as in `SessionDetail`
  * - `POST /api/sessions/ID/undo` and `…/redo` → `Done`: `/undo` and `/redo` of the built-in agent.
  * Needs `review`: `POST /api/sessions/ID/comment` `CommentBody` → `ThreadRow`
+ * Needs `admin`, and the session has to be the person's own:
+ * - `GET /api/sessions/ID/move` → `{stays}`: what a move leaves here.
+ * - `POST /api/sessions/ID/move` `MoveBody` → `{says}`
  * Reading: `GET /api/sessions/ID/export?format=ndjson|html`: a download.
  */
 export type {
   AnswerBody,
   CommentBody,
   NewRun,
+  MoveBody,
   NewSession,
   PromptBody,
   PromptImage,

@@ -25,7 +25,9 @@ export interface DashboardSources {
   };
   readonly bus: Pick<ConfiguredBus, "opened">;
   /** The fleet that the server belongs to. */
-  readonly fleet?: Pick<FleetView, "state" | "counts" | "poolFor"> | undefined;
+  readonly fleet?:
+    | Pick<FleetView, "state" | "counts" | "poolFor" | "problem" | "readRun">
+    | undefined;
   /** How the configuration was found, to change it as `trunkline config set` does. */
   readonly input: ConfigInput;
   /** Starts a configured server alone, and says what that came to. */

@@ -20,8 +20,7 @@ async function withFiles(test: (url: string) => Promise<void>, isBuilt = true): 
   rmSync(folder, { recursive: true });
   const server = createServer((request, response) => {
     const { url = "" } = request;
-    if (url === "/") files.sendPage(request, response);
-    else files.send(url, request, response);
+    files.send(url, request, response);
   }).listen(0, "127.0.0.1");
   await once(server, "listening");
   try {

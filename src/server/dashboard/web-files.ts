@@ -65,18 +65,13 @@ export class WebFiles {
     return new WebFiles(files);
   }
 
-  /** The page itself. */
-  sendPage(request: IncomingMessage, response: ServerResponse): void {
-    this.#send(PAGE, request, response);
-  }
-
   /** A file of the page, by its address. */
   send(path: string, request: IncomingMessage, response: ServerResponse): void {
+    if (path === "/") return this.#send(PAGE, request, response);
     const name = path.slice(ASSETS.length);
-    if (name === PAGE || !this.#files.has(name)) {
-      return fail(response, 404, "Nothing is at this path. Load the page again.");
-    }
-    return this.#send(name, request, response);
+    return name === PAGE || !this.#files.has(name)
+      ? fail(response, 404, "Nothing is at this path. Load the page again.")
+      : this.#send(name, request, response);
   }
 
   #send(name: string, { headers }: IncomingMessage, response: ServerResponse): void {

@@ -82,9 +82,7 @@ export function failWith(response: ServerResponse, error: unknown, path: string,
     return;
   }
   const words = error instanceof TrunklineError ? error.message : diskWords(error);
-  if (words !== undefined) {
-    return fail(response, statusOf(error), maskText(words));
-  }
+  if (words !== undefined) return fail(response, statusOf(error), maskText(words));
   const correlation = crypto.randomUUID().slice(0, 8);
   log.error("http.failed", { correlation, path, error });
   return fail(response, 500, `Something failed in Trunkline: see '${correlation}' in its log.`);

@@ -8,8 +8,7 @@ import { type RunningGateway, runningGateways } from "../../store/access/running
 
 /** A login link, which works once, for the gateway that runs with a data folder. */
 export async function loginLinkFor(data: string): Promise<string> {
-  const { browser } = await needGateway(data);
-  return `${browser}/login#${await new LoginCodes(data).create()}`;
+  return `${(await needGateway(data)).browser}/login#${await new LoginCodes(data).create()}`;
 }
 
 /** A link that pairs a phone, once. Throws if other devices cannot reach the gateway. */

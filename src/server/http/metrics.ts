@@ -75,7 +75,7 @@ function add(counts: Map<string, number>, labels: string, amount: number): void 
 }
 
 /** Upper bounds in seconds: from a tool of our own to the turn of an agent. */
-export const BOUNDS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 60, 300] as const;
+const BOUNDS: readonly number[] = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 60, 300];
 
 /** The most series of a histogram: names that others choose must not fill the memory. */
 const MOST_SERIES = 500;
@@ -98,19 +98,21 @@ export class Histogram {
   readonly #name: string;
   readonly #help: string;
   readonly #labels: readonly string[];
+  readonly #bounds: readonly number[];
   readonly #series = new Map<string, Series>();
 
-  constructor(name: string, help: string, labels: readonly string[]) {
+  constructor(name: string, help: string, labels: readonly string[], bounds = BOUNDS) {
     this.#name = name;
     this.#help = help;
     this.#labels = labels;
+    this.#bounds = bounds;
   }
 
   observe(milliseconds: number, ...values: readonly string[]): void {
     const seconds = milliseconds / 1_000;
     const series = this.#find(values);
     let at = 0;
-    while (at < BOUNDS.length && seconds > (BOUNDS[at] ?? 0)) at++;
+    while (at < this.#bounds.length && seconds > (this.#bounds[at] ?? 0)) at++;
     series.counts[at] = (series.counts[at] ?? 0) + 1;
     series.sum += seconds;
   }
@@ -126,7 +128,7 @@ export class Histogram {
       let total = 0;
       for (const [at, count] of counts.entries()) {
         total += count;
-        text += `${name}_bucket{${labels},le="${BOUNDS[at] ?? "+Inf"}"} ${total}\n`;
+        text += `${name}_bucket{${labels},le="${this.#bounds[at] ?? "+Inf"}"} ${total}\n`;
       }
       text += `${name}_sum{${labels}} ${sum}\n${name}_count{${labels}} ${total}\n`;
     }
@@ -147,7 +149,7 @@ export class Histogram {
 
   #make(values: readonly string[]): Series {
     const labels = this.#labels.map((label, at) => `${label}="${escapeLabel(values[at] ?? "")}"`);
-    const counts = new Float64Array(BOUNDS.length + 1);
+    const counts = new Float64Array(this.#bounds.length + 1);
     const series = { labels: labels.join(","), values, counts, sum: 0 };
     this.#series.set(keyOf(values), series);
     return series;
@@ -168,21 +170,31 @@ function escapeLabel(value: string): string {
  * names that clients make up are no labels: there would be no end of series.
  */
 export class WorkMetrics implements Observer {
-  readonly callTimes = new Histogram(
-    "trunkline_tool_call_duration_seconds",
-    "Calls of tools, by the tool and the server or plugin that has it.",
-    ["tool", "server", "plugin", "outcome", "door"],
-  );
-  readonly requestTimes = new Histogram(
-    "trunkline_request_duration_seconds",
-    "Requests of clients, by door.",
-    ["door", "method", "outcome"],
-  );
-  readonly turnTimes = new Histogram(
-    "trunkline_turn_duration_seconds",
-    "Turns of sessions, by the agent that worked.",
-    ["agent", "outcome"],
-  );
+  readonly callTimes: Histogram;
+  readonly requestTimes: Histogram;
+  readonly turnTimes: Histogram;
+
+  /** The upper bounds are in seconds. */
+  constructor(bounds = BOUNDS) {
+    this.callTimes = new Histogram(
+      "trunkline_tool_call_duration_seconds",
+      "Calls of tools, by the tool and the server or plugin that has it.",
+      ["tool", "server", "plugin", "outcome", "door"],
+      bounds,
+    );
+    this.requestTimes = new Histogram(
+      "trunkline_request_duration_seconds",
+      "Requests of clients, by door.",
+      ["door", "method", "outcome"],
+      bounds,
+    );
+    this.turnTimes = new Histogram(
+      "trunkline_turn_duration_seconds",
+      "Turns of sessions, by the agent that worked.",
+      ["agent", "outcome"],
+      bounds,
+    );
+  }
 
   readonly calls: NonNullable<Observer["calls"]> = {
     ended: ({ name, tool, context }, { outcome, milliseconds }) => {

@@ -2,6 +2,7 @@ import { createReadStream, createWriteStream } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { pipeline } from "node:stream/promises";
 
+import { isUuid } from "../../base/check.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { limitRefusal, mayControl, mayUseAgent, type Principal } from "../../base/principal.ts";
 import { LARGEST_BUNDLE } from "../../session/open/move/bundle.ts";
@@ -12,7 +13,15 @@ import { readJson, sendJson } from "./http-answers.ts";
 export interface Moving {
   readonly mover: Mover;
   /** Closes a session, if it is open here; a running turn first ends its tool call. */
-  readonly letGo: (session: string, interrupts: boolean) => Promise<void>;
+  readonly letGo: (session: string, interrupts: boolean, signal: AbortSignal) => Promise<void>;
+}
+
+/** Is aborted when whoever waits for an answer has gone: a tool call may never end. */
+export function goneWith(response: ServerResponse): AbortSignal {
+  const gone = new AbortController();
+  const why = new TrunklineError("cancelled", "Nobody waits for the move any more.");
+  response.once("close", () => gone.abort(why));
+  return gone.signal;
 }
 
 export const MOVES_PATH = "/moves/";
@@ -53,20 +62,26 @@ const STEPS = new Map<string, (step: Step) => Promise<object | undefined>>(
     },
     "PUT bundle": async ({ mover, move, session, principal, text, request }) => {
       await mayCome(mover, principal, text);
-      const from = { owner: principal.id, isTrusted: true, agent: text("agent"), key: text("key") };
-      await mover.expect({ session, move, epoch: Number(text("epoch")), ...from });
       if (Number(request.headers["content-length"] ?? Infinity) > LARGEST_BUNDLE) {
         throw new TrunklineError("limit", `A session has at most ${LARGEST_BUNDLE} bytes to move.`);
       }
-      await pipeline(request, createWriteStream(mover.bundle(move), { mode: 0o600, flush: true }));
+      const from = { owner: principal.id, isTrusted: true, agent: text("agent"), key: text("key") };
+      await mover.expect({ session, move, epoch: Number(text("epoch")), ...from });
+      const file = createWriteStream(mover.bundle(session, "in"), { mode: 0o600, flush: true });
+      try {
+        await pipeline(request, file);
+      } catch (error) {
+        await mover.giveUp(session, move);
+        throw error;
+      }
       return { digest: await mover.check(session, move) };
     },
     "POST grant": async ({ mover, move, session, principal, text }) =>
       await mover.activate(session, move, text("grant"), principal.id),
-    "POST leave": async ({ mover, letGo, move, session, principal, text }) => {
+    "POST leave": async ({ mover, letGo, move, session, principal, text, response }) => {
       await pin(mover, principal, text("key"));
       await mover.record(session, principal.id);
-      await letGo(session, text("interrupts") === "true");
+      await letGo(session, text("interrupts") === "true", goneWith(response));
       const record = await mover.record(session, principal.id);
       const to = `the machine of ${principal.name ?? "the owner"}`;
       const wish = { key: text("key"), have: text("have"), withSecrets: true, isDriven: true };
@@ -78,7 +93,7 @@ const STEPS = new Map<string, (step: Step) => Promise<object | undefined>>(
       const out = await mover.moves.find(session, "out");
       if (out?.move !== move) throw new TrunklineError("conflict", "The move was given up.");
       response.writeHead(200, { "content-type": "application/octet-stream" });
-      await pipeline(createReadStream(mover.bundle(move)), response);
+      await pipeline(createReadStream(mover.bundle(session, "out")), response);
       return undefined;
     },
     "POST commit": async ({ mover, move, session, principal, text }) => {
@@ -103,8 +118,9 @@ export async function moveStep(
   }
   const [move = "", name = ""] = path.slice(MOVES_PATH.length).split("/");
   const handle = STEPS.get(`${request.method} ${name}`);
-  if (handle === undefined)
+  if (handle === undefined || !isUuid(move))
     throw new TrunklineError("not-found", "There is no such step of a move.");
+  using _share = await moving.mover.steps.enter({ key: principal.id });
   const query = new URLSearchParams(request.url?.split("?", 2)[1] ?? "");
   const body = request.method === "POST" ? await readJson(request, LARGEST) : {};
   const text = (of: string): string => {

@@ -10,7 +10,12 @@ import { Readiness, type ReadinessOptions } from "./readiness.ts";
 const LOG = new Log("error", () => {});
 
 async function problemsOf(options: Partial<ReadinessOptions>): Promise<readonly string[]> {
-  const all = { data: "/nowhere", checkStore: async () => {}, isConnected: () => true, log: LOG };
+  const all = {
+    data: "/nowhere",
+    checkStore: async () => {},
+    natsProblem: async () => undefined,
+    log: LOG,
+  };
   return await new Readiness({ ...all, ...options }).problems();
 }
 
@@ -33,8 +38,8 @@ describe("Readiness", () => {
     await using folder = await SampleFolder.create();
     mkdirSync(folder.path);
     assert.deepEqual(await problemsOf({}), ["the data folder cannot be written"]);
-    const isConnected = (): boolean => false;
-    assert.deepEqual(await problemsOf({ data: folder.path, isConnected }), [
+    const natsProblem = async () => "the connection to NATS is lost";
+    assert.deepEqual(await problemsOf({ data: folder.path, natsProblem }), [
       "the connection to NATS is lost",
     ]);
   });

@@ -10,8 +10,8 @@ export interface ReadinessOptions {
   readonly data: string;
   /** Opens the session store if need be, and rejects if it cannot be written. */
   readonly checkStore: () => Promise<void>;
-  /** Whether a node of a fleet is connected; undefined for a gateway that belongs to none. */
-  readonly isConnected: () => boolean | undefined;
+  /** Why a node of a fleet can store nothing in NATS, in words; undefined if it can, or needs none. */
+  readonly natsProblem: () => Promise<string | undefined>;
   readonly log: Log;
 }
 
@@ -47,13 +47,13 @@ export class Readiness {
   }
 
   async #look(): Promise<readonly string[]> {
-    const { isConnected, checkStore, log } = this.#options;
+    const { natsProblem, checkStore, log } = this.#options;
     const problems: string[] = [];
     const reasons: unknown[] = [];
-    if (isConnected() === false) problems.push("the connection to NATS is lost");
     const signal = AbortSignal.timeout(PATIENCE);
     const checked = [untilAborted(checkStore(), signal), this.#checkRoom()];
-    const [store, room] = await Promise.allSettled(checked);
+    const [[store, room], nats] = await Promise.all([Promise.allSettled(checked), natsProblem()]);
+    if (nats !== undefined) problems.push(nats);
     if (store?.status === "rejected") problems.push("the session store cannot be written");
     if (room?.status === "rejected") problems.push("the data folder cannot be written");
     for (const each of [store, room]) if (each?.status === "rejected") reasons.push(each.reason);

@@ -76,8 +76,7 @@ function howOf(
   { command, webhook, push, allowPrivate = false }: NotificationSettings,
   index: number,
 ): How {
-  const given = [command !== undefined, webhook !== undefined, push === true];
-  if (given.filter(Boolean).length !== 1) {
+  if ([command !== undefined, webhook !== undefined, push === true].filter(Boolean).length !== 1) {
     throw wrong(index, "it needs one of `command`, `webhook` and `push: true`");
   }
   if (command !== undefined) {

@@ -2,6 +2,7 @@ import { createHmac } from "node:crypto";
 import { homedir } from "node:os";
 import { setTimeout as delay } from "node:timers/promises";
 import { background } from "../../base/background.ts";
+import { defined } from "../../base/defined.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { Lazy } from "../../base/lazy.ts";
 import { Backoff } from "../../base/limit/backoff.ts";
@@ -128,8 +129,7 @@ export class Notifier implements NoticeListener, AsyncDisposable {
         return await sendCommand(message, entry, how, { log, signal });
       }
       case "webhook": {
-        const secret = await secrets.webhook();
-        return await sendWebhook(message, entry, how, { secret, signal });
+        return await sendWebhook(message, entry, how, { secret: await secrets.webhook(), signal });
       }
       case "push":
         return await this.#push(message, entry, deviceId, signal);
@@ -188,14 +188,13 @@ async function receiversOf(
 ): Promise<Receiver[]> {
   if (how.kind !== "push") return [{ entry, receiver: name }];
   const subscribed = await devices.list();
-  if (subscribed.length > 0) {
-    return subscribed.map(({ id, name: device }) => ({
-      entry,
-      device: id,
-      receiver: `${name}: ${device}`,
-    }));
-  }
-  return [{ entry, receiver: name, problem: "no browser has subscribed to notifications" }];
+  return subscribed.length > 0
+    ? subscribed.map(({ id, name: device }) => ({
+        entry,
+        device: id,
+        receiver: `${name}: ${device}`,
+      }))
+    : [{ entry, receiver: name, problem: "no browser has subscribed to notifications" }];
 }
 
 /** Posts a message as JSON, signed as Standard Webhooks specifies. */
@@ -253,8 +252,7 @@ export async function sendCommand(
 /** Where programs such as notify-send find the person's screen. */
 function desktopVariables(): NodeJS.ProcessEnv {
   const { DISPLAY, WAYLAND_DISPLAY, XAUTHORITY, DBUS_SESSION_BUS_ADDRESS } = process.env;
-  const found = { DISPLAY, WAYLAND_DISPLAY, XAUTHORITY, DBUS_SESSION_BUS_ADDRESS };
-  return Object.fromEntries(Object.entries(found).filter(([, value]) => value !== undefined));
+  return defined({ DISPLAY, WAYLAND_DISPLAY, XAUTHORITY, DBUS_SESSION_BUS_ADDRESS });
 }
 
 export interface SendPushOptions {
@@ -360,8 +358,7 @@ export class StoreRetries implements AsyncDisposable {
         if (!mayPass || isLast) return this.#log.error("notify.lost", { error });
         this.#log.warn("notify.not-stored", { error });
       }
-      const wait = this.#backoff.failed();
-      await delay(wait, undefined, { signal, ref: false }).catch(() => {});
+      await delay(this.#backoff.failed(), undefined, { signal, ref: false }).catch(() => {});
     }
   }
 }
@@ -491,15 +488,11 @@ class Dispatcher implements AsyncDisposable {
   async #send(delivery: Delivery): Promise<void> {
     const { queue, send, log } = this.#options;
     const { signal } = this.#stop;
-    let sent: SendResult;
+    const sent = await send(delivery, signal).catch((error: Error): SendResult => {
+      return { state: "retry", result: error.message };
+    });
     try {
-      sent = await send(delivery, signal);
-    } catch (error) {
-      sent = { state: "retry", result: (error as Error).message };
-    }
-    try {
-      const isStopped = signal.aborted && sent.state === "retry";
-      if (isStopped) return await (await queue()).release(delivery);
+      if (signal.aborted && sent.state === "retry") return await (await queue()).release(delivery);
       const outcome = this.#outcomeOf(delivery, sent);
       const { receiver } = delivery;
       const { state, result } = outcome;

@@ -5,7 +5,7 @@ import { TrunklineError } from "../../base/errors.ts";
 import { Lazy } from "../../base/lazy.ts";
 import { OWNER } from "../../base/principal.ts";
 import { NotifyStore } from "../../store/notify/notify-store.ts";
-import type { Admitted, Refused } from "../access/access.ts";
+import type { Admitted } from "../access/access.ts";
 import type { Admission } from "../access/admission.ts";
 import { deviceName } from "../access/device-name.ts";
 import { fail, failWith, readJson, send, sendJson } from "../http/http-answers.ts";
@@ -92,7 +92,7 @@ export class NotifyRoutes implements AsyncDisposable {
   async #push(path: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
     if (path === "/push/worker.js") return sendWorker(request, response);
     const found = await this.#admission.admit(request, response, ENTRY);
-    if (!("principal" in found)) return refuse(response, found);
+    if (!("principal" in found)) return fail(response, found.status, found.message, found.headers);
     if (found.principal.id !== OWNER.id) {
       return fail(
         response,
@@ -187,10 +187,6 @@ function sendWorker(request: IncomingMessage, response: ServerResponse): void {
     "service-worker-allowed": "/",
     "content-security-policy": "default-src 'none'; connect-src 'self'",
   });
-}
-
-function refuse(response: ServerResponse, { status, message, headers }: Refused): void {
-  fail(response, status, message, headers);
 }
 
 function refuseMethod(response: ServerResponse, allow: string): void {

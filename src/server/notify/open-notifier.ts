@@ -15,6 +15,5 @@ export async function openNotifier(
   if (entries.length === 0) return undefined;
   const { Notifier } = await import("./notifier.ts");
   const secrets = new NotifySecrets({ data, configFile, env });
-  const { publicUrl } = serve;
-  return new Notifier({ data, entries, secrets, publicUrl, log });
+  return new Notifier({ data, entries, secrets, publicUrl: serve.publicUrl, log });
 }

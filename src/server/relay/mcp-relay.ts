@@ -76,9 +76,7 @@ export class McpRelay implements Sink<string> {
   /** Called by the client's channel. */
   message(text: string): void | Room {
     if (this.#own !== undefined) return this.#own.message(text);
-    const isHeld =
-      this.#opening !== undefined || (this.#isLeaving && !this.#conversation.isAboutOpen(text));
-    if (isHeld) {
+    if (this.#opening !== undefined || (this.#isLeaving && !this.#conversation.isAboutOpen(text))) {
       this.#waiting.push(text);
       return this.#lost.promise.then(() => this.#opening);
     }

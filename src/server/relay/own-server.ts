@@ -166,8 +166,7 @@ export class OwnServer implements Channel<string> {
   /** MCP 2026-07-28, basic/patterns/subscriptions: only subscribers are notified, with the id of their subscription. */
   #tellOfChange(list: string): void {
     const { changed: method = "", wanted = "" } = LISTS[list] ?? {};
-    const isSession = this.#conversation.setUp.has("initialize");
-    const tags = isSession ? [{}] : this.#subscriptionsTo(wanted);
+    const tags = this.#conversation.setUp.has("initialize") ? [{}] : this.#subscriptionsTo(wanted);
     for (const params of tags) {
       this.#client.send(JSON.stringify({ jsonrpc: "2.0", method, params }));
     }

@@ -49,8 +49,7 @@ export async function reachGateway(
 ): Promise<Channel<string> | undefined> {
   for (const path of options.sockets) {
     try {
-      const { channel } = await welcomed({ ...options, path });
-      return channel;
+      return (await welcomed({ ...options, path })).channel;
     } catch (error) {
       options.refused(error instanceof Error ? error.message : String(error));
     }

@@ -1,3 +1,4 @@
+import { defined } from "../../base/defined.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { mayUseAll, type Principal } from "../../base/principal.ts";
 import { mask } from "../../base/text/mask.ts";
@@ -132,7 +133,7 @@ function factsOf(entry: Entry): Pick<AuditRow, "tool" | "caller" | "project" | "
     project: text("project", "workspace"),
     outcome: outcome === undefined || outcome === null ? undefined : outcomeText(outcome),
   };
-  return Object.fromEntries(Object.entries(facts).filter(([, fact]) => fact !== undefined));
+  return defined(facts);
 }
 
 const TEXTS = ["door", "session", "reason"] as const;

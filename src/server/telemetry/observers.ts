@@ -23,13 +23,15 @@ export class Observers implements Required<Observer> {
 
   add(observer: Observer): void {
     this.#all.push(observer);
+    // Metrics alone count these, in one place.
+    this.calls.sent ??= observer.calls?.sent;
   }
 
   get spans(): Observer["spans"] {
     return this.#first(({ spans }) => spans);
   }
 
-  readonly calls: CallObserver = {
+  readonly calls: { -readonly [Name in keyof CallObserver]: CallObserver[Name] } = {
     // Not by #first(): each call comes by here.
     begun: (call) => {
       for (const { calls } of this.#all) {
@@ -41,6 +43,10 @@ export class Observers implements Required<Observer> {
     asked: (request) => this.#first(({ calls }) => calls?.asked?.(request)),
     ended: (call, end) => {
       for (const { calls } of this.#all) calls?.ended(call, end);
+    },
+    sent: undefined,
+    sessionOver: (session) => {
+      for (const { calls } of this.#all) calls?.sessionOver?.(session);
     },
   };
 

@@ -1,5 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
+import { attempt } from "../../base/attempt.ts";
+import { defined } from "../../base/defined.ts";
 import { mask, maskText } from "../../base/text/mask.ts";
 import type { Span, SpanAttributes, SpanEnd, TraceCarrier } from "../../base/trace.ts";
 import { VERSION } from "../../base/version.ts";
@@ -8,7 +10,7 @@ import { META, TRACE_HEADER } from "../../protocol/mcp/meta.ts";
 import type { TurnObserver } from "../../session/turn/turns.ts";
 import type { CallObserver, ObservedCall } from "../../tool/call-observer.ts";
 import type { ToolContext } from "../../tool/tool.ts";
-import { BOUNDS, type Series, WorkMetrics } from "../http/metrics.ts";
+import { Histogram, type Series, WorkMetrics } from "../http/metrics.ts";
 import type { Observer } from "./observers.ts";
 import { type ExporterOptions, OtlpExporter } from "./otlp-exporter.ts";
 import {
@@ -77,7 +79,8 @@ export function openMetrics(options: TelemetryOptions): Observer {
     if (snapshot !== undefined) exporter.add(snapshot);
   };
   setInterval(add, Number(options.env.OTEL_METRIC_EXPORT_INTERVAL) || EVERY).unref();
-  const { calls, requests, turns } = operations;
+  const { requests, turns } = operations;
+  const calls = { ...operations.calls, ...operations.more };
   const flush = (): Promise<void> => {
     add();
     return exporter.flush(FLUSH);
@@ -126,17 +129,10 @@ export function headersIn(text = ""): Record<string, string> {
   for (const pair of text.split(",")) {
     const at = pair.indexOf("=");
     if (at < 1) continue;
-    headers[pair.slice(0, at).trim()] = decode(pair.slice(at + 1).trim());
+    const value = pair.slice(at + 1).trim();
+    headers[pair.slice(0, at).trim()] = attempt(() => decodeURIComponent(value), value);
   }
   return headers;
-}
-
-function decode(value: string): string {
-  try {
-    return decodeURIComponent(value);
-  } catch {
-    return value;
-  }
 }
 
 /** Outcomes of a turn that are its agent's or a person's choice, and no failure. */
@@ -290,11 +286,8 @@ class RecordedSpan implements Span {
     this.#begun = begun;
     this.#add = add;
     const { traceId, traceState, baggage } = begun.parent;
-    this.carrier = {
-      traceparent: writeTraceParent(traceId, this.#spanId),
-      ...(traceState === undefined ? {} : { tracestate: traceState }),
-      ...(baggage === undefined ? {} : { baggage }),
-    };
+    const traceparent = `00-${traceId}-${this.#spanId}-01`;
+    this.carrier = defined<TraceCarrier>({ traceparent, tracestate: traceState, baggage });
   }
 
   hop(name: string, attributes: SpanAttributes): Span {
@@ -375,18 +368,31 @@ export function readParent(meta: Readonly<Record<string, unknown>>): RemoteParen
   };
 }
 
-function writeTraceParent(traceId: string, spanId: string): string {
-  return `00-${traceId}-${spanId}-01`;
-}
-
 function headerValue(value: unknown, longest: number): string | undefined {
   if (typeof value !== "string" || value === "" || value.length > longest) return undefined;
   return PRINTABLE.test(value) ? value : undefined;
 }
 
+/** Upper bounds in seconds. OpenTelemetry, Semantic conventions for MCP § Metrics. */
+const MCP_BOUNDS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300];
+
 /** How long operations take, with the names of OpenTelemetry's conventions for MCP. */
 export class OperationMetrics extends WorkMetrics {
   readonly #start = Date.now();
+  readonly #sent = new Histogram("", "", ["server", "method", "tool", "error"], MCP_BOUNDS);
+  readonly #sessions = new Histogram("", "", ["as", "server", "revision"], MCP_BOUNDS);
+
+  constructor() {
+    super(MCP_BOUNDS);
+  }
+
+  /** What the text of Prometheus has not. */
+  readonly more: Pick<CallObserver, "sent" | "sessionOver"> = {
+    sent: ({ server, method, tool = "", milliseconds, error = "" }) =>
+      this.#sent.observe(milliseconds, server, method, tool, error),
+    sessionOver: ({ as, server = "", revision, milliseconds }) =>
+      this.#sessions.observe(milliseconds, as, server, revision),
+  };
 
   /** As it is now; undefined as long as nothing was observed. */
   snapshot(): DurationSnapshot | undefined {
@@ -402,11 +408,10 @@ export class OperationMetrics extends WorkMetrics {
       ...this.callTimes.series.flatMap((each) => {
         const [tool, server, plugin, outcome, door] = each.values;
         if (door !== "mcp") return [];
-        const known = tool === "unknown" ? {} : { "gen_ai.tool.name": tool };
         return seriesOf(each, {
           "mcp.method.name": "tools/call",
           "gen_ai.operation.name": "execute_tool",
-          ...known,
+          ...(tool === "unknown" ? {} : { "gen_ai.tool.name": tool }),
           "error.type": errorOf(outcome),
           "trunkline.server": server || undefined,
           "trunkline.plugin": plugin || undefined,
@@ -417,15 +422,35 @@ export class OperationMetrics extends WorkMetrics {
       const [agent, outcome] = each.values;
       return seriesOf(each, { "gen_ai.agent.name": agent, "trunkline.stop_reason": outcome });
     });
+    const sent = this.#sent.series.map((each) => {
+      const [server, method, tool, error] = each.values;
+      return seriesOf(each, {
+        "mcp.method.name": method,
+        "gen_ai.operation.name": tool ? "execute_tool" : undefined,
+        "gen_ai.tool.name": tool || undefined,
+        "error.type": error || undefined,
+        "trunkline.server": server,
+      });
+    });
+    const sessionsAs = (as: string): DurationSeries[] =>
+      this.#sessions.series.flatMap((each) => {
+        const [side, server, revision] = each.values;
+        if (side !== as) return [];
+        const peer = { "mcp.protocol.version": revision, "trunkline.server": server || undefined };
+        return [seriesOf(each, peer)];
+      });
     const all = [
       ["mcp.server.operation.duration", "Requests of MCP clients.", operations],
+      ["mcp.server.session.duration", "Sessions of MCP clients.", sessionsAs("server")],
+      ["mcp.client.operation.duration", "Requests to MCP servers.", sent],
+      ["mcp.client.session.duration", "Sessions at MCP servers.", sessionsAs("client")],
       ["trunkline.turn.duration", "Turns of sessions, by the agent that worked.", turns],
     ] as const;
     const metrics = all.flatMap(([name, description, series]) => {
       return series.length === 0 ? [] : [{ name, description, series }];
     });
     if (metrics.length === 0) return undefined;
-    return { start: this.#start, time: Date.now(), bounds: BOUNDS, metrics };
+    return { start: this.#start, time: Date.now(), bounds: MCP_BOUNDS, metrics };
   }
 }
 

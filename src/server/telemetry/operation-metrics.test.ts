@@ -55,6 +55,37 @@ describe("metrics of operations", () => {
     assert.equal(twice?.sum, 400.03);
   });
 
+  it("tell of requests to other servers, and of sessions on both sides", () => {
+    const all = new OperationMetrics();
+    const request = { server: "files", method: "tools/list", milliseconds: 15, error: undefined };
+    all.more.sent?.({ ...request, tool: undefined });
+    all.more.sent?.({ ...request, method: "tools/call", tool: "read", error: "tool_error" });
+    const revision = "2025-11-25";
+    all.more.sessionOver?.({ as: "client", server: "files", revision, milliseconds: 90_000 });
+    all.more.sessionOver?.({ as: "server", revision, milliseconds: 400_000 });
+    const { metrics, bounds } = all.snapshot() ?? {};
+    assert.deepEqual(bounds, [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300]);
+    const seen = metrics?.map(({ name, series }) => [
+      name,
+      ...series.map(({ attributes, counts }) => [
+        counts.indexOf(1),
+        JSON.parse(JSON.stringify(attributes)),
+      ]),
+    ]);
+    const server = { "trunkline.server": "files" };
+    const version = { "mcp.protocol.version": revision };
+    const call = { "gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "read" };
+    assert.deepEqual(seen, [
+      ["mcp.server.session.duration", [14, version]],
+      [
+        "mcp.client.operation.duration",
+        [1, { "mcp.method.name": "tools/list", ...server }],
+        [1, { "mcp.method.name": "tools/call", ...call, "error.type": "tool_error", ...server }],
+      ],
+      ["mcp.client.session.duration", [12, { ...version, ...server }]],
+    ]);
+  });
+
   it("are sent at the end, counting from the start", async () => {
     await using receiver = await OtlpReceiver.open();
     const sent = openMetrics({

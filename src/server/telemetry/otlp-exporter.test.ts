@@ -101,6 +101,16 @@ describe("OtlpExporter", { timeout: 60_000 }, () => {
     assert.deepEqual(sample.exporter.counts, { exported: 3, dropped: 2 });
   });
 
+  it("takes what is no number in such an answer for none", async () => {
+    await using receiver = await OtlpReceiver.open();
+    const body = JSON.stringify({ partialSuccess: { rejectedSpans: { toString: 1 } } });
+    receiver.answers = [{ status: 200, body }];
+    const sample = new Sample(receiver.url);
+    sample.add(5);
+    await sample.exporter.flush(60_000);
+    assert.deepEqual(sample.exporter.counts, { exported: 5, dropped: 0 });
+  });
+
   it("drops what does not fit into the queue, and says so once", async () => {
     const sample = new Sample("http://127.0.0.1:1", { queue: 3, attempts: 2 });
     sample.add(10);

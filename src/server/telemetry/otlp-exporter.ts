@@ -1,3 +1,5 @@
+import { attempt } from "../../base/attempt.ts";
+import { parsedJson } from "../../base/check.ts";
 import { setTimeout as delay } from "node:timers/promises";
 
 import { atMost, untilAborted } from "../../base/abort.ts";
@@ -168,28 +170,24 @@ export class OtlpExporter<T> {
       }
       if (attempt >= attempts || signal.aborted) return problem;
       this.#pausing = new AbortController();
-      const { signal: woken } = this.#pausing;
-      await delay(wait, undefined, { signal: woken, ref: false }).catch(() => {});
+      await delay(wait, undefined, { signal: this.#pausing.signal, ref: false }).catch(() => {});
       if (signal.aborted) return problem;
     }
   }
 
   /** OTLP/HTTP § Partial Success: a collector may refuse some of what it was sent. */
   #took(count: number, body = ""): void {
-    let rejected = 0;
-    let why = "";
-    try {
-      const { partialSuccess } = JSON.parse(body) as {
-        partialSuccess?: Readonly<Record<string, unknown>>;
-      };
-      const { rejectedSpans, rejectedDataPoints = rejectedSpans } = partialSuccess ?? {};
-      const refused = Number(rejectedDataPoints ?? 0);
-      if (refused > 0) rejected = Math.min(refused, count);
-      const said: unknown = partialSuccess?.errorMessage;
-      if (typeof said === "string") why = said;
-    } catch {
-      // Collectors may answer without a body.
-    }
+    // Collectors may answer without a body.
+    const said = parsedJson(body) as { partialSuccess?: Readonly<Record<string, unknown>> } | null;
+    const {
+      rejectedSpans,
+      rejectedDataPoints = rejectedSpans,
+      ...more
+    } = said?.partialSuccess ?? {};
+    // An object may be no number at all: `Number` throws then.
+    const refused = attempt(() => Number(rejectedDataPoints), 0);
+    const rejected = Math.min(Math.max(refused || 0, 0), count);
+    const why = typeof more.errorMessage === "string" ? more.errorMessage : "";
     this.#exported += count - rejected;
     if (rejected > 0) this.#drop(rejected, `the collector refused them: ${why.slice(0, 500)}`);
   }
@@ -200,10 +198,9 @@ export class OtlpExporter<T> {
     const late = AbortSignal.any([working, AbortSignal.timeout(timeout)]);
     const own = await untilAborted(this.#options.headers(), late);
     const headers = { ...own, "content-type": "application/json" };
-    const body = Buffer.from(text);
     return post(url, {
       headers,
-      body,
+      body: Buffer.from(text),
       timeout,
       allowPrivate: true,
       signal: working,

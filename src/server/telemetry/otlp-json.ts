@@ -1,3 +1,4 @@
+import { defined } from "../../base/defined.ts";
 import type { SpanAttributes } from "../../base/trace.ts";
 
 /** Who asks and who serves, as OTLP numbers them (`Span.SpanKind`). */
@@ -90,11 +91,7 @@ export function metricsRequest(snapshot: DurationSnapshot, resource: SpanAttribu
 function shapeSpan(span: EndedSpan): object {
   const { traceId, spanId, parentSpanId, traceState, name, kind, links, failure } = span;
   return {
-    traceId,
-    spanId,
-    ...(parentSpanId === undefined ? {} : { parentSpanId }),
-    ...(traceState === undefined ? {} : { traceState }),
-    name,
+    ...defined({ traceId, spanId, parentSpanId, traceState, name }),
     kind: SPAN_KIND[kind],
     startTimeUnixNano: nanoseconds(span.start),
     endTimeUnixNano: nanoseconds(span.end),

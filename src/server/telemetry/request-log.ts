@@ -27,10 +27,9 @@ export class RequestLog implements Observer {
       const called = context.profile?.toolNames.shown(name) ?? name;
       if (server !== undefined) this.#servers.set(called, server);
       if (context.caller.door !== BUS) return;
-      const client = context.caller.name;
       this.#line({
         door: BUS,
-        client,
+        client: context.caller.name,
         method: "toolCall",
         tool: name,
         server,
@@ -46,8 +45,7 @@ export class RequestLog implements Observer {
       const tool = method === "tools/call" ? nameIn(params) : undefined;
       const server = tool === undefined ? undefined : this.#servers.get(tool);
       const client = clientOf(params, state);
-      const outcome = outcomeOf(request);
-      this.#line({ door, client, method, tool, server, milliseconds, outcome });
+      this.#line({ door, client, method, tool, server, milliseconds, outcome: outcomeOf(request) });
     };
   };
 

@@ -1,4 +1,11 @@
-import { type Amount, type Amounts, type Budget, NOTHING_USED } from "../../base/limit/budget.ts";
+import {
+  type Amount,
+  type Amounts,
+  type Budget,
+  minus,
+  NOTHING_USED,
+  plus,
+} from "../../base/limit/budget.ts";
 import type { Log } from "../../base/log.ts";
 import { OWNER, type Principal } from "../../base/principal.ts";
 import { type Allowance, TurnMeter } from "./turn-meter.ts";
@@ -24,8 +31,41 @@ export interface UsageStore {
   ofDay(principal: string, day: string, exceptTurn?: string): Promise<Amounts>;
 }
 
+/** What processes that have a `UsageStore` each, as the workers of a fleet, may use together. */
+export interface BudgetPool {
+  /**
+   * Tells the others what this process has used of an account, and reserves more for a turn that goes on.
+   * If they cannot be reached, what was reserved before counts.
+   */
+  settle(account: PoolAccount): Promise<PoolShare>;
+  /** Runs work of an owner while no other process runs any for that owner. */
+  alone<T>(owner: string, work: () => Promise<T>): Promise<T>;
+}
+
+export interface PoolAccount {
+  readonly key: string;
+  readonly budget: Budget;
+  readonly turn: string;
+  /** The turn is over. What is reserved for no other turn is given back. */
+  readonly isOver: boolean;
+  /** What this process has used, in all turns. */
+  readonly used: Amounts;
+  readonly reportedCost?: number | undefined;
+}
+
+export interface PoolShare {
+  /** What other processes have used. */
+  readonly elsewhere: Amounts;
+  /** How much this process may have used in all. */
+  readonly upTo: Amounts;
+  /** Why there is no more, in words. */
+  readonly why: string;
+  readonly reportedCost?: number | undefined;
+}
+
 export interface BudgetsOptions {
   readonly store: UsageStore;
+  readonly pool?: BudgetPool | undefined;
   /** What each session may use. */
   readonly session: Budget;
   /** What each principal may use in a day, unless its token says otherwise. */
@@ -41,6 +81,21 @@ interface MeasuredTurn {
   readonly turn: string;
   readonly session: string;
   readonly principal: Principal;
+}
+
+/** A turn, as the pool is told of it. It may end while it is told something else. */
+interface SettledTurn {
+  readonly turn: string;
+  isOver: boolean;
+  reportedCost: number | undefined;
+}
+
+/** An allowance, and what it is called where several processes share it. */
+interface Account {
+  readonly key: string;
+  readonly allowance: Allowance;
+  /** What other turns have used in this process. */
+  readonly ofOthers: () => Promise<Amounts>;
 }
 
 const NOTE_EVERY = 5_000;
@@ -74,38 +129,93 @@ export class Budgets {
     const perSession = this.#options.session;
     const perDay = { ...this.#options.day, ...turn.principal.limits?.budget };
     const isLimited = Object.keys({ ...perSession, ...perDay }).length > 0;
-    let allowances: Allowance[] = [];
+    const accounts: Account[] = [];
+    const settled: SettledTurn = { turn: turn.turn, isOver: false, reportedCost: undefined };
     let reportedCost: number | undefined;
     try {
       await this.#storeLate();
-      const { reportedCost: cost, ...used } = await store.ofSession(turn.session);
+      const { reportedCost: cost, ...here } = await store.ofSession(turn.session);
       reportedCost = cost;
-      const ofDay = Object.keys(perDay).length === 0 ? NOTHING_USED : await this.#day(turn, day);
-      allowances = [
-        { of: "session" as const, budget: perSession, used, remedy: sessionRemedy },
-        { of: "day" as const, budget: perDay, used: ofDay, remedy: dayRemedy(turn, resets) },
-      ].filter(({ budget }) => Object.keys(budget).length > 0);
+      accounts.push({
+        key: `session ${turn.session}`,
+        allowance: { of: "session", budget: perSession, used: here, remedy: sessionRemedy },
+        ofOthers: async () => here,
+      });
+      if (Object.keys(perDay).length > 0) {
+        const ofOthers = (): Promise<Amounts> => store.ofDay(turn.principal.id, day, turn.turn);
+        accounts.push({
+          key: `day ${day} ${turn.principal.id}`,
+          allowance: {
+            of: "day",
+            budget: perDay,
+            used: await ofOthers(),
+            remedy: dayRemedy(turn, resets),
+          },
+          ofOthers,
+        });
+      }
+      if (isLimited) {
+        // What the agent last reported may be known to another process only.
+        const [session] = await this.#settle(accounts, settled);
+        reportedCost = session?.reportedCost ?? reportedCost;
+      }
     } catch (error) {
       if (isLimited) throw error;
       log.warn("session.usage-not-read", { session: turn.session, error });
     }
-    const daily = allowances.find(({ of }) => of === "day");
-    const note = async (used: Amounts, cost: number | undefined): Promise<void> => {
+    const allowances = accounts
+      .map(({ allowance }) => allowance)
+      .filter(({ budget }) => Object.keys(budget).length > 0);
+    const note = async (
+      used: Amounts,
+      cost: number | undefined,
+      isOver: boolean,
+    ): Promise<void> => {
       const { session, principal } = turn;
       const usage = { ...used, turn: turn.turn, session, principal: principal.id, day };
       this.#unstored.set(turn.turn, { ...usage, reportedCost: cost });
+      settled.reportedCost = cost;
+      settled.isOver ||= isOver;
       try {
         await this.#storeLate();
-        if (daily !== undefined) daily.used = await this.#day(turn, day);
+        if (isLimited) {
+          await this.#settle(accounts, settled, used);
+        }
       } catch (error) {
         log.warn("session.usage-not-stored", { session, error });
       }
     };
-    return new TurnMeter({ allowances, reportedCost, resets, note, noteEvery });
+    try {
+      return new TurnMeter({ allowances, reportedCost, resets, note, noteEvery });
+    } catch (error) {
+      settled.isOver = true;
+      await this.#settle(accounts, settled);
+      throw error;
+    }
   }
 
-  #day({ turn, principal }: MeasuredTurn, day: string): Promise<Amounts> {
-    return this.#options.store.ofDay(principal.id, day, turn);
+  /** See `BudgetPool`. Undefined where one process opens all sessions. */
+  get alone(): BudgetPool["alone"] | undefined {
+    const { pool } = this.#options;
+    return pool && ((owner, work) => pool.alone(owner, work));
+  }
+
+  /** Updates what is left for a turn. `used` is what it has used itself. */
+  async #settle(
+    accounts: readonly Account[],
+    turn: SettledTurn,
+    used = NOTHING_USED,
+  ): Promise<(PoolShare | undefined)[]> {
+    const { pool } = this.#options;
+    const settling = accounts.map(async ({ key, allowance, ofOthers }) => {
+      const here = await ofOthers();
+      const { budget } = allowance;
+      const share = await pool?.settle({ ...turn, key, budget, used: plus(here, used) });
+      allowance.used = plus(here, share?.elsewhere ?? NOTHING_USED);
+      if (share !== undefined) allowance.share = { left: minus(share.upTo, here), why: share.why };
+      return share;
+    });
+    return await Promise.all(settling);
   }
 
   /** A record that could not be stored is stored with the next one, and before the next turn begins. */

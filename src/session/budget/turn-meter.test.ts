@@ -164,6 +164,27 @@ describe("TurnMeter", () => {
     assert.equal(notes.length, 2);
   });
 
+  it("asks for no more of a shared budget that is used up while it asks", async () => {
+    const left = { tokens: Infinity, cost: Infinity, steps: 1, time: Infinity };
+    const share = { left, why: "" };
+    const allowance = { of: "session" as const, budget: { steps: 2 }, used: NOTHING_USED, share };
+    const said: string[] = [];
+    let asked = 0;
+    const meter = new TurnMeter({
+      allowances: [{ ...allowance, remedy: () => "" }],
+      ...{ reportedCost: undefined, resets: "", noteEvery: 5_000 },
+      note: async () => {
+        if (++asked > 100) throw new Error("it asks without an end");
+        await new Promise(setImmediate);
+      },
+    });
+    meter.begin({ spent: ({ amount }) => said.push(amount), warned: () => {} });
+    for (const id of ["a", "b", "c"]) meter.saw(call(id));
+    await pass(500);
+    assert.deepEqual([said, asked], [["steps"], 1]);
+    await meter.end(undefined);
+  });
+
   it("reports nothing after the turn has ended", async () => {
     const { meter, said } = meterOf({ steps: 1, time: 1 });
     meter.pause();

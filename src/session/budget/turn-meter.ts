@@ -120,7 +120,11 @@ interface TurnMeterOptions {
   /** When the day's budget resets. */
   readonly resets: string;
   /** Stores what was used so far, and updates the allowances. Never throws. */
-  readonly note: (used: Amounts, reportedCost: number | undefined) => Promise<void>;
+  readonly note: (
+    used: Amounts,
+    reportedCost: number | undefined,
+    isOver: boolean,
+  ) => Promise<void>;
   /** Milliseconds between two records of a running turn. */
   readonly noteEvery: number;
 }
@@ -145,6 +149,8 @@ export class TurnMeter {
   #timer: NodeJS.Timeout | undefined;
   #checked: Amounts = NOTHING_USED;
   #isSpent = false;
+  /** More is being reserved. */
+  #isAsking = false;
 
   constructor(options: TurnMeterOptions) {
     refuseSpent(options.allowances);
@@ -189,7 +195,7 @@ export class TurnMeter {
     this.#since = undefined;
     clearTimeout(this.#timer);
     this.#counter.ended(usage);
-    await this.#options.note(this.used, this.#counter.reportedCost);
+    await this.#options.note(this.used, this.#counter.reportedCost, true);
     const { allowances, resets } = this.#options;
     return allowances.length === 0 ? undefined : budgetReport(allowances, this.used, resets);
   }
@@ -212,13 +218,18 @@ export class TurnMeter {
       return;
     }
     for (const words of warningsFor(allowances, before, used)) this.#listener.warned(words);
+    if (this.#isAsking || shareSpentBy(allowances, used) === undefined) return;
+    this.#isAsking = true;
+    background(this.#outgrowShare(), "Reserving more of a budget");
   }
 
   /** Checks again when a time limit may be reached, and stores the use at intervals. */
   #wait(): void {
     const { allowances, noteEvery } = this.#options;
-    const marks = allowances.flatMap(({ budget: { time }, used }) =>
-      time === undefined || this.#isSpent ? [] : [time * 0.8, time].map((at) => at - used.time),
+    const marks = allowances.flatMap(({ budget: { time }, used, share }) =>
+      time === undefined || this.#isSpent
+        ? []
+        : [time * 0.8 - used.time, time - used.time, share?.left.time ?? Infinity],
     );
     // One may have passed since the last check.
     const left = marks.filter((at) => at > this.#checked.time).map((at) => at - this.#time);
@@ -230,8 +241,26 @@ export class TurnMeter {
     }, next).unref();
   }
 
+  /** Asks for more before it ends the turn. */
+  async #outgrowShare(): Promise<void> {
+    for (;;) {
+      const { used } = this;
+      const { allowances } = this.#options;
+      if (shareSpentBy(allowances, used) === undefined) break;
+      await this.#options.note(used, this.#counter.reportedCost, false);
+      const spent = shareSpentBy(allowances, used);
+      if (spent === undefined) continue;
+      // The budget itself may have been used up meanwhile.
+      if (this.#isSpent) break;
+      this.#isSpent = true;
+      this.#listener?.spent(spent);
+      break;
+    }
+    this.#isAsking = false;
+  }
+
   async #note(): Promise<void> {
-    await this.#options.note(this.used, this.#counter.reportedCost);
+    await this.#options.note(this.used, this.#counter.reportedCost, false);
     // Other turns may have used up the budget of the day.
     this.#check();
     this.#waitOn();
@@ -248,6 +277,8 @@ export interface Allowance {
   readonly budget: Budget;
   /** What was used before the turn, for a day also by other turns. */
   used: Amounts;
+  /** How much of it this process has reserved for the turn, where others use the budget too. */
+  share?: { readonly left: Amounts; readonly why: string };
   /** How a person can get more of an amount. */
   readonly remedy: (amount: Amount) => string;
 }
@@ -264,8 +295,10 @@ const WARN_AT = 0.8;
 export function refuseSpent(allowances: readonly Allowance[]): void {
   for (const allowance of allowances) {
     const amount = usedUp(allowance.budget, allowance.used);
-    if (amount === undefined) continue;
-    const words = spentWords(allowance, amount, allowance.used[amount]);
+    const unshared = amount ?? usedUp(allowance.share?.left ?? {}, NOTHING_USED);
+    if (unshared === undefined) continue;
+    const own = amount === undefined ? allowance.share : undefined;
+    const words = spentWords(allowance, unshared, allowance.used[unshared], own?.why);
     throw new TrunklineError("limit", `Cannot begin a turn: ${words}`);
   }
 }
@@ -292,6 +325,18 @@ export function spentBy(allowances: readonly Allowance[], used: Amounts): Spent 
   if (spent === undefined) return undefined;
   const { allowance, amount, base } = spent;
   return { amount, words: spentWords(allowance, amount, base + used[amount]) };
+}
+
+/** The amount of which a turn has used up what this process has reserved. */
+function shareSpentBy(allowances: readonly Allowance[], used: Amounts): Spent | undefined {
+  const spent = limited(allowances).find(({ allowance: { share }, amount }) => {
+    const left = share?.left[amount] ?? Infinity;
+    return amount === "steps" ? used.steps > left : used[amount] >= left;
+  });
+  if (spent === undefined) return undefined;
+  const { allowance, amount, base } = spent;
+  const words = spentWords(allowance, amount, base + used[amount], allowance.share?.why);
+  return { amount, words };
 }
 
 /** Warnings for amounts that have become nearly used up since `before`. */
@@ -332,11 +377,17 @@ export function stopReasonFor(amount: Amount): StopReason {
   return amount === "tokens" ? "max_tokens" : "max_turn_requests";
 }
 
-function spentWords({ of, budget, remedy }: Allowance, amount: Amount, used: number): string {
+function spentWords(
+  { of, budget, remedy }: Allowance,
+  amount: Amount,
+  used: number,
+  whyNoMore?: string,
+): string {
   const limit = budget[amount] ?? 0;
   const shown = amount === "steps" ? Math.min(used, limit) : used;
   const whose = of === "session" ? "this session's budget" : "today's budget";
-  return `${shareText(amount, shown, limit)} of ${whose} are used. ${remedy(amount)}`;
+  const says = `${shareText(amount, shown, limit)} of ${whose} are used`;
+  return whyNoMore === undefined ? `${says}. ${remedy(amount)}` : `${says}, and ${whyNoMore}.`;
 }
 
 function round(value: number): number {

@@ -148,21 +148,19 @@ export class Audience {
    */
   async ask<T>(pending: PendingAnswer<T>, ready: Promise<void>): Promise<T> {
     this.#pending.add(pending);
-    try {
-      // The turn may be cancelled before everything was shown.
-      await Promise.race([ready, pending.answered]);
-      for (const [client, attachment] of this.#attachments) {
-        background(
-          attachment.caughtUp().then(() => {
-            if (this.#attachments.get(client) === attachment) pending.ask(client);
-          }),
-          "Asking a client",
-        );
-      }
-      return await pending.answered;
-    } finally {
-      this.#pending.delete(pending);
+    using ends = new DisposableStack();
+    ends.defer(() => this.#pending.delete(pending));
+    // The turn may be cancelled before everything was shown.
+    await Promise.race([ready, pending.answered]);
+    for (const [client, attachment] of this.#attachments) {
+      background(
+        attachment.caughtUp().then(() => {
+          if (this.#attachments.get(client) === attachment) pending.ask(client);
+        }),
+        "Asking a client",
+      );
     }
+    return await pending.answered;
   }
 
   cancelAsking(): void {

@@ -125,7 +125,7 @@ export async function reachProcess<W extends Welcome>({
     if (socket.connecting) socket.destroy(new Error("it accepts no connection"));
   };
   // If this process had no time, it is only now told that it is connected.
-  const late = setTimeout(() => setImmediate(giveUp), CONNECT_TIMEOUT);
+  using _late = setTimeout(() => setImmediate(giveUp), CONNECT_TIMEOUT);
   try {
     await once(socket, "connect");
     await mustBeOwn(socket);
@@ -133,8 +133,6 @@ export async function reachProcess<W extends Welcome>({
   } catch (error) {
     socket.destroy();
     throw error;
-  } finally {
-    clearTimeout(late);
   }
 }
 

@@ -2,6 +2,7 @@ import type { Log } from "../../base/log.ts";
 import type { Principal } from "../../base/principal.ts";
 import type { AcpDoorOptions } from "../../protocol/acp/door.ts";
 import type { Reach } from "../../protocol/acp/relay/session-links.ts";
+import type { BudgetPool } from "../budget/budgets.ts";
 import type { SessionStore } from "../store.ts";
 import type { Database } from "../../store/database.ts";
 import type { SessionReading } from "../../store/session/session-reader.ts";
@@ -32,6 +33,8 @@ export interface SharedSessions extends AsyncDisposable {
   readonly store: SessionStore;
   /** The database of this process, for what else is stored about sessions. */
   readonly database: Database;
+  /** Budgets that other processes count with, which have databases of their own. */
+  readonly pool?: BudgetPool | undefined;
   /** The id under which this process holds sessions. */
   readonly holder: string;
   /** The id of the live process that has a session open; undefined if none has. */

@@ -169,12 +169,10 @@ export class PermissionRequests {
     this.#open.set(id, { pending, stored });
     const mayAnswer = refusal({ name: "", principal: OWNER }) === undefined;
     noticed({ reason: "permission", requestId: id, request, mayAnswer });
-    try {
-      return await stored;
-    } finally {
-      this.#open.delete(id);
-      closed(id);
-    }
+    using ends = new DisposableStack();
+    ends.defer(() => closed(id));
+    ends.defer(() => this.#open.delete(id));
+    return await stored;
   }
 
   async #askAndStore(pending: PendingPermission): Promise<Answered> {

@@ -192,11 +192,9 @@ export class RunningTurn implements Turn {
   /** Suspends the prompt timeout, and the clock of the turn, while a client is asked. */
   readonly whileWaiting = async <T>(work: () => Promise<T>): Promise<T> => {
     this.#suspend();
-    try {
-      return await work();
-    } finally {
-      this.#resume();
-    }
+    using ends = new DisposableStack();
+    ends.defer(() => this.#resume());
+    return await work();
   };
 
   /** Stops the agent. After the grace, the turn ends without it. */

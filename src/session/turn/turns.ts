@@ -274,6 +274,7 @@ export class Turns {
       await this.#recordPrompt(turn, options);
     } catch (error) {
       // There is no turn without its prompt. Where another process has the session, it gets the prompt.
+      await meter?.end(undefined);
       await this.#noteEnd();
       throw notHeld(sessionId, error);
     }
@@ -357,11 +358,9 @@ export class Turns {
   /** Clears the note of the running turn. A failure is only logged: it is written again later. */
   async #noteEnd(more: { readonly updated?: number } = {}): Promise<void> {
     const { notes, log, sessionId } = this.#options;
-    try {
-      await notes.keep({ turn: undefined, turnAfter: undefined }, more);
-    } catch (error) {
+    await notes.keep({ turn: undefined, turnAfter: undefined }, more).catch((error: unknown) => {
       log.warn("session.not-noted", { session: sessionId, error });
-    }
+    });
   }
 
   /** Tells the other clients that a turn begins or has ended, and people who are away that it has ended. */

@@ -30,8 +30,7 @@ export async function checkAccess(config: Config): Promise<CheckResult[]> {
 }
 
 function entryFinding(serving: Serving, data: string): CheckResult {
-  const count = new AccessTokens(data).list().length;
-  const ways = ["the owner's token", counted(count, "other token")];
+  const ways = ["the owner's token", counted(new AccessTokens(data).list().length, "other token")];
   if (serving.oauth !== undefined) ways.push("OAuth");
   const who = serving.isOpen ? "other machines" : "programs on this machine";
   return ok(`${who} can log in with ${ways.join(", ")}`);
@@ -95,8 +94,7 @@ export function checkTls({ serve }: Pick<Config, "serve">): readonly CheckResult
     ...nameFindings(tls, certificate, publicUrl),
   ];
   if (findings.length > 0) return findings;
-  const says = `${tls.certFile} is valid until ${dayOf(certificate.validToDate)}`;
-  return [ok(says)];
+  return [ok(`${tls.certFile} is valid until ${dayOf(certificate.validToDate)}`)];
 }
 
 function remedyFor(
@@ -111,10 +109,9 @@ function remedyFor(
     const own = process.getuid?.() ?? 0;
     return byCommand(`sudo setfacl -m u:${own}:r ${shellQuote(certFile)} ${shellQuote(keyFile)}`);
   }
-  if (code === "ERR_OSSL_X509_KEY_VALUES_MISMATCH") {
-    return "The key belongs to another certificate. Set `serve.tls.keyFile` to the key of this one.";
-  }
-  return "Set `serve.tls.certFile` and `serve.tls.keyFile` to PEM files without a passphrase.";
+  return code === "ERR_OSSL_X509_KEY_VALUES_MISMATCH"
+    ? "The key belongs to another certificate. Set `serve.tls.keyFile` to the key of this one."
+    : "Set `serve.tls.certFile` and `serve.tls.keyFile` to PEM files without a passphrase.";
 }
 
 function dateFindings(
@@ -124,15 +121,13 @@ function dateFindings(
   const now = Date.now();
   const renew = "Renew it, for example with: certbot renew. `trunkline serve` loads it by itself.";
   if (to.getTime() <= now) {
-    const says = `${certFile} expired on ${dayOf(to)}, so clients refuse it`;
-    return [fail(says, renew)];
+    return [fail(`${certFile} expired on ${dayOf(to)}, so clients refuse it`, renew)];
   }
   if (from.getTime() > now) {
     const says = `${certFile} is not valid before ${dayOf(from)}, so clients refuse it`;
     return [fail(says, "Check the clock of this machine, or wait.")];
   }
-  if (to.getTime() > now + SOON) return [];
-  return [warn(`${certFile} expires on ${dayOf(to)}`, renew)];
+  return to.getTime() > now + SOON ? [] : [warn(`${certFile} expires on ${dayOf(to)}`, renew)];
 }
 
 /** A certificate that is not for the address by which others reach the gateway. */
@@ -149,8 +144,7 @@ function nameFindings(
   const names = certificate.subjectAltName ?? certificate.subject;
   const says = `${certFile} is not for ${host}, the host of \`serve.publicUrl\`, but for ${names}`;
   // A proxy in front may have a certificate of its own.
-  const next = `Get one for ${host}, or set \`serve.publicUrl\` to a name that it is for.`;
-  return [warn(says, next)];
+  return [warn(says, `Get one for ${host}, or set \`serve.publicUrl\` to a name that it is for.`)];
 }
 
 function dayOf(date: Date): string {

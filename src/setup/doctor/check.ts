@@ -99,8 +99,7 @@ export class Checks {
 
   /** The findings, in the order of the checks. */
   async *run(checks: readonly Check[]): AsyncGenerator<Finding> {
-    const results = checks.map((check) => this.#examine(check));
-    for (const result of results) yield* await result;
+    for (const result of checks.map((check) => this.#examine(check))) yield* await result;
   }
 
   /** Waits for work that the checks have left running. Returns whether all of it has ended. */

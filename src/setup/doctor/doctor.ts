@@ -61,8 +61,7 @@ export async function run(invocation: Invocation<Values>): Promise<number> {
   const again = fixed.length === 0 ? first : await examineAll(invocation, () => {});
   const left = again.findings.filter(({ state }) => state !== "ok");
   const head = left.length === 0 ? "\nNothing is left to be done.\n" : "\nLeft to be done:\n";
-  const lines = left.map((finding) => lineOf(finding, color));
-  return report({ ...again, fixed }, head + lines.join(""));
+  return report({ ...again, fixed }, head + left.map((finding) => lineOf(finding, color)).join(""));
 }
 
 async function examineAll(
@@ -100,8 +99,7 @@ function leaveSoon(): void {
 const STYLES = { ok: "green", warn: "yellow", fail: "red" } as const;
 
 function lineOf({ state, what, says, next }: Finding, color: boolean): string {
-  const word = state.padEnd(4);
-  const shown = paint(STYLES[state], word, color);
+  const shown = paint(STYLES[state], state.padEnd(4), color);
   const advice = next === undefined ? "" : `     ${next}\n`;
   return `${shown} ${what}: ${says}\n${advice}`;
 }
@@ -163,8 +161,7 @@ async function* examine(
     const next = "Fix the data folder, and run `trunkline doctor` again.";
     yield { state: "warn", what: "Data folder", says: `without it, not checked: ${names}`, next };
   }
-  const rest = all.filter((check) => !skipped.includes(check));
-  yield* checks.run([git, ...rest]);
+  yield* checks.run([git, ...all.filter((check) => !skipped.includes(check))]);
 }
 
 /** The checks that need a configuration. */
@@ -218,7 +215,7 @@ type FixValues = OptionValues<never, "yes">;
 export async function applyFixes(
   { values, out }: Pick<Invocation<FixValues>, "values" | "out">,
   findings: readonly Finding[],
-  ask: Question | null = terminalQuestion(),
+  ask: Question | null = process.stdin.isTTY && process.stderr.isTTY ? confirm : null,
 ): Promise<Fixed[]> {
   const fixed: Fixed[] = [];
   for (const { what, fix } of findings) {
@@ -261,8 +258,4 @@ function fixedLine({ what, does, outcome, why }: Fixed): string {
     case "declined":
       return `not fixed ${what}: ${does}: needs your consent. Run \`trunkline doctor --fix --yes\`.\n`;
   }
-}
-
-function terminalQuestion(): Question | null {
-  return process.stdin.isTTY && process.stderr.isTTY ? confirm : null;
 }

@@ -84,8 +84,7 @@ const NODE = { major: 26, minor: 1 };
 
 export function checkNode(version: string): CheckResult {
   const [major = 0, minor = 0] = version.split(".").map(Number);
-  const isNew = major > NODE.major || (major === NODE.major && minor >= NODE.minor);
-  if (isNew) return ok(version);
+  if (major > NODE.major || (major === NODE.major && minor >= NODE.minor)) return ok(version);
   const needed = `${NODE.major}.${NODE.minor}`;
   return fail(`${version} is older than ${needed}`, `Install Node ${needed} or newer.`);
 }
@@ -102,8 +101,7 @@ export async function checkGit(folder: string, env: NodeJS.ProcessEnv): Promise<
     const next = `Update it to ${GIT.join(".")} or later: older versions trust bare repositories inside a project.`;
     return warn(says, next);
   } catch (error) {
-    const next = "Install it, or add its folder to PATH.";
-    return fail((error as Error).message, next);
+    return fail((error as Error).message, "Install it, or add its folder to PATH.");
   }
 }
 
@@ -133,8 +131,7 @@ export async function checkRuns(
   });
   if (remote.sandbox === "unsafe-off") {
     const says = "agents work without a sandbox: `remote.sandbox` is `unsafe-off`";
-    const next = "Set `remote.sandbox` to `on`.";
-    return [warn(says, next), ...findings];
+    return [warn(says, "Set `remote.sandbox` to `on`."), ...findings];
   }
   if (isNone) return findings;
   const noSsh = "there is no ssh, so repositories are reached by HTTPS only";
@@ -196,15 +193,12 @@ export async function checkStart(
   if (answers.length !== 1 || code !== 0) {
     const said = err.trim().split("\n").at(-1) ?? "";
     const says = `does not answer 'initialize' (exit ${String(code)})${said && `: ${said}`}`;
-    const next = "Run `TRUNKLINE_VERBOSE=1 trunkline mcp` and read its log.";
-    return [fail(says, next)];
+    return [fail(says, "Run `TRUNKLINE_VERBOSE=1 trunkline mcp` and read its log.")];
   }
   const took = `answers 'initialize' after ${Math.round(milliseconds)} ms`;
   const speed: CheckResult =
     milliseconds > SLOW ? warn(took, "The disk may be slow, or the machine busy.") : ok(took);
-  if (lines.length === answers.length) {
-    return [speed, ok("writes only the protocol to stdout")];
-  }
+  if (lines.length === answers.length) return [speed, ok("writes only the protocol to stdout")];
   const stray = lines.find((line) => !isAnswer(line)) ?? "";
   const says = `writes something else than the protocol to stdout: ${stray.slice(0, 100)}`;
   const next = "Find out what prints it, for example a module that NODE_OPTIONS loads.";

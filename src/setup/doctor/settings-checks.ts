@@ -72,8 +72,7 @@ export async function checkConfig(
   const isTold = (warning: string): boolean =>
     loaded.files.some(({ path, isTrusted }) => isTrusted === false && warning.startsWith(path));
   for (const warning of loaded.warnings.filter((each) => !isTold(each))) {
-    const next = "Change it, then run `trunkline config check`.";
-    findings.push(warn(warning, next));
+    findings.push(warn(warning, "Change it, then run `trunkline config check`."));
   }
   return { findings, loaded };
 }
@@ -162,8 +161,7 @@ function problemOf(
 ): string | undefined {
   const isPath = /[\\/]/.test(command);
   const program = isPath ? resolve(cwd, command) : command;
-  const found = ENDINGS.some((end) => findProgram(program + end, absolutePath(path)) !== undefined);
-  if (!found) {
+  if (!ENDINGS.some((end) => findProgram(program + end, absolutePath(path)) !== undefined)) {
     const why = isPath ? describePath(program) : `'${visibleLine(command)}' is not in PATH`;
     return `is not installed: ${why}`;
   }
@@ -216,9 +214,7 @@ export async function checkServers(
   { patience, endsLater }: Allowance,
   wait = patience * SHARE,
 ): Promise<CheckResult[]> {
-  if (Object.keys(config.mcpServers).length === 0) {
-    return [ok("none configured")];
-  }
+  if (Object.keys(config.mcpServers).length === 0) return [ok("none configured")];
   const opened = await openTools(silentApp(config));
   await atMost(wait, opened.started());
   const findings = opened.status().map((status) => findingOf(status, wait));
@@ -279,8 +275,7 @@ async function runningFindings(config: Config): Promise<CheckResult[]> {
     return await pluginFindings(bus);
   } catch (error) {
     const [says = ""] = (error as Error).message.split(/(?<=\.) Run `/, 1);
-    const next = "Start it with `trunkline serve` or `trunkline orchestrator`.";
-    return [warn(says, next)];
+    return [warn(says, "Start it with `trunkline serve` or `trunkline orchestrator`.")];
   }
 }
 
@@ -321,15 +316,13 @@ export async function checkModels(
   const first = models.find(({ isDefault }) => isDefault)?.id ?? "offline";
   const { default: wanted } = config.models;
   const findings = Object.entries(unanswered).map(([provider, why]): CheckResult => {
-    const next = "Check its address and its key.";
-    return warn(`${provider} did not list its models: ${why}`, next);
+    return warn(`${provider} did not list its models: ${why}`, "Check its address and its key.");
   });
   if (wanted !== undefined && wanted !== first) {
     const says = `\`models.default\` is ${wanted}, which does not exist; sessions start with ${first}`;
     findings.push(warn(says, "`trunkline model list` lists the models."));
   } else if (models.length === 1) {
-    const says = "no language model; the built-in agent runs slash commands only";
-    findings.push(ok(says));
+    findings.push(ok("no language model; the built-in agent runs slash commands only"));
   } else if (first === "offline" && models.some(({ isFound }) => isFound)) {
     const says = "found some on this machine, but none is chosen";
     findings.push(ok(says, "Choose one with `models.default`."));
@@ -394,8 +387,7 @@ export async function checkNotifications(
   const findings = problems.map((says): CheckResult => {
     return fail(says, "Correct it in the configuration.");
   });
-  const all = await deliveries(data);
-  const recent = all.filter(({ time }) => Date.parse(time) > now - RECENT);
+  const recent = (await deliveries(data)).filter(({ time }) => Date.parse(time) > now - RECENT);
   const failing = new Map<string, string>();
   for (const { receiver, state, result = "", attempts } of recent.toReversed()) {
     const isFailing = state === "failed" || (state === "pending" && attempts.length > 0);

@@ -167,8 +167,7 @@ async function checkParent(folder: string): Promise<CheckResult> {
       await access(parent, constants.W_OK | constants.X_OK);
       return ok(`${folder} will be created when it is needed`);
     } catch (error) {
-      const { code } = error as NodeJS.ErrnoException;
-      if (code !== "ENOENT" || parent === dirname(parent)) {
+      if ((error as NodeJS.ErrnoException).code !== "ENOENT" || parent === dirname(parent)) {
         return fail(`cannot create ${folder}: ${fileWords(error, folder)}`, ELSEWHERE);
       }
       parent = dirname(parent);
@@ -328,8 +327,7 @@ function closedFindings(path: string): CheckResult[] {
   } catch (error) {
     const own = process.getuid?.() ?? uid;
     const theirs = byCommand(`sudo chown ${own} ${shellQuote(path)}`);
-    const says = `cannot use ${path}: ${fileWords(error, path)}`;
-    return [fail(says, uid === own ? mine : theirs)];
+    return [fail(`cannot use ${path}: ${fileWords(error, path)}`, uid === own ? mine : theirs)];
   }
 }
 

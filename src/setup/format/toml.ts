@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { parse, stringify, TomlError, type TomlTable } from "smol-toml";
 
+import { attempt } from "../../base/attempt.ts";
 import { eolOf } from "../../config/file/set-in-jsonc.ts";
 import { type Format, isMap, type KeyPath, nest, valueAt } from "./format.ts";
 
@@ -62,11 +63,7 @@ function statementsOf(text: string): Statement[] {
 }
 
 function parsedIfComplete(text: string): TomlTable | undefined {
-  try {
-    return parsed(text);
-  } catch {
-    return undefined;
-  }
+  return attempt(() => parsed(text));
 }
 
 function isHeaderOf({ isHeader, value }: Statement, path: readonly string[]): boolean {
@@ -76,8 +73,7 @@ function isHeaderOf({ isHeader, value }: Statement, path: readonly string[]): bo
 function appended(text: string, path: KeyPath, table: object): string {
   const eol = eolOf(text);
   const block = stringify(nest(path, table)).trim().replaceAll("\n", eol) + eol;
-  if (text === "") return block;
-  return `${text}${text.endsWith("\n") ? "" : eol}${eol}${block}`;
+  return text === "" ? block : `${text}${text.endsWith("\n") ? "" : eol}${eol}${block}`;
 }
 
 /** Without a table and the tables in it. Comments before a header stay. */

@@ -83,18 +83,17 @@ function isEmpty(node: Node): boolean {
 }
 
 function itemsOf(node: Collection): Item[] {
-  if (isSeq(node)) {
-    return node.items.map((value) => ({
-      name: isMap(value) ? value.get("name") : undefined,
-      start: value.range?.[0] ?? 0,
-      value,
-    }));
-  }
-  return node.items.map(({ key, value }) => ({
-    name: key.toJSON() as unknown,
-    start: key.range?.[0] ?? 0,
-    value,
-  }));
+  return isSeq(node)
+    ? node.items.map((value) => ({
+        name: isMap(value) ? value.get("name") : undefined,
+        start: value.range?.[0] ?? 0,
+        value,
+      }))
+    : node.items.map(({ key, value }) => ({
+        name: key.toJSON() as unknown,
+        start: key.range?.[0] ?? 0,
+        value,
+      }));
 }
 
 /** Adds an entry behind the last one, with the indentation of its neighbours. */
@@ -112,13 +111,8 @@ function insert(text: string, node: Collection, name: string, value: unknown): s
   const added = isSeq(node) ? blockText([value]) : blockText({ [name]: value });
   return (
     splice(text, at, at, eolOf(text) + indented(added, indent, eolOf(text)).trimEnd()) +
-    ending(text, at)
+    (at === text.length ? eolOf(text) : "")
   );
-}
-
-/** The line break after an entry that was added at the end of the text. */
-function ending(text: string, at: number): string {
-  return at === text.length ? eolOf(text) : "";
 }
 
 function replace(text: string, node: Collection, item: Item, value: unknown): string {
@@ -130,15 +124,13 @@ function replace(text: string, node: Collection, item: Item, value: unknown): st
     }
     const after = /^\s*,\s*/.exec(text.slice(end));
     if (after !== null) return splice(text, start, end + after[0].length, "");
-    const before = /,?\s*$/.exec(text.slice(0, start));
-    return splice(text, before?.index ?? start, end, "");
+    return splice(text, /,?\s*$/.exec(text.slice(0, start))?.index ?? start, end, "");
   }
   const dash = isSeq(node) ? text.lastIndexOf("-", start - 1) : start;
   const from = text.lastIndexOf("\n", dash - 1) + 1;
   if (value !== undefined) {
     const written = isSeq(node) ? blockText([value]) : blockText({ [String(item.name)]: value });
-    const block = indented(written, indentAt(text, dash), eolOf(text)).trimEnd();
-    return splice(text, from, end, block);
+    return splice(text, from, end, indented(written, indentAt(text, dash), eolOf(text)).trimEnd());
   }
   // A map that loses its only entry has to stay one.
   if (itemsOf(node).length === 1) return splice(text, dash, end, isSeq(node) ? "[]" : "{}");
@@ -177,8 +169,7 @@ function lines(text: string): string {
 }
 
 function indentAt(text: string, at: number): string {
-  const start = text.lastIndexOf("\n", at - 1) + 1;
-  return " ".repeat(at - start);
+  return " ".repeat(at - (text.lastIndexOf("\n", at - 1) + 1));
 }
 
 function lineEnd(text: string, at: number): number {

@@ -297,10 +297,9 @@ function plain(server: OwnServer): unknown {
 function filled(members: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const isEmpty = (value: unknown): boolean =>
     value === "" || (typeof value === "object" && Object.keys(value ?? {}).length === 0);
-  const kept = Object.entries(members).filter(
-    ([, value]) => value !== undefined && !isEmpty(value),
+  return Object.fromEntries(
+    Object.entries(members).filter(([, value]) => value !== undefined && !isEmpty(value)),
   );
-  return Object.fromEntries(kept);
 }
 
 /** A server as it stands in Trunkline's own configuration. */
@@ -339,7 +338,9 @@ const FOREIGN = /\$\{(?!(?:env:|input:|keychain:)?[\w.-]+(?::-[^}]*)?\})[^}]*\}/
 /** Reads a server in any of the forms that programs have. Gemini has `$NAME` anywhere in a text. */
 function readServer(foreign: unknown, isGemini: boolean): ReadServer {
   if (!isMap(foreign)) return unfit("it is not an object");
-  const entry = referring(foreign, isGemini);
+  const entry = JSON.parse(JSON.stringify(foreign), (_, value: unknown) =>
+    typeof value === "string" ? withOwnReferences(value, isGemini) : value,
+  ) as Readonly<Record<string, unknown>>;
   if (entry.disabled === true || entry.enabled === false) return unfit("it is switched off");
   const { lost } = foreignKeys(entry);
   if (lost.length > 0) return unfit(`Trunkline cannot keep what '${lost.join("', '")}' switch off`);
@@ -391,8 +392,7 @@ function secretsIn({ args = [], env, headers, oauth, url = "" }: OwnServer): str
   // A flag says of the next word that it is a secret.
   const visible = args.flatMap((word, at) => {
     const both = `${args[at - 1] ?? ""} ${word}`;
-    const isSecret = maskText(word) !== word || !maskText(both).endsWith(` ${word}`);
-    return isSecret ? [`args[${at}]`] : [];
+    return maskText(word) !== word || !maskText(both).endsWith(` ${word}`) ? [`args[${at}]`] : [];
   });
   const login = oauth?.clientSecret?.includes("${") === false ? ["oauth.clientSecret"] : [];
   const address = maskText(url) === url ? [] : ["url"];
@@ -421,16 +421,6 @@ const LOGIN = new Set(["clientId", "clientSecret", "scopes", "callbackPort"]);
 /** Programs start their servers in the project, from which a relative path counts. */
 function fromProject(path: string): string {
   return /^(?:\/|~|\$\{|[A-Za-z]:)/.test(path) ? path : `\${workspaceFolder}/${path}`;
-}
-
-/** All texts of an entry with our references. */
-function referring(
-  entry: Readonly<Record<string, unknown>>,
-  isAnywhere: boolean,
-): Readonly<Record<string, unknown>> {
-  return JSON.parse(JSON.stringify(entry), (_, value: unknown) =>
-    typeof value === "string" ? withOwnReferences(value, isAnywhere) : value,
-  ) as Readonly<Record<string, unknown>>;
 }
 
 function unfit(problem: string): ReadServer {

@@ -288,16 +288,14 @@ const LINES = 10;
 
 /** Runs a program to its end. Its output; undefined if it fails or is missing. */
 async function ask(env: NodeJS.ProcessEnv, ...words: string[]): Promise<string | undefined> {
-  const output = await tell(env, ...words).catch(() => undefined);
-  return output?.trim();
+  return (await tell(env, ...words).catch(() => undefined))?.trim();
 }
 
 /** The same, but a failure is thrown in words. */
 async function tell(env: NodeJS.ProcessEnv, ...words: string[]): Promise<string> {
   const [command = "", ...args] = words;
   try {
-    const { stdout } = await promisify(execFile)(command, args, { env, timeout: TIMEOUT });
-    return stdout;
+    return (await promisify(execFile)(command, args, { env, timeout: TIMEOUT })).stdout;
   } catch (error) {
     const { stderr = "", message } = error as ExecException;
     const says = `'${words.join(" ")}' failed: ${String(stderr).trim() || message}`;
@@ -312,8 +310,7 @@ class UserSystemd implements ServiceManager {
 
   constructor(env: NodeJS.ProcessEnv) {
     this.#env = env;
-    const config = env.XDG_CONFIG_HOME ?? join(homeOf(env), ".config");
-    this.file = join(config, "systemd/user", UNIT);
+    this.file = join(env.XDG_CONFIG_HOME ?? join(homeOf(env), ".config"), "systemd/user", UNIT);
   }
 
   text(words: ServiceWords): string {

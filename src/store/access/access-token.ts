@@ -25,10 +25,6 @@ export function newToken(): string {
   return TOKEN_PREFIX + randomBytes(32).toString("base64url");
 }
 
-export function newTokenId(): string {
-  return randomBytes(4).toString("hex");
-}
-
 export function hashToken(token: string): string {
   return hash("sha256", token);
 }
@@ -165,8 +161,7 @@ function readToken(path: string): string | undefined {
     const token = readFileSync(path, "utf8").trimEnd();
     return TOKEN.test(token) ? token : undefined;
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === "ENOENT") return undefined;
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
     const says = `Cannot read the owner's token: ${fileWords(error)}`;
     throw new TrunklineError("unavailable", says, { cause: error });
   }

@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 
 import { defined } from "../../base/defined.ts";
@@ -10,7 +11,6 @@ import {
   makersOf,
   nameProblem,
   newToken,
-  newTokenId,
   readAccessToken,
   TOKEN_PREFIX,
 } from "./access-token.ts";
@@ -59,8 +59,7 @@ export class AccessTokens implements AsyncDisposable {
 
   /** Whether neither the token nor one that it was made with has been revoked, or has expired. */
   #letsIn(token: AccessToken): boolean {
-    const makers = makersOf(token, this.list());
-    return makers?.every((each) => !isExpired(each, this.#now())) === true;
+    return makersOf(token, this.list())?.every((each) => !isExpired(each, this.#now())) === true;
   }
 
   /** The record of a valid token. Looked up by hash, so that timing tells nothing about tokens. */
@@ -88,10 +87,8 @@ export class AccessTokens implements AsyncDisposable {
     ] as const) {
       const problem = given === undefined ? undefined : nameProblem(given);
       if (problem === undefined) continue;
-      throw new TrunklineError(
-        "usage",
-        `Cannot name a ${what} '${shown(given ?? "")}': ${problem}`,
-      );
+      const says = `Cannot name a ${what} '${shown(given ?? "")}': ${problem}`;
+      throw new TrunklineError("usage", says);
     }
     if (grant.scopes.includes("admin") && isLimited(grant)) {
       const why = "it reaches what belongs to all, and a limited token would not";
@@ -190,7 +187,7 @@ function noted(token: AccessToken, used: ReadonlyMap<string, number>): AccessTok
 function freeId(tokens: readonly AccessToken[]): string {
   const taken = new Set(tokens.map(({ id }) => id));
   for (;;) {
-    const id = newTokenId();
+    const id = randomBytes(4).toString("hex");
     if (!taken.has(id)) return id;
   }
 }

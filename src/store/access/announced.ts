@@ -2,6 +2,7 @@ import { readdirSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 
+import { attempt } from "../../base/attempt.ts";
 import { FileLock } from "../file-lock.ts";
 import { replaceFile } from "../replace-file.ts";
 
@@ -24,12 +25,7 @@ export async function announce(
 export function announced(
   folder: string,
 ): { readonly path: string; readonly isRunning: boolean }[] {
-  let names: string[];
-  try {
-    names = readdirSync(folder).filter((name) => name.endsWith(".json"));
-  } catch {
-    return [];
-  }
+  const names = attempt(() => readdirSync(folder), []).filter((name) => name.endsWith(".json"));
   return names.map((name) => {
     const path = join(folder, name.slice(0, -".json".length));
     return { path, isRunning: FileLock.isTaken(`${path}.lock`) };

@@ -115,8 +115,7 @@ export class Devices implements AsyncDisposable {
   /** Those that have expired go with the next change. */
   async #change(change: (devices: readonly Device[]) => readonly Device[]): Promise<void> {
     await this.#file.change((devices) => {
-      const live = devices.filter((device) => this.#untilOf(device) > this.#now());
-      return { list: change(live) };
+      return { list: change(devices.filter((device) => this.#untilOf(device) > this.#now())) };
     });
   }
 

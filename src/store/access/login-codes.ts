@@ -55,11 +55,7 @@ export class LoginCodes {
 
   async #change(change: (codes: readonly StoredCode[]) => readonly StoredCode[]): Promise<void> {
     await this.#file.change("codes", (codes = []) =>
-      change(codes.filter((code) => this.#isValid(code))),
+      change(codes.filter(({ expires }) => expires > this.#now())),
     );
-  }
-
-  #isValid({ expires }: StoredCode): boolean {
-    return expires > this.#now();
   }
 }

@@ -1,6 +1,7 @@
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 
+import { attempt } from "../../base/attempt.ts";
 import { announce, announced } from "./announced.ts";
 
 const FOLDER = "clients";
@@ -41,13 +42,11 @@ export function seenClients(data: string): SeenClient[] {
 
 function stored(data: string): StoredClient[] {
   const found = announced(join(data, FOLDER)).flatMap(({ path, isRunning }): StoredClient[] => {
-    try {
+    // It was just removed, or the disk has damaged it: it is announced again by the next one.
+    return attempt(() => {
       const { kind, name, since } = JSON.parse(readFileSync(`${path}.json`, "utf8"));
       return [{ kind, name: String(name), since: Number(since), isRunning, path }];
-    } catch {
-      // It was just removed, or the disk has damaged it: it is announced again by the next one.
-      return [];
-    }
+    }, []);
   });
   return found.toSorted((one, other) => other.since - one.since);
 }

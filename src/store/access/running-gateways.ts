@@ -28,7 +28,7 @@ export async function announceGateway(
   id: string = crypto.randomUUID(),
 ): Promise<Disposable> {
   // A gateway that is killed and started again, over and over, must not fill the folder.
-  for (const left of leftGateways(data)) forget(left);
+  for (const { path, isRunning } of announced(join(data, FOLDER))) if (!isRunning) forget(path);
   const started = new Date().toISOString();
   const lock = await announce(join(data, FOLDER), { ...gateway, started }, id);
   return {
@@ -53,12 +53,6 @@ export async function runningGateways(
     if (found !== undefined) running.push(found);
   }
   return running.toSorted((one, other) => other.started.localeCompare(one.started));
-}
-
-/** The paths of killed gateways' files, without their extensions. */
-function leftGateways(data: string): string[] {
-  const all = announced(join(data, FOLDER));
-  return all.flatMap(({ path, isRunning }) => (isRunning ? [] : [path]));
 }
 
 function read(path: string, mustRead: boolean): RunningGateway | undefined {

@@ -1,4 +1,5 @@
 import { basename, dirname } from "node:path";
+import { attempt } from "../../base/attempt.ts";
 import { makeFolder } from "../../base/file/path.ts";
 import { watchFolder } from "../../base/file/watch-folder.ts";
 import { type Approval, checkApproval, type Described, type Seen } from "../schema.gen.ts";
@@ -41,10 +42,9 @@ function fingerprintOf(text: string): string {
 
 /** Whether two descriptions are equal. */
 export function isSame(one: Seen, other: Seen): boolean {
-  if (one.described !== undefined && other.described !== undefined) {
-    return canonicalJson(one.described) === canonicalJson(other.described);
-  }
-  return one.fingerprint === other.fingerprint;
+  return one.described !== undefined && other.described !== undefined
+    ? canonicalJson(one.described) === canonicalJson(other.described)
+    : one.fingerprint === other.fingerprint;
 }
 
 /** A unique key of a tool of a server. */
@@ -99,11 +99,8 @@ export class ApprovalsFile {
   /** Calls back when the file has changed, until `unwatch`. Does not keep the process alive. */
   watch(changed: (read: Promise<Map<string, Approval>>) => void): void {
     const own = basename(this.path);
-    try {
-      makeFolder(dirname(this.path), 0o700);
-    } catch {
-      // It is watched as soon as somebody can make it.
-    }
+    // It is watched as soon as somebody can make it.
+    attempt(() => makeFolder(dirname(this.path), 0o700));
     let settle: NodeJS.Timeout | undefined;
     // Watches the folder, since each write replaces the file.
     const stop = watchFolder(dirname(this.path), (name) => {

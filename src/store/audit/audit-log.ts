@@ -16,7 +16,8 @@ import {
   writeSync,
   mkdirSync,
 } from "node:fs";
-import { AUDIT_FILE, AUDIT_FOLDER, SET_ASIDE, nameAfter } from "./audit-names.ts";
+import { attempt } from "../../base/attempt.ts";
+import { AUDIT_FILE, AUDIT_FOLDER, nameAfter } from "./audit-names.ts";
 import { join } from "node:path";
 import { beforeSending } from "../../base/event-loop.ts";
 import { makeFolder } from "../../base/file/path.ts";
@@ -131,7 +132,7 @@ export class AuditLog implements Disposable {
 
   /** Writes all buffered entries, as far as the disk accepts them. */
   flush(): void {
-    if (this.#retry !== undefined) clearTimeout(this.#retry);
+    clearTimeout(this.#retry);
     this.#retry = undefined;
     try {
       this.#appendLines();
@@ -314,11 +315,8 @@ export class AuditLog implements Disposable {
     const file = this.#file;
     this.#file = undefined;
     if (file === undefined) return;
-    try {
-      closeSync(file);
-    } catch {
-      // Already closed.
-    }
+    // Already closed.
+    attempt(() => closeSync(file));
   }
 }
 
@@ -348,9 +346,6 @@ function resolveOptions(options: AuditLogOptions): ResolvedOptions {
 
 /** The beginning of a line that is a seal. No entry begins like this. */
 export const SEAL = '{"seal":{';
-
-/** Bytes of entries that processes of this version write before the first seal, at most. */
-const MOST_UNSEALED = 1024 * 1024;
 
 /** What a seal says: how many entries its writer has written, and the hash of them all. */
 export interface Seal {
@@ -405,9 +400,8 @@ export function firstHash(writer: string): string {
 
 /** The authentication code of a seal, which only somebody with the key can compute. */
 export function macOf(key: string, writer: string, sealed: string): string {
-  return process
-    .getBuiltinModule("node:crypto")
-    .hash("sha256", `${key} ${writer} ${sealed} ${key}`);
+  const { hash } = process.getBuiltinModule("node:crypto");
+  return hash("sha256", `${key} ${writer} ${sealed} ${key}`);
 }
 
 /** The key of a data folder's seals; undefined if there is none. */
@@ -420,31 +414,13 @@ export function readKey(data: string): string | undefined {
   }
 }
 
-/** The suffix of a key that has sealed the audit from its first entry on. */
-const FROM_THE_FIRST = " first";
-
-/** Whether the key is older than all entries: then an entry without its seal was tampered with. */
-export function isOfAll(key: string | undefined): boolean {
-  return key?.endsWith(FROM_THE_FIRST) === true;
-}
-
-/** Whether an older version has written nothing here: it named no writers, or sealed without a key. */
-function isFirst(data: string): boolean {
-  if (readdirSync(join(data, AUDIT_FOLDER)).some((name) => SET_ASIDE.test(name))) return false;
-  const size = statSync(join(data, AUDIT_FILE), { throwIfNoEntry: false })?.size;
-  if (size === undefined || size > MOST_UNSEALED) return size === undefined;
-  const lines = readFileSync(join(data, AUDIT_FILE), "utf8").split("\n").slice(0, -1);
-  return lines.every((line) => !line.startsWith(SEAL) && line.includes(',"writer":"'));
-}
-
 /** Several processes may create it at once; the first one wins. */
 function makeKey(data: string): string {
   const { randomBytes: random } = process.getBuiltinModule("node:crypto");
   const path = keyPath(data);
   const own = `${path}.${process.pid}-${random(4).toString("hex")}`;
-  const end = isFirst(data) ? FROM_THE_FIRST : "";
   try {
-    writeFileSync(own, random(32).toString("hex") + end, { mode: 0o600, flag: "wx" });
+    writeFileSync(own, random(32).toString("hex"), { mode: 0o600, flag: "wx" });
     linkSync(own, path);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;

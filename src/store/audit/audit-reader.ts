@@ -23,9 +23,8 @@ export async function* auditBackwards(
   data: string,
   { before, spent = () => {} }: { before?: string; spent?: (bytes: number) => void } = {},
 ): AsyncGenerator<AuditRecord> {
-  const names = await auditFiles(data);
   yield* filesBackwards(
-    names.map((name) => join(data, name)),
+    (await auditFiles(data)).map((name) => join(data, name)),
     { ...(before === undefined ? {} : { before }), spent },
   );
 }

@@ -7,6 +7,7 @@ import {
   openSync,
   readFileSync,
   statSync,
+  writeFileSync,
   writeSync,
 } from "node:fs";
 import { join, relative } from "node:path";
@@ -14,7 +15,7 @@ import { join, relative } from "node:path";
 import { TrunklineError } from "../../base/errors.ts";
 import { auditedNodes, copiesOf } from "./whole-audit.ts";
 import { auditFiles } from "./audit-reader.ts";
-import { AuditLog, firstHash, isOfAll, macOf, readKey, SEAL, type Seal } from "./audit-log.ts";
+import { AuditLog, firstHash, macOf, readKey, SEAL, type Seal } from "./audit-log.ts";
 import { objectIn } from "../../base/check.ts";
 
 /** Something that does not fit the seals. */
@@ -35,10 +36,8 @@ export interface AuditRepair {
 export interface AuditVerdict {
   /** Entries that a seal confirms. */
   readonly sealed: number;
-  /** Entries of an older version after the last seal of their writer, which was killed. */
+  /** Entries after the last seal of their writer. */
   readonly unsealed: number;
-  /** Entries without the name of a writer, which an older version has written. */
-  readonly older: number;
   /** Lines that are not JSON, which a full disk or a power failure leaves. */
   readonly damaged: number;
   /** Entries of other machines before the first seal that is here: earlier entries are missing here. */
@@ -56,9 +55,7 @@ interface Writer {
   counted: number;
   /** What it wrote before is not here, so that its next seal cannot be checked. */
   isCut?: boolean;
-  /** It began when entries were already sealed with a key, so its own have to be. */
-  readonly isKeyed: boolean;
-  /** Its last entry, if that came when entries were sealed with a key. */
+  /** Its last entry, if it is of this machine. */
   last?: string | undefined;
 }
 
@@ -80,10 +77,8 @@ export async function verifyAudit(data: string, anchor?: string): Promise<AuditV
   const seals = new Set<string>();
   const problems: AuditProblem[] = [];
   const repairs: AuditRepair[] = [];
-  const counts = { sealed: 0, older: 0, damaged: 0, cut: 0 };
+  const counts = { sealed: 0, damaged: 0, cut: 0 };
   const key = readKey(data);
-  /** Whether a seal with a key was met, or there is none before: nothing of this machine is without. */
-  let isKeyed = isOfAll(key);
   for (const { path, name, node, isCut } of await allFiles(data)) {
     const begun = new Set<string>();
     for await (const { line, number } of linesOf(path)) {
@@ -95,34 +90,27 @@ export async function verifyAudit(data: string, anchor?: string): Promise<AuditV
       const where = `${name}:${number}`;
       const { writer: id, seal } = parsed;
       if (typeof id !== "string") {
-        counts.older++;
-        if (isKeyed && node === undefined) problems.push({ where, says: `This entry ${ADDED}` });
+        problems.push({ where, says: "This entry was added" });
         continue;
       }
       const known = `${node ?? ""} ${id}`;
       const isNew = isCut && !begun.has(known);
-      const mustHaveKey = isKeyed && node === undefined;
-      const writer = (isNew ? undefined : writers.get(known)) ?? {
-        ...newWriter(id),
-        isCut,
-        isKeyed: mustHaveKey,
-      };
+      const writer = (isNew ? undefined : writers.get(known)) ?? newWriter(id, isCut);
       begun.add(known);
       writers.set(known, writer);
       if (!line.startsWith(SEAL)) {
         if (parsed.event === REPAIRED) repairs.push(parsed as unknown as AuditRepair);
         writer.open++;
         writer.hash.update(`${line}\n`);
-        writer.last = mustHaveKey ? where : undefined;
+        if (node === undefined) writer.last = where;
         continue;
       }
       seals.add(line);
       const count = writer.isCut === true ? "cut" : "sealed";
       const problem = isSeal(seal) ? compare(writer, seal) : "This seal was changed";
-      const forged = node === undefined && isSeal(seal) && isForged(seal, id, key, writer.isKeyed);
+      const forged = node === undefined && isSeal(seal) && isForged(seal, id, key);
       if (problem === undefined && !forged) counts[count] += writer.open;
-      else problems.push({ where, says: problem ?? `This seal ${ADDED}` });
-      if (node === undefined && isSeal(seal) && seal.mac !== undefined) isKeyed = true;
+      else problems.push({ where, says: problem ?? "This seal was added" });
       writer.open = 0;
     }
   }
@@ -139,12 +127,10 @@ export async function verifyAudit(data: string, anchor?: string): Promise<AuditV
   return { ...counts, unsealed, writers: writers.size, repairs, problems };
 }
 
-const ADDED = "was added, or written by an older version of Trunkline";
 const UNSEALED = "added, or written while the key of the seals could not be read";
 
 /** Whether a seal is not from a process of this data folder. */
-function isForged({ mac, hash }: Seal, writer: string, key: string | undefined, mustHave: boolean) {
-  if (mac === undefined) return mustHave;
+function isForged({ mac, hash }: Seal, writer: string, key: string | undefined): boolean {
   return key === undefined || mac !== macOf(key, writer, hash);
 }
 
@@ -203,8 +189,8 @@ async function missingFrom(seals: ReadonlySet<string>, anchor: string): Promise<
   return problems;
 }
 
-function newWriter(id: string): Omit<Writer, "isKeyed"> {
-  return { hash: createHash("sha256").update(firstHash(id)), open: 0, counted: 0 };
+function newWriter(id: string, isCut: boolean): Writer {
+  return { hash: createHash("sha256").update(firstHash(id)), open: 0, counted: 0, isCut };
 }
 
 /** The lines of a file, as it is written: only a line feed ends one. */
@@ -249,23 +235,21 @@ export async function repairAudit(data: string, ending: string): Promise<void> {
     const bytes = readFileSync(path);
     const damaged = damagedLines(bytes);
     if (damaged.length === 0) continue;
-    const moved = damaged.flatMap(({ from, to }) => [bytes.subarray(from, to), "\n"]);
-    write(path + ending, "a", (file) => moved.forEach((piece) => writeSync(file, piece as Buffer)));
-    write(path, "r+", (file) => {
-      for (const { from, to } of damaged) {
-        writeSync(file, Buffer.alloc(to - from, NEWLINE), 0, to - from, from);
-      }
-    });
+    const moved = damaged.map(({ from, to }) => `${bytes.toString("latin1", from, to)}\n`).join("");
+    const options = { encoding: "latin1", flag: "a", mode: 0o600, flush: true } as const;
+    writeFileSync(path + ending, moved, options);
+    blank(path, damaged);
     using log = new AuditLog(data);
     const time = new Date().toISOString();
     log.record({ time, event: REPAIRED, file: name, lines: damaged.length, moved: name + ending });
   }
 }
 
-function write(path: string, flags: string, work: (file: number) => void): void {
-  const file = openSync(path, flags, 0o600);
+function blank(path: string, lines: readonly Line[]): void {
+  const file = openSync(path, "r+");
   try {
-    work(file);
+    for (const { from, to } of lines)
+      writeSync(file, Buffer.alloc(to - from, NEWLINE), 0, to - from, from);
     fsyncSync(file);
   } finally {
     closeSync(file);

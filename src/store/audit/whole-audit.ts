@@ -1,12 +1,4 @@
-import {
-  closeSync,
-  existsSync,
-  fstatSync,
-  openSync,
-  readdirSync,
-  statSync,
-  writeSync,
-} from "node:fs";
+import { appendFileSync, existsSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 
 import { auditFiles, type AuditRecord, filesBackwards } from "./audit-reader.ts";
@@ -71,7 +63,7 @@ async function openSources(
   return Promise.all(
     all.map(async ({ node, paths }) => {
       const last = paths
-        .map(inodeOf)
+        .map((path) => String(statSync(path, { throwIfNoEntry: false })?.ino ?? ""))
         .map((inode) => places.get(inode))
         .find(Boolean);
       const options = { ...(last === undefined ? {} : { before: last }), spent };
@@ -85,10 +77,6 @@ function newestFirst(data: string, node: string): string[] {
   return copiesOf(data, node)
     .map(({ path }) => path)
     .toReversed();
-}
-
-function inodeOf(path: string): string {
-  return String(statSync(path, { throwIfNoEntry: false })?.ino ?? "");
 }
 
 async function nextOf(records: AsyncGenerator<AuditRecord>): Promise<AuditRecord | undefined> {
@@ -129,8 +117,7 @@ export function copiesOf(data: string, node: string): AuditCopy[] {
   return namesIn(folder)
     .flatMap((name) => {
       const [, file, from] = COPY.exec(name) ?? [];
-      if (file === undefined) return [];
-      return [{ path: join(folder, name), file, from: Number(from) }];
+      return file === undefined ? [] : [{ path: join(folder, name), file, from: Number(from) }];
     })
     .toSorted((one, other) =>
       one.file === other.file ? one.from - other.from : one.file < other.file ? -1 : 1,
@@ -150,19 +137,12 @@ export function addToCopy(
   const known = copiesOf(data, node).filter((copy) => copy.file === file);
   // Where lines are missing, another copy begins.
   const copy = known.findLast((each) => each.from <= from && endOf(each) >= from);
-  const isOld = copy === undefined && known.some((each) => endOf(each) > from);
-  if (isOld) return;
+  if (copy === undefined && known.some((each) => endOf(each) > from)) return;
   const folder = join(data, COPIES, node);
   makeFolder(folder, 0o700);
   const path = copy?.path ?? join(folder, `${file}.${from}.ndjson`);
-  const descriptor = openSync(path, "a", 0o600);
-  try {
-    const end = (copy?.from ?? from) + fstatSync(descriptor).size;
-    let rest = lines.subarray(end - from);
-    while (rest.length > 0) rest = rest.subarray(writeSync(descriptor, rest));
-  } finally {
-    closeSync(descriptor);
-  }
+  const end = copy === undefined ? from : endOf(copy);
+  appendFileSync(path, lines.subarray(end - from), { mode: 0o600 });
 }
 
 /** The place in the file of its machine up to which it is here. */

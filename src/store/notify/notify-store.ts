@@ -271,7 +271,10 @@ export class DeliveryQueue implements Disposable {
 
   async add(notice: Notice, receivers: readonly Receiver[]): Promise<void> {
     await this.#database.change((database) => {
-      this.#tidy(database);
+      // Old notices go, but none that is not delivered yet.
+      sql(database).run`DELETE FROM notice WHERE id IN (SELECT id FROM notice
+      ORDER BY at DESC LIMIT -1 OFFSET ${KEPT})
+      AND id NOT IN (SELECT notice FROM delivery WHERE state = 'pending')`;
       sql(database).run`INSERT INTO notice (id, at, content)
         VALUES (${notice.id}, ${notice.at}, ${JSON.stringify(notice.content)})`;
       for (const { entry, device, receiver, problem } of receivers) {
@@ -367,13 +370,6 @@ export class DeliveryQueue implements Disposable {
     sql(database).run`UPDATE delivery SET state = 'failed', changed = ${now}, holder = NULL,
       result = 'it could not be delivered within a day' || coalesce(': ' || result, '')
       WHERE state = 'pending' AND notice IN (SELECT id FROM notice WHERE at < ${now - LATEST})`;
-  }
-
-  /** Deletes old notices, but none that is not delivered yet. */
-  #tidy(database: DatabaseSync): void {
-    sql(database).run`DELETE FROM notice WHERE id IN (SELECT id FROM notice
-      ORDER BY at DESC LIMIT -1 OFFSET ${KEPT})
-      AND id NOT IN (SELECT notice FROM delivery WHERE state = 'pending')`;
   }
 }
 

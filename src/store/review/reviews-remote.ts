@@ -9,8 +9,10 @@ import type { ThreadEvent, ThreadState } from "./review-thread.ts";
 export interface RemoteToKeep {
   readonly thread: NewThread & { readonly fingerprint: string };
   readonly comments: readonly {
+    /** Unique in its thread. */
     readonly id: string;
     readonly by: string;
+    /** Milliseconds since 1970. */
     readonly at: number;
     readonly text: string;
   }[];
@@ -85,8 +87,7 @@ function keepRemote(
     const own = ownEvent(database, id, reply.text);
     const messageIn = Number(row?.repository);
     const said = { thread: id, kind: "replied", role: "person" } as const;
-    const seq = own ?? append(database, { ...said, ...reply, messageIn });
-    notePosted(database, id, reply.id, seq);
+    notePosted(database, id, reply.id, own ?? append(database, { ...said, ...reply, messageIn }));
     if (own !== undefined) continue;
     count++;
     if (state === "answered" || state === "proposed") state = "reopened";

@@ -14,8 +14,7 @@ export class Repositories {
 
   /** All of them, the newest first. */
   async list(): Promise<KnownRepository[]> {
-    const rows = await this.#database.all`SELECT * FROM repository ORDER BY id DESC`;
-    return rows.map(repositoryOf);
+    return (await this.#database.all`SELECT * FROM repository ORDER BY id DESC`).map(repositoryOf);
   }
 
   /** Commits that comments of a repository were made on, those of the newest comments first. */
@@ -71,8 +70,7 @@ export function repositoryFor(database: DatabaseSync, foreign: KnownRepository):
 
 /** Two machines have different repositories in folders of the same name. */
 function areOthers(one: KnownRepository, other: KnownRepository): boolean {
-  const isKnown = one.remotes.length > 0 && other.remotes.length > 0;
-  return isKnown && !haveRemoteInCommon(one, other);
+  return one.remotes.length > 0 && other.remotes.length > 0 && !haveRemoteInCommon(one, other);
 }
 
 /** Forks have the same first commit, but other remotes. */

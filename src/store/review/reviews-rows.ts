@@ -146,10 +146,9 @@ export function eventOf(row: Row): ThreadEvent {
 
 /** The thread with an id, or with a unique beginning of one. */
 export function findThread(database: DatabaseSync, id: string, moment: Moment): StoredThread {
-  const query = database.prepare(
-    `SELECT ${THREAD_COLUMNS} WHERE thread.id >= ?1 AND thread.id < ?1 || '~' LIMIT 6`,
-  );
-  const rows = query.all(id.toLowerCase());
+  const rows = database
+    .prepare(`SELECT ${THREAD_COLUMNS} WHERE thread.id >= ?1 AND thread.id < ?1 || '~' LIMIT 6`)
+    .all(id.toLowerCase());
   const [first] = rows;
   if (first !== undefined && id !== "" && (rows.length === 1 || first.id === id.toLowerCase())) {
     return threadOf(first, moment);
@@ -276,8 +275,7 @@ export function claimable(thread: StoredThread, claimant: Claimant): StoredThrea
   if (claim !== undefined && !isOwn) {
     const until = new Date(claim.until).toISOString();
     const who = claim.agent === agent ? `another client named ${agent}` : claim.agent;
-    const why = `${who} has claimed it until ${until}. Choose another thread`;
-    throw refusal("work on", thread, why);
+    throw refusal("work on", thread, `${who} has claimed it until ${until}. Choose another thread`);
   }
   if (thread.state === "resolved") {
     throw refusal("work on", thread, "it is resolved. Only a person can reopen it");
@@ -324,10 +322,9 @@ export function listThreads(
   // Only the given conditions: a query with optional conditions could not use an index.
   const inRepository = gitDir === undefined ? "true" : "git_dir = ?";
   const onFile = path === undefined ? "true" : "path = ?";
-  const query = database.prepare(
-    `SELECT ${THREAD_COLUMNS} WHERE ${inRepository} AND ${onFile} ORDER BY opened`,
-  );
-  const rows = query.all(...[gitDir, path].filter((value) => value !== undefined));
+  const rows = database
+    .prepare(`SELECT ${THREAD_COLUMNS} WHERE ${inRepository} AND ${onFile} ORDER BY opened`)
+    .all(...[gitDir, path].filter((value) => value !== undefined));
   const threads: Thread[] = [];
   if (rows.length === 0) return threads;
   const wanted = states === undefined ? undefined : new Set<unknown>(states);

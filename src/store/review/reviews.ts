@@ -2,6 +2,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { dirname, join } from "node:path";
 import { closeSync, mkdirSync, openSync, readFileSync, rmSync, writeSync } from "node:fs";
 
+import { attempt } from "../../base/attempt.ts";
 import { type ChangeOptions, Database } from "../database.ts";
 import { Holder, HOLDERS } from "../holder.ts";
 import { sql } from "../sql.ts";
@@ -18,27 +19,23 @@ import {
   listThreads,
   messageOf,
   type Moment,
+  type NewEvent,
   type NewThread,
   refusal,
   shown,
   type StoredThread,
   type ThreadFilter,
 } from "./reviews-rows.ts";
-import type { Message, Role, Thread, ThreadEvent, ThreadState } from "./review-thread.ts";
-import type { Proposal } from "../schema.gen.ts";
+import type { Message, Thread, ThreadEvent, ThreadState } from "./review-thread.ts";
 import { Repositories } from "./reviews-repositories.ts";
 import { RemoteThreads } from "./reviews-remote.ts";
 import { REVIEWS_FILE } from "../store-files.ts";
 import { REVIEW_MIGRATIONS } from "./reviews-schema.ts";
 import { parsedJson } from "../../base/check.ts";
 
-export interface Saying {
-  readonly by: string;
+export interface Saying extends Pick<NewEvent, "by" | "role" | "text" | "proposal"> {
   /** The client that the agent is, as in its claim. */
   readonly client?: string | undefined;
-  readonly role: Role;
-  readonly text?: string | undefined;
-  readonly proposal?: Proposal | undefined;
 }
 
 /**
@@ -166,17 +163,12 @@ export class Reviews implements Disposable {
           : [claimable(findThread(database, id, moment), claimant)];
       return threads.map((thread) => {
         const { id } = thread;
+        const event = { thread: id, at: now, role: "agent" } as const;
         if (thread.storedState === "claimed" && thread.state !== "claimed") {
-          append(database, {
-            thread: id,
-            kind: "returned",
-            at: now,
-            by: "trunkline",
-            role: "agent",
-          });
+          append(database, { ...event, kind: "returned", by: "trunkline" });
         }
         if (thread.state !== "claimed") {
-          append(database, { thread: id, kind: "claimed", at: now, by: agent, role: "agent" });
+          append(database, { ...event, kind: "claimed", by: agent });
           sql(database).run`UPDATE thread SET state = 'claimed', state_before = ${thread.state},
             updated = ${now} WHERE id = ${id}`;
         }
@@ -318,8 +310,7 @@ export class Reviews implements Disposable {
       const step = decide(thread);
       if (step === undefined) return shown(thread);
       if (step.role === "agent") {
-        const { by: agent, client } = step;
-        claimable(thread, { agent, client, holder: this.#holder.known });
+        claimable(thread, { agent: step.by, client: step.client, holder: this.#holder.known });
       }
       const { kind, by, role, text, proposal, state } = step;
       // What was said on another machine, whose clock is ahead, was said before.
@@ -519,12 +510,8 @@ export class SentJournal {
 
   /** The messages that a process has sent to a reader, and those that it was sending at the end. */
   notedBy(holder: string, reader: string): { sent: Set<number>; leaving: Set<number> } {
-    let text = "";
-    try {
-      text = readFileSync(this.#pathOf(holder), "utf8");
-    } catch {
-      // Nothing was sent, or all of it is in the database.
-    }
+    // Without the file nothing was sent, or all of it is in the database.
+    const text = attempt(() => readFileSync(this.#pathOf(holder), "utf8"), "");
     const sent = new Set<number>();
     const leaving = new Set<number>();
     for (const line of text.split("\n")) {

@@ -99,8 +99,7 @@ export function writeDocument(database: DatabaseSync, document: ThreadDocument):
   const updated = events.at(-1)?.at ?? document.at;
   sql(database).run`UPDATE thread SET updated = max(updated, ${updated}) WHERE id = ${id}`;
   // A claim of this machine keeps its process and its lease.
-  const isOwn = row?.state === "claimed" && row.holder !== ELSEWHERE && row.agent === claim?.agent;
-  if (isOwn) return;
+  if (row?.state === "claimed" && row.holder !== ELSEWHERE && row.agent === claim?.agent) return;
   sql(database).run`UPDATE thread
     SET state = ${claim === undefined ? state : "claimed"}, state_before =
     ${claim?.before ?? null}, agent = ${claim?.agent ?? null}, holder =

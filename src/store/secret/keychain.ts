@@ -42,8 +42,7 @@ export class Keychain implements SecretStore {
     try {
       keyring = await load();
     } catch (error) {
-      const { message } = error as Error;
-      const says = `The keychain cannot be used: ${message.split("\n", 1)[0]}`;
+      const says = `The keychain cannot be used: ${(error as Error).message.split("\n", 1)[0]}`;
       throw new TrunklineError("unavailable", says, { cause: error });
     }
     const keychain = new Keychain(keyring, longestWait);

@@ -139,8 +139,7 @@ export class SessionCommits {
 
   #schedule(): void {
     if (this.#running !== undefined || this.#timer !== undefined) return;
-    const gap = Math.min(this.#cost * SHARE, LONGEST_GAP);
-    const wait = this.#endedAt + gap - performance.now();
+    const wait = this.#endedAt + Math.min(this.#cost * SHARE, LONGEST_GAP) - performance.now();
     if (wait <= 1) setImmediate(this.#start);
     else this.#timer = setTimeout(this.#start, wait);
   }

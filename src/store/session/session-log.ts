@@ -357,10 +357,8 @@ interface StoredSession {
 
 function unanswered(id: string, holder: string): TrunklineError {
   const where = `in another Trunkline (process ${holder.split("-", 1)[0]}), which does not answer`;
-  return new TrunklineError(
-    "conflict",
-    `Session '${id}' is open ${where}. Continue or end it there.`,
-  );
+  const says = `Session '${id}' is open ${where}. Continue or end it there.`;
+  return new TrunklineError("conflict", says);
 }
 
 /** Milliseconds until a failed release of a session is retried. */
@@ -423,10 +421,8 @@ class SessionHolds implements Disposable {
       this.#lost(id);
     }
     const why = "since this one did not answer for a while";
-    return new TrunklineError(
-      "closed",
-      `Another Trunkline has taken session '${id}' over, ${why}.`,
-    );
+    const says = `Another Trunkline has taken session '${id}' over, ${why}.`;
+    return new TrunklineError("closed", says);
   }
 
   /** Checks whether other processes have taken the held sessions, or one of them. */
@@ -515,13 +511,9 @@ export interface SessionRecord extends SessionFields {
   readonly isHeld: boolean;
 }
 
-interface NewSession {
-  readonly id: string;
-  readonly cwd: string;
-  readonly agent: string;
+interface NewSession extends Pick<SessionFields, "id" | "cwd" | "agent" | "notes"> {
   readonly title?: string;
   readonly parent?: string;
-  readonly notes: Readonly<Record<string, unknown>>;
 }
 
 /** A session that this process has open and may append to. */

@@ -162,10 +162,20 @@ export class SessionMoves {
       WHERE session = ${session} AND way = 'out' AND move = ${move}`;
   }
 
-  /** Gives a move up that is not decided. */
-  abort(session: string, move: string): Promise<boolean> {
-    return this.#database.run`DELETE FROM session_move WHERE session = ${session}
-      AND move = ${move} AND state IN ('moving', 'incoming')`;
+  /** Gives a move up that is not decided. Returns its way; undefined if there was none. */
+  abort(session: string, move: string): Promise<"out" | "in" | undefined> {
+    return this.#database.change((database) => {
+      const row = sql(database).get`DELETE FROM session_move WHERE session = ${session}
+        AND move = ${move} AND state IN ('moving', 'incoming') RETURNING way`;
+      return row?.way as "out" | "in" | undefined;
+    });
+  }
+
+  /** What is to come for a principal, the oldest first. */
+  async coming(owner: string): Promise<StoredMove[]> {
+    const rows = await this.#database.all`SELECT * FROM session_move WHERE state = 'incoming'
+      AND json_extract(facts, '$.owner') = ${owner} ORDER BY rowid`;
+    return rows.map(readMove);
   }
 
   /** Notes a session that is to come here. Throws if it is here already, or the move is an old one. */
@@ -173,6 +183,9 @@ export class SessionMoves {
     await this.#database.change((database) => {
       const known = moveOf(database, session, "in");
       if (known?.move === move && known.state === "active") return;
+      if (known?.state === "incoming" && known.facts.owner !== facts.owner) {
+        throw new TrunklineError("conflict", `Session '${session}' comes from somebody else.`);
+      }
       const row = sql(database).get`SELECT id FROM session
         WHERE uuid = ${session} AND deleted IS NULL`;
       const out = moveOf(database, session, "out");
@@ -192,7 +205,6 @@ export class SessionMoves {
   /** Makes an incoming session one that can be opened here. Does nothing where it is one already. */
   async arrive(move: string | undefined, arrived: ArrivedSession): Promise<void> {
     const { id, cwd, agent, title, created, updated, parent, notes, pages, usage } = arrived;
-    const owner = typeof notes.owner === "string" ? notes.owner : "";
     await this.#database.change((database) => {
       if (move !== undefined) {
         const known = moveOf(database, id, "in");
@@ -217,10 +229,13 @@ export class SessionMoves {
         database,
         added.map((page) => ({ ...page, session: key })),
       );
-      for (const { turn, day, tokens, cost, steps, time, reportedCost = null } of usage) {
+      // It counts for the session, but not for the day of anybody: this machine has not done it. A copy's
+      // turns are its own.
+      for (const { turn: theirs, day, tokens, cost, steps, time, reportedCost = null } of usage) {
+        const turn = move === undefined ? `${id} ${theirs}` : theirs;
         sql(database).run`INSERT INTO turn_usage
           (turn, session, principal, day, tokens, cost, steps, time, reported_cost) VALUES (${turn},
-          ${id}, ${owner}, ${day}, ${tokens}, ${cost}, ${steps}, ${time}, ${reportedCost})
+          ${id}, ${`session ${id}`}, ${day}, ${tokens}, ${cost}, ${steps}, ${time}, ${reportedCost})
           ON CONFLICT (turn) DO NOTHING`;
       }
       sql(database).run`DELETE FROM session_move WHERE session = ${id} AND way = 'out'`;

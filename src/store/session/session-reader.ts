@@ -2,6 +2,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 
+import { mayUseAgent, mayUseAll, mayUseFolder, type Principal } from "../../base/principal.ts";
 import { Database, type Row } from "../database.ts";
 import { Holder, HOLDERS } from "../holder.ts";
 import { fieldsOf, SESSION_MIGRATIONS, type SessionFields } from "./session-log.ts";
@@ -54,6 +55,8 @@ const COLUMNS = `SELECT *, (SELECT last FROM session_page WHERE session = sessio
 const FILE = "sessions.sqlite";
 /** Sessions by last use, among which changes without an event are looked for. */
 export const RECENT = 100;
+/** Events that are read at once. */
+const BATCH = 1_000;
 
 /** Whether a data folder has ever had sessions opened. */
 export function hasSessions(data: string): boolean {
@@ -168,6 +171,32 @@ export class SessionReader implements SessionReading {
       last: Number(row.last ?? 0),
       holder: holder !== null && this.#holder.isAlive(holder) ? holder : undefined,
     };
+  }
+}
+
+/** The only owner whose sessions a principal may see; undefined where it may see all. */
+export function onlyOwner(principal: Principal): string | undefined {
+  return mayUseAll(principal) ? undefined : principal.id;
+}
+
+/** Whether a principal may see a session: the rule by which ACP lets it use one. */
+export function maySeeSession(
+  principal: Principal,
+  { notes, agent, cwd }: Pick<SessionFields, "notes" | "agent" | "cwd">,
+): boolean {
+  const owner = onlyOwner(principal);
+  if (owner !== undefined && (notes.owner ?? "") !== owner) return false;
+  return mayUseAgent(principal, agent) && (notes.run !== undefined || mayUseFolder(principal, cwd));
+}
+
+/** All events of a session, oldest first. */
+export async function* allEvents(reader: SessionReading, id: string): AsyncGenerator<LoggedEvent> {
+  for (let from = 1; ;) {
+    const events = await reader.events(id, from, BATCH);
+    const last = events.at(-1);
+    if (last === undefined) return;
+    yield* events;
+    from = last.seq + 1;
   }
 }
 

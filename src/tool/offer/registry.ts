@@ -108,8 +108,6 @@ export class Announcement {
   on(call: () => void, person?: string): () => void {
     const listener = { call, person };
     this.#listeners.add(listener);
-    return () => {
-      this.#listeners.delete(listener);
-    };
+    return () => this.#listeners.delete(listener);
   }
 }

@@ -97,8 +97,7 @@ export class Resources {
     question: Question,
     context: ToolContext,
   ): Promise<Readonly<Record<string, unknown>> | undefined> {
-    const { caller, profile } = context;
-    return this.#first(uri, caller.principal, profile, (provider) => {
+    return this.#first(uri, context.caller.principal, context.profile, (provider) => {
       return provider.askAbout?.(uri, question, context);
     });
   }

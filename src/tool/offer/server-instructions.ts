@@ -48,8 +48,7 @@ export class ServerInstructions {
 
   /** The servers whose instructions wait for a person. */
   held(): readonly string[] {
-    const all = [...this.#all.values()].flat();
-    const waiting = all.filter((one) => !this.isApproved(one));
+    const waiting = [...this.#all.values()].flat().filter((one) => !this.isApproved(one));
     return [...new Set(waiting.map(({ server }) => server))];
   }
 

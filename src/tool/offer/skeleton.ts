@@ -45,8 +45,7 @@ const IS_ASCII = /^[\x20-\x7e]*$/;
  * (Unicode Technical Standard #39, "Confusable Detection", with a small table of our own).
  */
 export function skeleton(name: string): string {
-  const latin = IS_ASCII.test(name) ? name : inLatin(name);
-  return latin
+  return (IS_ASCII.test(name) ? name : inLatin(name))
     .toLowerCase()
     .replaceAll(/[i1|!]/g, "l")
     .replaceAll("0", "o")
@@ -59,14 +58,10 @@ function inLatin(name: string): string {
   const bare = name
     .normalize("NFKD")
     .replaceAll(/[\p{M}\p{Cf}\p{Default_Ignorable_Code_Point}]/gu, "");
-  const known = (letters ??= lettersByLooks());
-  return Array.from(bare, (character) => known.get(character) ?? character).join("");
-}
-
-function lettersByLooks(): ReadonlyMap<string, string> {
-  return new Map(
+  const known = (letters ??= new Map(
     Object.entries(LOOKS_LIKE).flatMap(([letter, others]) =>
       Array.from(others, (other) => [other, letter] as const),
     ),
-  );
+  ));
+  return Array.from(bare, (character) => known.get(character) ?? character).join("");
 }

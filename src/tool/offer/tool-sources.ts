@@ -50,21 +50,18 @@ export async function awaitTool(
 ): Promise<void> {
   const stopped = Promise.withResolvers<"stopped">();
   let told = 0;
-  const telling = setInterval(() => {
+  using ends = new DisposableStack();
+  const tell = (): void => {
     const missing = sources
       .missing(context.profile, context.caller.principal)
       .map(({ why }) => why);
     context.progress(++told * STEP, undefined, missing.join(". "));
-  }, TELL_EVERY);
-  const stopListening = onAbort(context.signal, () => stopped.resolve("stopped"));
-  try {
-    while (!isThere()) {
-      const arrival = sources.arrival(context.caller.principal);
-      if (arrival === undefined) return;
-      if ((await Promise.race([stopped.promise, arrival])) === "stopped") return;
-    }
-  } finally {
-    clearInterval(telling);
-    stopListening();
+  };
+  ends.use(setInterval(tell, TELL_EVERY));
+  ends.defer(onAbort(context.signal, () => stopped.resolve("stopped")));
+  while (!isThere()) {
+    const arrival = sources.arrival(context.caller.principal);
+    if (arrival === undefined) return;
+    if ((await Promise.race([stopped.promise, arrival])) === "stopped") return;
   }
 }

@@ -1,3 +1,4 @@
+import { attempt } from "../../base/attempt.ts";
 import { isObject, parsedJson } from "../../base/check.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { isInside, realPath } from "../../base/file/path.ts";
@@ -196,11 +197,7 @@ export class Profile {
 function plainUri(uri: string): string {
   const normal = URL.parse(uri)?.href ?? uri;
   return normal.replace(/%[0-7][\da-f]|(?:%[89a-f][\da-f])+/gi, (escaped) => {
-    try {
-      return decodeURIComponent(escaped);
-    } catch {
-      return escaped;
-    }
+    return attempt(() => decodeURIComponent(escaped), escaped);
   });
 }
 
@@ -235,8 +232,7 @@ class Filter {
   has(name: string, source?: Source): boolean {
     if (this.isOpen) return true;
     const names = source === undefined ? [name] : [name, `${source.server}/${source.name}`];
-    const all = source === undefined ? names : [...names, source.name];
-    if (this.denies(all)) return false;
+    if (this.denies(source === undefined ? names : [...names, source.name])) return false;
     return this.#allow?.some((fits) => names.some(fits)) ?? true;
   }
 

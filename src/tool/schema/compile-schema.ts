@@ -1,6 +1,7 @@
 import { createContext, Script } from "node:vm";
 import { Ajv, type Options, type ValidateFunction, type ErrorObject } from "ajv";
 import { Ajv2020 } from "ajv/dist/2020.js";
+import { attempt } from "../../base/attempt.ts";
 import type { Inspect } from "./plain-schema.ts";
 import { LinearExpression } from "../../base/text/linear-expression.ts";
 import type { JsonSchema } from "../tool.ts";
@@ -75,7 +76,9 @@ function compile(schema: JsonSchema): ValidateFunction | undefined {
         type: "array",
         schemaType: "boolean",
         error: { message: "must not have an item twice" },
-        validate: (isWanted: boolean, items: unknown[]) => !isWanted || areUnique(items),
+        // In the time of one pass. Objects with their members in another order count as others.
+        validate: (isWanted: boolean, items: unknown[]) =>
+          !isWanted || new Set(items.map((item) => JSON.stringify(item))).size === items.length,
       });
       return ajv.compile(plain);
     } catch {
@@ -83,11 +86,6 @@ function compile(schema: JsonSchema): ValidateFunction | undefined {
     }
   }
   return undefined;
-}
-
-/** In the time of one pass. Objects with their members in another order count as others. */
-function areUnique(items: readonly unknown[]): boolean {
-  return new Set(items.map((item) => JSON.stringify(item))).size === items.length;
 }
 
 interface BoundedExpression {
@@ -106,11 +104,7 @@ function boundedExpression(source: string, flags: string): BoundedExpression {
 }
 
 function linear(source: string): Pick<RegExp, "test"> {
-  try {
-    return new LinearExpression(source);
-  } catch {
-    return { test: () => true };
-  }
+  return attempt(() => new LinearExpression(source), { test: () => true });
 }
 
 const room = createContext({ work: undefined });
@@ -243,8 +237,7 @@ export function isTame(source: string): boolean {
   const bare = source.replaceAll(/\\[^1-9kpPu]/g, "x").replaceAll(/\[[^\]]*(?:\]|$)/g, "x");
   if (/\)[*+{]|\(\?[^:]|\\/.test(bare)) return false;
   const choices = bare.match(/[|?(]/g)?.length ?? 0;
-  const repetitions = bare.match(/[*+{]/g)?.length ?? 0;
-  const power = repetitions + (bare.startsWith("^") ? 0 : 1);
+  const power = (bare.match(/[*+{]/g)?.length ?? 0) + (bare.startsWith("^") ? 0 : 1);
   return choices === 0 ? power <= 2 : power <= 1 && choices <= 12;
 }
 

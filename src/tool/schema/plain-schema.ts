@@ -1,4 +1,4 @@
-import { isObject } from "../../base/check.ts";
+import { isObject, numberProblem } from "../../base/check.ts";
 import type { Arguments, JsonSchema, Tool } from "../tool.ts";
 
 /** Whether a value is known to fit a schema. False means that it does not, or that the compiler must decide. */
@@ -20,8 +20,7 @@ const ANNOTATION =
  */
 export function plainSchema(whole: JsonSchema): Fits | undefined {
   const { $schema: _, $id: __, ...schema } = whole;
-  const left = { nodes: MOST_NODES };
-  return fitsOf(schema, 0, left);
+  return fitsOf(schema, 0, { nodes: MOST_NODES });
 }
 
 function fitsOf(schema: unknown, depth: number, left: { nodes: number }): Fits | undefined {
@@ -32,8 +31,7 @@ function fitsOf(schema: unknown, depth: number, left: { nodes: number }): Fits |
   const object = objectCheck(schema, inner);
   if (object !== undefined) checks.push(object);
   for (const [keyword, told] of Object.entries(schema)) {
-    if (ANNOTATION.test(keyword)) continue;
-    if (object !== undefined && OF_OBJECTS.has(keyword)) continue;
+    if (ANNOTATION.test(keyword) || (object !== undefined && OF_OBJECTS.has(keyword))) continue;
     const check = Object.hasOwn(KEYWORDS, keyword)
       ? KEYWORDS[keyword]?.(told, inner, schema)
       : undefined;
@@ -140,8 +138,7 @@ function typeCheck(told: unknown): Fits | undefined {
 /** Whether one of several is sure to fit; undefined where one of them is unknown. */
 function anyOf(checks: readonly (Fits | undefined)[]): Fits | undefined {
   const known = checks.filter((check) => check !== undefined);
-  if (known.length < checks.length) return undefined;
-  return (value) => known.some((fits) => fits(value));
+  return known.length < checks.length ? undefined : (value) => known.some((fits) => fits(value));
 }
 
 function additionalCheck(
@@ -181,6 +178,8 @@ export function argumentProblem(
   tool: Pick<Tool, "definition">,
   args: Arguments,
 ): string | undefined | Promise<string | undefined> {
+  const huge = numberProblem(args);
+  if (huge !== undefined) return huge;
   const { inputSchema } = tool.definition;
   // Tools of other servers come as JSON: the schema may be missing or no object.
   if (typeof inputSchema !== "object" || inputSchema === null) return undefined;

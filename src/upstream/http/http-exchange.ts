@@ -184,7 +184,8 @@ export class HttpExchange {
       const late = this.#limit(CONNECT, `could not be connected to within ${CONNECT / 1000} s`);
       socket.once(isSecure ? "secureConnect" : "connect", () => {
         this.#isUnsent = false;
-        this.#clear(late);
+        clearTimeout(late);
+        this.#timers.delete(late);
       });
     });
     request.on("error", (error) => {
@@ -321,11 +322,6 @@ export class HttpExchange {
     const timer = setTimeout(() => this.#fail(why), milliseconds);
     this.#timers.add(timer);
     return timer;
-  }
-
-  #clear(timer: NodeJS.Timeout): void {
-    clearTimeout(timer);
-    this.#timers.delete(timer);
   }
 }
 

@@ -1,4 +1,5 @@
 import type { AuthorizationServer } from "oauth4webapi";
+import { defined } from "../../base/defined.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import type { OAuthHttp } from "./oauth-http.ts";
 
@@ -30,13 +31,11 @@ export function bearerChallenge(header: string | undefined): Challenge | undefin
   for (const [, name = "", quoted, plain = ""] of text.matchAll(PARAMETER)) {
     found.set(name.toLowerCase(), quoted?.replace(/\\(.)/g, "$1") ?? plain);
   }
-  const error = found.get("error");
-  const resourceMetadata = found.get("resource_metadata");
-  return {
+  return defined<Challenge>({
     scopes: scopesOf(found.get("scope")),
-    ...(error === undefined ? {} : { error }),
-    ...(resourceMetadata === undefined ? {} : { resourceMetadata }),
-  };
+    error: found.get("error"),
+    resourceMetadata: found.get("resource_metadata"),
+  });
 }
 
 /** The scopes of a text in which they are separated by spaces. */
@@ -140,8 +139,12 @@ export async function issuerMetadata(
     if (found === undefined) continue;
     return checkedIssuer(issuer, found);
   }
-  const why = `${url.origin} has no metadata of an authorization server`;
-  throw new TrunklineError("unavailable", `It does not say where to log in: ${why}`);
+  const why = "none of the usual places has its metadata";
+  const next = "Check the issuer, if you have configured it";
+  throw new TrunklineError(
+    "unavailable",
+    `No authorization server is at ${issuer}: ${why}. ${next}`,
+  );
 }
 
 function checkedIssuer(issuer: string, metadata: Metadata): AuthorizationServer {

@@ -41,7 +41,10 @@ describe("ExchangedTokens", () => {
     await using issuer = await SmallIssuer.open();
     for (const subject of [undefined, { token: "old", until: Date.now() - 1 }]) {
       const tokens = new ExchangedTokens(settings(issuer), () => subject);
-      await assert.rejects(async () => tokens.token(), /and you have none now/);
+      await assert.rejects(
+        async () => tokens.token(),
+        /without a token of 'serve.oauth.authorizationServers'.*over stdio/,
+      );
     }
     assert.deepEqual(issuer.requests, []);
     const bare = new ExchangedTokens({ url: "http://127.0.0.1:1/mcp" }, () => {

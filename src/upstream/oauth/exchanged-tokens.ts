@@ -1,11 +1,11 @@
-import type { AuthorizationServer } from "oauth4webapi";
-
+import { defined } from "../../base/defined.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { holdSecrets } from "../../base/text/mask.ts";
 import type { AfterRefusal, HttpRefusal } from "../http/http-exchange.ts";
-import type { AddressSettings, OAuthSettings } from "../settings.ts";
+import type { AddressSettings } from "../settings.ts";
 import { issuerMetadata } from "./discovery.ts";
-import { clientAuth, loadOAuth, oauthError, OAuthHttp, requestOptions } from "./oauth-http.ts";
+import type { OAuthClient } from "./login-tokens.ts";
+import { clientAuth, issuerFault, loadOAuth, OAuthHttp, requestOptions } from "./oauth-http.ts";
 
 /** A token with which somebody has come to the gateway, and when it ends. */
 export interface SubjectToken {
@@ -13,6 +13,7 @@ export interface SubjectToken {
   readonly until: number;
 }
 
+const METHOD = "client_secret_basic";
 const GRANT = "urn:ietf:params:oauth:grant-type:token-exchange";
 const ACCESS_TOKEN = "urn:ietf:params:oauth:token-type:access_token";
 /** Milliseconds before its end in which a token is not used any more. */
@@ -37,9 +38,7 @@ export class ExchangedTokens {
     const { token, until = 0 } = this.#known ?? {};
     if (token !== undefined && until - MARGIN > Date.now()) return token;
     // One request at a time, however many calls wait for it.
-    this.#asking ??= this.#exchange().finally(() => {
-      this.#asking = undefined;
-    });
+    this.#asking ??= this.#exchange().finally(() => (this.#asking = undefined));
     return this.#asking.then((known) => known.token);
   }
 
@@ -57,31 +56,20 @@ export class ExchangedTokens {
     const { url, oauth = {} } = this.#settings;
     const subject = this.#subject();
     if (subject === undefined || subject.until < Date.now()) throw failed(NO_SUBJECT);
-    const { issuer, clientId } = oauth;
-    if (issuer === undefined || clientId === undefined) throw failed(NO_CLIENT);
+    const { issuer: named, clientId: id, clientSecret: secret } = oauth;
+    if (named === undefined || id === undefined) throw failed(NO_CLIENT);
     const http = new OAuthHttp({ server: new URL(url), trustsIssuer: true });
-    const known = await this.#ask(await issuerMetadata(issuer, http), clientId, subject, http);
-    holdSecrets({ accessToken: known.token });
-    this.#known = known;
-    return known;
-  }
-
-  async #ask(
-    issuer: AuthorizationServer,
-    id: string,
-    { token, until }: SubjectToken,
-    http: OAuthHttp,
-  ): Promise<SubjectToken> {
-    const { url, oauth = {} } = this.#settings;
+    const issuer = await issuerMetadata(named, http);
     const { genericTokenEndpointRequest, processGenericTokenEndpointResponse } = await loadOAuth();
     const parameters = new URLSearchParams({
-      ...{ subject_token: token, subject_token_type: ACCESS_TOKEN },
+      ...{ subject_token: subject.token, subject_token_type: ACCESS_TOKEN },
       requested_token_type: ACCESS_TOKEN,
       ...(oauth.resource === false ? {} : { resource: url }),
       ...(oauth.scopes === undefined ? {} : { scope: oauth.scopes.join(" ") }),
     });
     const client = { client_id: id };
-    const auth = await clientAuth(clientOf(id, oauth));
+    // Without a secret, there is nothing to prove.
+    const auth = await clientAuth(defined<OAuthClient>({ id, secret, method: METHOD }));
     const options = await requestOptions(http);
     try {
       const response = await genericTokenEndpointRequest(
@@ -93,21 +81,19 @@ export class ExchangedTokens {
         options,
       );
       const answer = await processGenericTokenEndpointResponse(issuer, client, response);
-      const end = answer.expires_in === undefined ? until : Date.now() + answer.expires_in * 1000;
-      return { token: answer.access_token, until: Math.min(end, until) };
+      const { access_token: token, expires_in: seconds = Infinity } = answer;
+      holdSecrets({ accessToken: token });
+      this.#known = { token, until: Math.min(Date.now() + seconds * 1000, subject.until) };
+      return this.#known;
     } catch (error) {
-      throw failed(`${issuer.issuer} did not exchange your token: ${oauthError(error)}`);
+      throw issuerFault(issuer.issuer, "did not exchange your token", error);
     }
   }
 }
 
-function clientOf(id: string, { clientSecret: secret }: OAuthSettings) {
-  if (secret === undefined) return { id, method: "none" as const };
-  return { id, secret, method: "client_secret_basic" as const };
-}
-
 const NO_SUBJECT =
-  "it is used with the token that you have for this gateway from its authorization server, and you have none now";
+  "its 'login' is 'passed on', and you have come without a token of 'serve.oauth.authorizationServers'. " +
+  "Connect to the address of the gateway with such a login: over stdio, the server cannot be used";
 const NO_CLIENT =
   "'oauth.issuer' and 'oauth.clientId' of the server have to say where tokens are exchanged";
 

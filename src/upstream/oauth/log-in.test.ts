@@ -173,10 +173,10 @@ describe("logIn()", () => {
   it("sends no code if another issuer answers, or if the promised issuer is missing", async () => {
     await using issuer = await SmallIssuer.open();
     issuer.extra = { iss: "https://evil.example" };
-    await assert.rejects(logInAt(issuer), /did not log you in: unexpected "iss"/);
+    await assert.rejects(logInAt(issuer), /Refused what http:\S+ answered: unexpected "iss"/);
     issuer.extra = {};
     issuer.metadata.authorization_response_iss_parameter_supported = true;
-    await assert.rejects(logInAt(issuer), /did not log you in: response parameter "iss".* missing/);
+    await assert.rejects(logInAt(issuer), /Refused what .*: response parameter "iss".* missing/);
     assert.equal(issuer.grants.length, 0);
     issuer.extra = { iss: issuer.url };
     await logInAt(issuer);
@@ -188,6 +188,21 @@ describe("logIn()", () => {
     await assert.rejects(logInAt(issuer), /did not log you in: access_denied: not you$/);
     issuer.extra = { iss: "https://evil.example", error: "x", error_description: "call 555-1234" };
     await assert.rejects(logInAt(issuer), ({ message }: Error) => !message.includes("555-1234"));
+  });
+
+  it("says on which side it failed: not reached, not understood, or not known there", async () => {
+    await using issuer = await SmallIssuer.open();
+    const { token_endpoint: good } = issuer.metadata;
+    issuer.metadata.token_endpoint = "http://127.0.0.1:1/token";
+    await assert.rejects(logInAt(issuer), { message: /^Cannot reach http:\/\/127\.0\.0\.1:1: / });
+    issuer.documents.set("/token", { token_type: "Bearer" });
+    issuer.metadata.token_endpoint = good;
+    await assert.rejects(logInAt(issuer), /Refused what http:\S+ answered: .*access_token/);
+    issuer.extra = { error: "unauthorized_client" };
+    await assert.rejects(
+      logInAt(issuer),
+      /did not log you in: unauthorized_client\. Check the client/,
+    );
   });
 
   it("opens no login page that is not of the web, or not encrypted", async () => {

@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { createServer, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { AuthorizationServer } from "oauth4webapi";
+import { defined } from "../../base/defined.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { isLoopback } from "../../base/private-address.ts";
 import { untilAborted } from "../../base/abort.ts";
@@ -12,7 +13,7 @@ import type { ClientMethod, Login, OAuthClient } from "./login-tokens.ts";
 import {
   clientAuth,
   loadOAuth,
-  oauthError,
+  issuerFault,
   type OAuthHttp,
   requestOptions,
   withoutIdToken,
@@ -140,8 +141,8 @@ export async function clientFor(
   }
   if (issuer.registration_endpoint !== undefined) return register(issuer, redirectUri, http);
   const needed = `register Trunkline there, and set 'oauth.clientId' of the server`;
-  const why = `${issuer.issuer} has no dynamic registration`;
-  throw new TrunklineError("config", `It does not know Trunkline, and ${why}: ${needed}`);
+  const says = `${issuer.issuer} does not know Trunkline, and has no dynamic registration`;
+  throw new TrunklineError("config", `${says}: ${needed}`);
 }
 
 function needsIssuer({ issuer }: AuthorizationServer): TrunklineError {
@@ -178,8 +179,7 @@ async function register(
     const used = method === undefined ? methodWithSecret(issuer) : (method as ClientMethod);
     return { id: client_id, secret: client_secret, method: used };
   } catch (error) {
-    const why = oauthError(error);
-    throw new TrunklineError("unavailable", `${issuer.issuer} does not register Trunkline: ${why}`);
+    throw issuerFault(issuer.issuer, "does not register Trunkline", error);
   }
 }
 
@@ -237,7 +237,7 @@ export async function logInAt(
   const { redirectUri } = callback;
   const client = await clientFor(issuer, settings, redirectUri, http);
   const asked = unionOf(settings.scopes ?? scopes, options.wanted, offlineOf(issuer));
-  const sentResource = settings.resource === false ? {} : { resource };
+  const sentResource = defined({ resource: settings.resource === false ? undefined : resource });
   const link = new URL(issuer.authorization_endpoint ?? "");
   for (const [name, value] of Object.entries({
     response_type: "code",
@@ -257,17 +257,33 @@ export async function logInAt(
   const paste = (text: string): boolean => callback.paste?.(text) === true;
   options.show({ issuer: issuer.issuer, link: link.href, paste });
   const given = await untilAborted(callback.came, signal);
-  const { revocation_endpoint: revocationEndpoint, token_endpoint: tokenEndpoint = "" } = issuer;
-  const login = {
+  const login = defined<Omit<Login, "accessToken">>({
     server: server.href,
     issuer: issuer.issuer,
-    tokenEndpoint,
-    ...(revocationEndpoint === undefined ? {} : { revocationEndpoint }),
+    tokenEndpoint: issuer.token_endpoint ?? "",
+    revocationEndpoint: issuer.revocation_endpoint,
     ...sentResource,
     client,
     scopes: asked,
-  };
-  return await exchangeCode(login, { issuer, client, given, redirectUri, verifier, state, http });
+  });
+  const known = { client_id: client.id };
+  try {
+    // Also compares `iss` (RFC 9207), before the code is sent and before an error is shown.
+    const params = oauth.validateAuthResponse(issuer, known, given, state);
+    const response = await oauth.authorizationCodeGrantRequest(
+      issuer,
+      known,
+      await clientAuth(client),
+      params,
+      redirectUri,
+      verifier,
+      { ...(await requestOptions(http)), additionalParameters: sentResource },
+    );
+    const bare = await withoutIdToken(response);
+    return withTokens(login, await oauth.processAuthorizationCodeResponse(issuer, known, bare));
+  } catch (error) {
+    throw issuerFault(issuer.issuer, "did not log you in", error);
+  }
 }
 
 /** What the server says to a client without a token. */
@@ -303,46 +319,4 @@ function checkLink(link: URL, server: URL): void {
   const what = protocol === "http:" ? "is not encrypted" : "is not a web page";
   const page = protocol === "http:" ? origin + pathname : link.href;
   throw new TrunklineError("unavailable", `Its login page '${page}' ${what}`);
-}
-
-interface CodeExchange {
-  readonly issuer: AuthorizationServer;
-  readonly client: OAuthClient;
-  readonly given: URLSearchParams;
-  readonly redirectUri: string;
-  readonly verifier: string;
-  readonly state: string;
-  readonly http: OAuthHttp;
-}
-
-async function exchangeCode(
-  login: Omit<Login, "accessToken">,
-  { issuer, client, given, redirectUri, verifier, state, http }: CodeExchange,
-): Promise<Login> {
-  const oauth = await loadOAuth();
-  const known = { client_id: client.id };
-  try {
-    // Also compares `iss` (RFC 9207), before the code is sent and before an error is shown.
-    const params = oauth.validateAuthResponse(issuer, known, given, state);
-    const { resource } = login;
-    const response = await oauth.authorizationCodeGrantRequest(
-      issuer,
-      known,
-      await clientAuth(client),
-      params,
-      redirectUri,
-      verifier,
-      {
-        ...(await requestOptions(http)),
-        ...(resource === undefined ? {} : { additionalParameters: { resource } }),
-      },
-    );
-    const bare = await withoutIdToken(response);
-    return withTokens(login, await oauth.processAuthorizationCodeResponse(issuer, known, bare));
-  } catch (error) {
-    throw new TrunklineError(
-      "unavailable",
-      `${issuer.issuer} did not log you in: ${oauthError(error)}`,
-    );
-  }
 }

@@ -141,8 +141,7 @@ describe("LoginTokens", () => {
   it("keeps a login that cannot be renewed now", async () => {
     await using rig = await Rig.open();
     await rig.logIn({ tokenEndpoint: `${rig.issuer.url}/broken` });
-    const why =
-      /^TrunklineError: its login at http:\S+ could not be renewed: it answered 404, and not/;
+    const why = /^TrunklineError: http:\S+ did not renew your login: it answered 404, and not/;
     await assert.rejects(Promise.resolve(rig.tokens().token()), why);
     assert.equal((await rig.store().read())?.accessToken, "old");
   });

@@ -132,7 +132,7 @@ export class LoginTokens implements HttpAuthorization {
   async #afterRefusal({ status, challenge, token }: HttpRefusal): Promise<AfterRefusal> {
     const { name, store, page } = this.#options;
     const command = page ?? `\`${loginCommand(name)}\``;
-    const run = page === undefined ? "Run" : "Open";
+    const [run, by] = page === undefined ? ["Run", "with"] : ["Open", "at"];
     const said = bearerChallenge(challenge);
     if (status === 403) {
       // MCP 2025-11-25, basic/authorization § Scope Challenge: a wider token takes a new login.
@@ -140,14 +140,14 @@ export class LoginTokens implements HttpAuthorization {
       await store.want(unionOf(granted, said?.scopes ?? []));
       const missing = (said?.scopes ?? []).filter((scope) => !granted.includes(scope)).join(" ");
       const what = missing === "" ? "more than your login permits" : `the scope ${missing}`;
-      return { why: `wants ${what} (403). Log in again with ${command}, then repeat this` };
+      return { why: `wants ${what} (403). Log in again ${by} ${command}, then repeat this` };
     }
     const before = await store.state();
     const login = await this.#current(token);
     if (login !== undefined && login.accessToken !== token) return { token: login.accessToken };
     if (token !== undefined && login !== undefined) {
       const why = "answered 401: it does not accept the token of your login";
-      return { why: `${why} at ${login.issuer}. Log in again with ${command}` };
+      return { why: `${why} at ${login.issuer}. Log in again ${by} ${command}` };
     }
     const { ended = before.ended } = await store.state();
     if (ended !== undefined)
@@ -159,9 +159,7 @@ export class LoginTokens implements HttpAuthorization {
   #current(refused: string | undefined): Promise<Login | undefined> {
     const known = this.#reading;
     if (known === undefined) {
-      const login = this.#read(refused).finally(() => {
-        this.#reading = undefined;
-      });
+      const login = this.#read(refused).finally(() => (this.#reading = undefined));
       this.#reading = { refused, login };
       return login;
     }

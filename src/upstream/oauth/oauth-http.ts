@@ -10,6 +10,8 @@ import {
   type Resolve,
 } from "../../base/public-lookup.ts";
 import { boundedBody } from "../../base/bounded-body.ts";
+import { isObject, parsedJson } from "../../base/check.ts";
+import { defined } from "../../base/defined.ts";
 import { sendHttp } from "../http/http-call.ts";
 import { scopesOf } from "./discovery.ts";
 import type { Login, OAuthClient } from "./login-tokens.ts";
@@ -72,13 +74,8 @@ export class OAuthHttp {
   async json(url: URL): Promise<Readonly<Record<string, unknown>> | undefined> {
     const response = await this.fetch(url.href, { headers: { accept: "application/json" } });
     if (response.status !== 200) return undefined;
-    try {
-      const value: unknown = await response.json();
-      const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
-      return isObject ? (value as Readonly<Record<string, unknown>>) : undefined;
-    } catch {
-      return undefined;
-    }
+    const value = parsedJson(await response.text());
+    return isObject(value) ? value : undefined;
   }
 
   async #send(url: URL, request: OAuthRequest): Promise<IncomingMessage> {
@@ -136,9 +133,13 @@ function unreachable(url: URL, error: string | Error): TrunklineError {
 async function bodyOf(url: URL, response: IncomingMessage): Promise<string> {
   try {
     const { body, isCut } = await boundedBody(response, LARGEST_ANSWER);
-    if (isCut) throw new Error(`it answered more than ${LARGEST_ANSWER} bytes`);
+    if (isCut) {
+      const why = `it has more than ${LARGEST_ANSWER} bytes`;
+      throw new TrunklineError("unavailable", `Cannot use the answer of ${url.origin}: ${why}`);
+    }
     return body.toString("utf8");
   } catch (error) {
+    if (error instanceof TrunklineError) throw error;
     throw unreachable(url, error as Error);
   }
 }
@@ -162,31 +163,26 @@ export async function clientAuth({ secret, method }: OAuthClient): Promise<Clien
   return method === "client_secret_post" ? ClientSecretPost(secret) : ClientSecretBasic(secret);
 }
 
+const OVER = /^(?:invalid_grant|invalid_client|unauthorized_client|invalid_scope)\b/;
+
 /** Exchanges the refresh token for new ones. Throws `LoginEnded` if only a person can log in again. */
 export async function renewLogin(login: Login, http: OAuthHttp): Promise<Login> {
   const { processRefreshTokenResponse, refreshTokenGrantRequest } = await loadOAuth();
   const { client, refreshToken = "", resource, scopes } = login;
   const issuer: AuthorizationServer = { issuer: login.issuer, token_endpoint: login.tokenEndpoint };
   const known: Client = { client_id: client.id };
-  const more = {
-    ...(resource === undefined ? {} : { resource }),
-    // Some want it, though RFC 6749, section 6, does not.
-    ...(scopes.length === 0 ? {} : { scope: scopes.join(" ") }),
-  };
+  // Some want the scopes, though RFC 6749, section 6, does not.
+  const additionalParameters = defined({ resource, scope: scopes.join(" ") || undefined });
   const auth = await clientAuth(client);
-  const options = { ...(await requestOptions(http)), additionalParameters: more };
+  const options = { ...(await requestOptions(http)), additionalParameters };
   try {
     const response = await refreshTokenGrantRequest(issuer, known, auth, refreshToken, options);
     const bare = await withoutIdToken(response);
     return withTokens(login, await processRefreshTokenResponse(issuer, known, bare));
   } catch (error) {
     const why = oauthError(error);
-    const isOver = /^(?:invalid_grant|invalid_client|unauthorized_client|invalid_scope)\b/.test(
-      why,
-    );
-    if (isOver) throw new LoginEnded(why);
-    const says = `its login at ${login.issuer} could not be renewed: ${why}`;
-    throw new TrunklineError("unavailable", says);
+    if (OVER.test(why)) throw new LoginEnded(why);
+    throw issuerFault(login.issuer, "did not renew your login", error);
   }
 }
 
@@ -215,26 +211,22 @@ export function withTokens(
   login: Omit<Login, "accessToken">,
   { access_token, refresh_token, expires_in, scope }: TokenEndpointResponse,
 ): Login {
-  const { expiresAt: _, ...rest } = login;
-  return {
-    ...rest,
+  return defined<Login>({
+    ...login,
     accessToken: access_token,
     scopes: scope === undefined ? login.scopes : scopesOf(scope),
-    ...(refresh_token === undefined ? {} : { refreshToken: refresh_token }),
-    ...(expires_in === undefined ? {} : { expiresAt: Date.now() + expires_in * 1000 }),
-  };
+    refreshToken: refresh_token ?? login.refreshToken,
+    expiresAt: expires_in === undefined ? undefined : Date.now() + expires_in * 1000,
+  });
 }
 
 /** An answer without its ID token: nobody here asks who the person is. */
 export async function withoutIdToken(response: Response): Promise<Response> {
   const { status, headers } = response;
   const text = await response.text();
-  try {
-    const { id_token: _, ...rest } = JSON.parse(text) as Readonly<Record<string, unknown>>;
-    return new Response(JSON.stringify(rest), { status, headers });
-  } catch {
-    return new Response(text, { status, headers });
-  }
+  const answer = parsedJson(text);
+  if (isObject(answer)) delete answer.id_token;
+  return new Response(isObject(answer) ? JSON.stringify(answer) : text, { status, headers });
 }
 
 /** Nothing but a new login helps. */
@@ -249,6 +241,23 @@ export function oauthError(error: unknown): string {
   if (cause instanceof Response) return `it answered ${cause.status}, and not as OAuth has it`;
   if (typeof code !== "string") return typeof message === "string" ? message : String(error);
   return typeof text === "string" ? `${code}: ${text}` : code;
+}
+
+/**
+ * What went wrong with an issuer, on the side where it did: it was not reached, its answer is not right, or it
+ * refused. `refused` is what it did not do then.
+ */
+export function issuerFault(issuer: string, refused: string, error: unknown): TrunklineError {
+  if (error instanceof TrunklineError) return error;
+  const { error: code, cause } = error as OAuthErrorLike;
+  const why = oauthError(error);
+  const isAnswer = typeof code === "string" || cause instanceof Response;
+  const isUnknown = code === "invalid_client" || code === "unauthorized_client";
+  const next = "Check the client that is configured for it ('clientId' and 'clientSecret')";
+  const says = isAnswer
+    ? `${issuer} ${refused}: ${why}`
+    : `Refused what ${issuer} answered: ${why}`;
+  return new TrunklineError("unavailable", isUnknown ? `${says}. ${next}` : says);
 }
 
 interface OAuthErrorLike {

@@ -223,6 +223,17 @@ describe("a server with a login of each person", { timeout: 60_000 }, () => {
     assert.match(refused, /Run `trunkline server login mail`, log in, then repeat/);
   });
 
+  it("names the command, too, to the owner of a gateway only", async () => {
+    await using rig = await Rig.open();
+    await using gateway = await rig.gateway();
+    const asked = async (principal: Principal): Promise<string> => {
+      await toolsOf(gateway, principal);
+      return await call(gateway, "log_in_to_mail", new Caller(principal));
+    };
+    assert.match(await asked(OWNER), /logins#mail, or run `trunkline server login mail`, log in/);
+    assert.doesNotMatch(await asked(ADA), /trunkline server/);
+  });
+
   it("asks by -32042 in the middle of a call, and tells when the person has logged in", async () => {
     await using rig = await Rig.open();
     await rig.logIn(ADA, "ada", "short");
@@ -310,9 +321,9 @@ describe("a server with a login of each person", { timeout: 60_000 }, () => {
     await using rig = await Rig.open();
     await rig.logIn(ADA, "ada");
     const token = { id: "a1", name: "a", sha256: "", created: "", scopes: [], person: "ada" };
-    await rig.logins.endOf(token, [{ ...token, id: "a2" }]);
+    await rig.logins.endOf(token, [{ ...token, id: "a2" }], "owner");
     assert.equal((await rig.logins.listOf("token ada")).length, 1);
-    await rig.logins.endOf(token, [{ ...token, id: "a2", person: "bob" }]);
+    await rig.logins.endOf(token, [{ ...token, id: "a2", person: "bob" }], "owner");
     assert.deepEqual(await rig.logins.listOf("token ada"), []);
     assert.equal(await rig.logins.ofPerson("token ada", "mail", rig.settings).read(), undefined);
   });

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { background } from "../../base/background.ts";
 import { isObject } from "../../base/check.ts";
 import { TrunklineError } from "../../base/errors.ts";
-import type { Principal } from "../../base/principal.ts";
+import { OWNER, type Principal } from "../../base/principal.ts";
 import {
   isAskedInRounds,
   passQuestion,
@@ -151,7 +151,10 @@ export class PersonServers implements AsyncDisposable {
    */
   async #ask(server: string, context: ToolContext): Promise<void> {
     const url = this.#options.offer.loginPage?.(server);
-    const next = url === undefined ? `Run \`${loginCommand(server)}\`` : `Open ${url}`;
+    const run = `\`${loginCommand(server)}\``;
+    // A terminal can be the owner's only.
+    const orRun = this.#options.principal.person === OWNER.id ? `, or run ${run}` : "";
+    const next = url === undefined ? `Run ${run}` : `Open ${url}${orRun}`;
     const words = `MCP server '${server}' wants to know who you are. ${next}, log in, then repeat this.`;
     const refusal = new TrunklineError("unavailable", words);
     const message = `Log in to '${server}' as yourself.`;
@@ -180,15 +183,13 @@ export class PersonServers implements AsyncDisposable {
     return this.#logins.getOrInsertComputed(server, async () => {
       const { signal } = this.#stop;
       const until = performance.now() + PATIENCE;
-      try {
-        while (await this.#needsPerson(server)) {
-          if (performance.now() > until || signal.aborted) return false;
-          await sleep(LOOK_EVERY, undefined, { ref: false });
-        }
-        return true;
-      } finally {
-        this.#logins.delete(server);
+      using ends = new DisposableStack();
+      ends.defer(() => this.#logins.delete(server));
+      while (await this.#needsPerson(server)) {
+        if (performance.now() > until || signal.aborted) return false;
+        await sleep(LOOK_EVERY, undefined, { ref: false });
       }
+      return true;
     });
   }
 

@@ -6,7 +6,7 @@ import { logIn, type LogInOptions } from "../oauth/log-in.ts";
 import type { Login, LoginStore } from "../oauth/login-tokens.ts";
 import { OAuthHttp, revokeLogin } from "../oauth/oauth-http.ts";
 import { withReferences } from "../references.ts";
-import { type AddressSettings, hasAuthorization, isAddress, isPersonal } from "../settings.ts";
+import { type AddressSettings, hasAuthorization, isAddress } from "../settings.ts";
 import { ServerLogins } from "./server-logins.ts";
 import { serverReferences } from "./server-references.ts";
 
@@ -65,7 +65,7 @@ export async function reachLogin(
   return {
     name,
     settings: resolved,
-    store: isPersonal(resolved) ? logins.ofPerson(person, name, resolved) : logins.of(name, server),
+    store: logins.ofCaller(person, name, resolved),
     http: new OAuthHttp({ server, trustsIssuer }),
     place: () => logins.place(),
   };
@@ -83,7 +83,8 @@ export async function logInTo(
 ): Promise<Login> {
   const stop = new AbortController();
   // A gateway that is to end does not wait for somebody's browser.
-  const late = setTimeout(() => stop.abort(tooLate(name)), PATIENCE).unref();
+  const late = `nobody logged in to '${name}' within ${PATIENCE / 60_000} minutes`;
+  using _timer = setTimeout(() => stop.abort(new Error(late)), PATIENCE).unref();
   let made: Login;
   try {
     made = await logIn({
@@ -99,10 +100,17 @@ export async function logInTo(
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
     throw new TrunklineError("unavailable", `Cannot log in to '${name}': ${why}.`);
-  } finally {
-    clearTimeout(late);
   }
-  await store.write(made);
+  try {
+    await store.write(made);
+  } catch (error) {
+    // Else its tokens would be good where nobody knows of them.
+    const isEnded = await revokeLogin(made, http).catch(() => false);
+    const then = isEnded ? "so it was ended there" : "and could not be ended there";
+    const why = error instanceof Error ? error.message : String(error);
+    const says = `The login at ${made.issuer} could not be stored, ${then}: ${why}`;
+    throw new TrunklineError("unavailable", says, { cause: error });
+  }
   return made;
 }
 
@@ -127,9 +135,4 @@ export async function logOutOf({ store, http }: Pick<LoginReach, "store" | "http
       await store.remove();
     }
   });
-}
-
-function tooLate(name: string): Error {
-  const minutes = PATIENCE / 60_000;
-  return new Error(`nobody logged in to '${name}' within ${minutes} minutes`);
 }

@@ -10,10 +10,11 @@ import { SampleFolder } from "../../../test/samples/sample-folder.ts";
 import { until } from "../../../test/support/until.ts";
 import { SmallIssuer } from "../../../test/upstream/small-issuer.ts";
 import { CONFIGURED_AUTHORIZATION } from "../http/http-exchange.ts";
+import type { LogInOptions } from "../oauth/log-in.ts";
 import { type Login, LoginTokens } from "../oauth/login-tokens.ts";
 import { OAuthHttp } from "../oauth/oauth-http.ts";
 import { openKeys } from "../../identity/open/open-secret-store.ts";
-import { logOutOf } from "./reach-login.ts";
+import { logInTo, logOutOf } from "./reach-login.ts";
 import { ServerLogins } from "./server-logins.ts";
 
 const SERVER = new URL("https://mcp.example.com/mcp");
@@ -51,6 +52,28 @@ describe("ServerLogins", () => {
     renewing.resolve();
     await Promise.all([out, token]);
     assert.equal(await store.read(), undefined);
+  });
+
+  it("are ended at their issuer where they cannot be stored", async () => {
+    await using issuer = await SmallIssuer.open();
+    await using folder = await SampleFolder.create();
+    const tokens: string[] = [];
+    issuer.given = (token) => void tokens.push(token);
+    const server = new URL("/mcp", issuer.url);
+    const data = join(folder.path, "data");
+    const open = () => Promise.reject(new Error("the keychain is locked"));
+    const logins = new ServerLogins({ data, env: {}, open });
+    const reach = {
+      ...{ name: "work", settings: { url: server.href }, store: logins.of("work", server) },
+      ...{ http: new OAuthHttp({ server, trustsIssuer: true }), place: () => logins.place() },
+    };
+    const show = ({ link, paste }: Parameters<LogInOptions["show"]>[0]): void => {
+      void issuer.browse(link).then(({ href }) => paste(href));
+    };
+    const says = /could not be stored, so it was ended there: the keychain is locked/;
+    await assert.rejects(logInTo(reach, show), says);
+    assert.equal(tokens.length, 1);
+    assert.ok(issuer.revoked.includes(tokens[0] ?? ""));
   });
 
   it("give a login to the server of that name and address, and to no other", async () => {

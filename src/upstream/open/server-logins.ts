@@ -5,6 +5,7 @@ import { parsedJson } from "../../base/check.ts";
 import { Lazy } from "../../base/lazy.ts";
 import type { Log } from "../../base/log.ts";
 import { holdSecrets } from "../../base/text/mask.ts";
+import { AuditLog } from "../../store/audit/audit-log.ts";
 import { FileLock } from "../../store/file-lock.ts";
 import { RecordFile } from "../../store/record-file.ts";
 import { loginsPath } from "../../store/store-files.ts";
@@ -19,7 +20,7 @@ import {
   LoginTokens,
 } from "../oauth/login-tokens.ts";
 import { OAuthHttp, revokeLogin } from "../oauth/oauth-http.ts";
-import { type AddressSettings, hasAuthorization } from "../settings.ts";
+import { type AddressSettings, hasAuthorization, isPersonal } from "../settings.ts";
 import { userKeyFile } from "../../config/locations.ts";
 import { openSecretStore } from "../../identity/open/open-secret-store.ts";
 
@@ -28,6 +29,12 @@ export interface ServerLoginsOptions {
   readonly env: NodeJS.ProcessEnv;
   /** Opens the secrets; by default the system's keychain, or an encrypted file where there is none. */
   readonly open?: () => Promise<SecretStore>;
+}
+
+/** A person's own login at a server. */
+export interface PersonLogin extends LoginState {
+  readonly key: string;
+  readonly person: string;
 }
 
 /** Milliseconds that a process may take to renew a login while others wait. */
@@ -62,6 +69,14 @@ export class ServerLogins {
     return this.#at(`${name} ${hashOf(server.href).slice(0, 16)}`, server);
   }
 
+  /** The place of a person's own login, or of that which all share, as the settings say. */
+  ofCaller(person: string, name: string, settings: AddressSettings): LoginStore {
+    const { url } = settings;
+    return isPersonal(settings)
+      ? this.ofPerson(person, name, settings)
+      : this.of(name, new URL(url));
+  }
+
   /** The place of a person's own login: for the server's name, its address and the configured issuer. */
   ofPerson(person: string, name: string, { url, oauth }: AddressSettings): LoginStore {
     const server = new URL(url);
@@ -69,28 +84,52 @@ export class ServerLogins {
     return this.#at(key, server, { person, name });
   }
 
-  /** The logins of a person, also at servers that are configured no more. */
-  async listOf(person: string): Promise<(LoginState & { readonly key: string })[]> {
+  /** The logins of people, or of these, also at servers that are configured no more. */
+  async listOf(...persons: readonly string[]): Promise<PersonLogin[]> {
     const all = Object.entries(await this.#states.all());
-    return all.flatMap(([key, state]) => (state.person === person ? [{ key, ...state }] : []));
+    return all.flatMap(([key, state]) => {
+      const { person } = state;
+      const isMeant = persons.length === 0 || persons.includes(person ?? "\n");
+      return person !== undefined && isMeant ? [{ ...state, key, person }] : [];
+    });
   }
 
-  /** Ends all logins of a token's person, also where they were made, unless they have tokens left. */
-  async endOf(token: AccessToken, left: readonly AccessToken[]): Promise<void> {
+  /** Ends all logins of a token's person, unless they have tokens left. `by` is who ends them. */
+  async endOf(token: AccessToken, left: readonly AccessToken[], by: string): Promise<void> {
     const person = ownerOf(token);
     if (left.some((other) => ownerOf(other) === person)) return;
-    for (const { key } of await this.listOf(person)) {
+    await this.end(await this.listOf(person), by);
+  }
+
+  /** Ends logins, also where they were made. Returns why tokens may be good there until they expire. */
+  async end(logins: readonly PersonLogin[], by: string): Promise<string[]> {
+    using audit = new AuditLog(this.#options.data);
+    const problems: string[] = [];
+    for (const { key, person, name: server } of logins) {
       const store = this.#at(key, new URL("http://localhost"));
-      await store.alone(async () => {
+      const end = async (): Promise<void> => {
         const text = await (await this.#secrets.get()).get({ service: SERVICE, account: key });
         const login = parsedJson(text ?? "") as Login | undefined;
         if (login !== undefined) {
           const http = new OAuthHttp({ server: new URL(login.server), trustsIssuer: false });
-          await revokeLogin(login, http).catch(() => {});
+          const why = await revokeLogin(login, http).then(
+            (isDone) => (isDone ? undefined : "it cannot end tokens"),
+            (error: Error) => error.message,
+          );
+          if (why !== undefined) problems.push(`${login.issuer}: ${why}`);
         }
         await store.remove();
-      });
+      };
+      try {
+        await store.alone(end);
+      } catch (error) {
+        problems.push(`${server} of ${person}: ${(error as Error).message}`);
+        continue;
+      }
+      const time = new Date().toISOString();
+      audit.record({ time, event: "login-ended", person, server, by });
     }
+    return problems;
   }
 
   #at(key: string, server: URL, whose: Pick<LoginState, "person" | "name"> = {}): LoginStore {

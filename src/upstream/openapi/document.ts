@@ -1,3 +1,4 @@
+import { attempt } from "../../base/attempt.ts";
 import { isObject } from "../../base/check.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { DEFAULT_LIMITS } from "../../base/limit/limits.ts";
@@ -53,7 +54,9 @@ export class OpenApiDocument {
     }
     let at: unknown = this.value;
     for (const step of ref.split("/").slice(1)) {
-      const key = decode(step).replaceAll("~1", "/").replaceAll("~0", "~");
+      const key = attempt(() => decodeURIComponent(step), step)
+        .replaceAll("~1", "/")
+        .replaceAll("~0", "~");
       at =
         (isObject(at) || Array.isArray(at)) && Object.hasOwn(at, key)
           ? (at as Json)[key]
@@ -87,14 +90,6 @@ export function refused(why: string): TrunklineError {
 
 function refOf(value: unknown): string {
   return isObject(value) ? String(value.$ref) : "";
-}
-
-function decode(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }
 
 /** Keywords that do not restrict values and would only fill a model's context. */
@@ -209,7 +204,8 @@ function modernised(schema: Json, converted: Record<string, unknown>): Record<st
     converted[exclusive] = schema[bound];
     delete converted[bound];
   }
-  if (typeof converted.pattern === "string" && !isPattern(converted.pattern)) {
+  const { pattern } = converted;
+  if (typeof pattern === "string" && attempt(() => new RegExp(pattern, "u")) === undefined) {
     delete converted.pattern;
   }
   if (schema.nullable !== true) return converted;
@@ -218,12 +214,4 @@ function modernised(schema: Json, converted: Record<string, unknown>): Record<st
   }
   if (typeof converted.type === "string") return { ...converted, type: [converted.type, "null"] };
   return { anyOf: [converted, { type: "null" }] };
-}
-
-function isPattern(text: string): boolean {
-  try {
-    return new RegExp(text, "u") instanceof RegExp;
-  } catch {
-    return false;
-  }
 }

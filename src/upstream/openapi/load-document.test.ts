@@ -1,3 +1,4 @@
+import { defined } from "../../base/defined.ts";
 import assert from "node:assert/strict";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -12,7 +13,7 @@ async function fromFile(document: object | string, url?: string): Promise<string
   await mkdir(folder.path, { recursive: true });
   const openapi = join(folder.path, "api.yaml");
   await writeFile(openapi, typeof document === "string" ? document : JSON.stringify(document));
-  return (await loadDocument({ openapi, url, headers: {} })).base;
+  return (await loadDocument(defined({ openapi, url, headers: {} }))).base;
 }
 
 const servers = (url: string, variables?: object): object => ({

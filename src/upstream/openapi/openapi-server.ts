@@ -300,8 +300,7 @@ export class OpenApiServer {
     settings: OpenApiSettings,
     limits: Partial<ChannelLimits>,
   ): Promise<{ readonly channel: Channel<string>; end(): Promise<void> }> {
-    const { openapi, url, headers = {} } = settings;
-    const server = new OpenApiServer(await loadDocument({ openapi, url, headers }), settings);
+    const server = new OpenApiServer(await loadDocument(settings), settings);
     const [ours, theirs] = memoryPair(limits);
     const peer = new Peer(ours, undefined, { dialect: mcpDialect, routes: server.#routes() });
     return { channel: theirs, end: () => peer.close(0) };
@@ -374,21 +373,9 @@ export interface LoadedDocument {
   readonly base: string;
 }
 
-export interface LoadOptions {
-  /** A file or a URL. */
-  readonly openapi: string;
-  /** The address of the API, where it is not that of the document. */
-  readonly url?: string | undefined;
-  /** Sent for a document that is at the origin of the API. */
-  readonly headers: Readonly<Record<string, string>>;
-}
-
-/** Reads a document, and finds out where its API is. */
-export async function loadDocument({
-  openapi,
-  url,
-  headers,
-}: LoadOptions): Promise<LoadedDocument> {
+/** Reads a document, and finds out where its API is. A document that is there, too, gets the headers. */
+export async function loadDocument(settings: OpenApiSettings): Promise<LoadedDocument> {
+  const { openapi, url, headers = {} } = settings;
   const from = /^https?:\/\//i.test(openapi) ? new URL(openapi) : undefined;
   const isOfApi = from !== undefined && (url === undefined || new URL(url).origin === from.origin);
   const text =

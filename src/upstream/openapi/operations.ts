@@ -1,4 +1,5 @@
 import { isObject } from "../../base/check.ts";
+import { defined } from "../../base/defined.ts";
 import {
   type Json,
   listOf,
@@ -34,15 +35,11 @@ class ArgumentNames {
   /** The name of a parameter, as it is where that is possible, or with its place in front. */
   give(name: string, place: string): string {
     if (this.#own.delete(name)) return name;
-    const plain = plainName(name);
+    const parts = name.split(/[^A-Za-z0-9_.-]+/).filter((part) => part !== "");
+    const plain = parts.join("_").slice(0, LONGEST);
     if (plain !== name && plain !== "" && this.#names.isFree(plain)) return this.#names.take(plain);
     return this.#names.take(plain === "" ? place : `${place}_${plain}`);
   }
-}
-
-function plainName(name: string): string {
-  const parts = name.split(/[^A-Za-z0-9_.-]+/).filter((part) => part !== "");
-  return parts.join("_").slice(0, LONGEST);
 }
 
 type Place = "path" | "query" | "header" | "cookie";
@@ -169,10 +166,9 @@ function operationOf(document: OpenApiDocument, found: OperationSource): Operati
     const { argument, isRequired } = parameter;
     add(argument, closure.convert(schema), parameterText(value, parameter), isRequired);
   }
-  const body = bodyOf(document, operation, names);
+  const { body, schema, description } = bodyOf(document, operation, names) ?? {};
   if (body !== undefined) {
-    const { schema, description, ...rest } = body;
-    add(rest.argument, closure.convert(schema), description, rest.isRequired);
+    add(body.argument, closure.convert(schema), description, body.isRequired);
   }
   const { defs } = closure;
   const servers = operation.servers ?? item.servers;
@@ -197,10 +193,9 @@ function operationOf(document: OpenApiDocument, found: OperationSource): Operati
     method: method.toUpperCase(),
     path,
     parameters,
-    ...(body === undefined ? {} : { body: pickBody(body) }),
+    ...defined({ body, servers: Array.isArray(servers) ? (servers as unknown[]) : undefined }),
     definitions: Object.keys(defs).length,
     security: securityOf(operation.security ?? document.value.security),
-    ...(Array.isArray(servers) ? { servers } : {}),
   };
 }
 
@@ -263,13 +258,11 @@ export function schemesOf(document: OpenApiDocument): Readonly<Record<string, Js
   return Object.fromEntries(schemes.map(([name, scheme]) => [name, document.resolve(scheme)]));
 }
 
-type FoundBody = Body & { readonly schema: unknown; readonly description: unknown };
-
 function bodyOf(
   document: OpenApiDocument,
   operation: Json,
   names: ArgumentNames,
-): FoundBody | undefined {
+): { readonly body: Body; readonly schema: unknown; readonly description: unknown } | undefined {
   if (operation.requestBody === undefined) return undefined;
   const { content, required, description } = document.resolve(operation.requestBody);
   if (!isObject(content)) return undefined;
@@ -279,11 +272,7 @@ function bodyOf(
   if (mediaType === undefined) return undefined;
   const { schema } = document.resolve(content[mediaType]);
   const argument = names.give(BODY, "request");
-  return { argument, mediaType, isRequired: required === true, schema, description };
-}
-
-function pickBody({ argument, mediaType, isRequired }: FoundBody): Body {
-  return { argument, mediaType, isRequired };
+  return { body: { argument, mediaType, isRequired: required === true }, schema, description };
 }
 
 const PREFERRED = [

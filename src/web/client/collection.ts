@@ -41,9 +41,7 @@ export class Collection<T> {
   }
 
   reload(): Promise<void> {
-    this.#loading ??= this.#loadAll().finally(() => {
-      this.#loading = undefined;
-    });
+    this.#loading ??= this.#loadAll().finally(() => (this.#loading = undefined));
     return this.#loading;
   }
 

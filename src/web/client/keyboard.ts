@@ -39,8 +39,7 @@ export function listenToKeys(): void {
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
     // A dialog with fields has the keys for itself.
     if (event.target instanceof Element && event.target.closest("dialog form") !== null) return;
-    const isTyping = isTextField(event.target);
-    if (isTyping) {
+    if (isTextField(event.target)) {
       if (event.key === "Escape") (event.target as HTMLElement).blur();
       return;
     }

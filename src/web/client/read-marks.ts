@@ -1,3 +1,4 @@
+import { attempt } from "../../base/attempt.ts";
 import { type Signal, signal } from "@preact/signals";
 
 const KEY = "trunkline.read";
@@ -55,14 +56,12 @@ interface StoredMarks {
 }
 
 function storedMarks(storage: Pick<Storage, "getItem"> | undefined): StoredMarks | undefined {
-  try {
+  // Nothing may be stored, or what is not valid.
+  return attempt(() => {
     const { since, marks } = JSON.parse(storage?.getItem(KEY) ?? "null") as Partial<StoredMarks>;
     if (typeof since !== "number" || !Array.isArray(marks)) return undefined;
     const isMark = (pair: unknown): boolean =>
       Array.isArray(pair) && typeof pair[0] === "string" && typeof pair[1] === "number";
     return { since, marks: marks.filter(isMark) };
-  } catch {
-    // Nothing is stored, or it is not valid.
-    return undefined;
-  }
+  });
 }

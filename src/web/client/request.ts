@@ -1,3 +1,4 @@
+import { attempt } from "../../base/attempt.ts";
 import type { Problem } from "../../server/dashboard/api.ts";
 
 /** The server refused, or could not be reached. Its message is for the person. */
@@ -63,7 +64,8 @@ export async function request<T>(
 }
 
 function refusedWith({ status }: Response, text: string): RequestError {
-  return new RequestError(status, problemIn(text) ?? `The server answered ${status}.`);
+  const problem = attempt(() => (JSON.parse(text) as Partial<Problem>).error);
+  return new RequestError(status, problem ?? `The server answered ${status}.`);
 }
 
 async function send(path: string, init: RequestInit): Promise<Response> {
@@ -75,14 +77,5 @@ async function send(path: string, init: RequestInit): Promise<Response> {
       0,
       isLate ? "The server has not answered in time." : "The server cannot be reached.",
     );
-  }
-}
-
-function problemIn(text: string): string | undefined {
-  try {
-    return (JSON.parse(text) as Partial<Problem>).error;
-  } catch {
-    // Something between us and the server answered with a page.
-    return undefined;
   }
 }

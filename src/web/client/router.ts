@@ -1,3 +1,4 @@
+import { attempt } from "../../base/attempt.ts";
 import { signal } from "@preact/signals";
 
 export interface Route {
@@ -12,7 +13,9 @@ export interface Route {
 /** The address after `#`: the server has one page, and old links keep working. */
 export function parseRoute(hash: string): Route {
   const [path = "", query = ""] = hash.replace(/^#?\/?/, "").split("?", 2);
-  const [page = "", id, tab] = path.split("/").map(decode);
+  const [page = "", id, tab] = path.split("/").map((part) => {
+    return attempt(() => decodeURIComponent(part), part);
+  });
   return {
     page: page === "" ? "start" : page,
     id: id === "" ? undefined : id,
@@ -24,14 +27,6 @@ export function parseRoute(hash: string): Route {
 export function linkTo(page: string, id?: string, tab?: string): string {
   const parts = [page, id, tab].filter((part) => part !== undefined);
   return `#/${parts.map((part) => encodeURIComponent(part)).join("/")}`;
-}
-
-function decode(part: string): string {
-  try {
-    return decodeURIComponent(part);
-  } catch {
-    return part;
-  }
 }
 
 export const route = signal<Route>(parseRoute(globalThis.location?.hash ?? ""));

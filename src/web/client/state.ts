@@ -1,4 +1,4 @@
-import { computed, signal } from "@preact/signals";
+import { computed, type Signal, signal } from "@preact/signals";
 
 import type {
   ApprovalRow,
@@ -117,24 +117,15 @@ export async function begin(): Promise<void> {
 }
 
 async function loadShared(): Promise<void> {
-  const load = async (path: string, take: (found: never) => void): Promise<void> => {
+  const load = async <T>(path: string, into: Signal<T>): Promise<void> => {
     try {
-      take(await get<never>(path));
+      into.value = await get<T>(path);
     } catch (error) {
       if (!(error instanceof RequestError)) throw error;
       if (error.status === 401) connection.value = { is: "refused" };
     }
   };
-  const work = [
-    load("/me", (found) => {
-      me.value = found;
-    }),
-    load("/overview", (found) => {
-      overview.value = found;
-    }),
-    sessions.reload(),
-  ];
-  await Promise.all(work);
+  await Promise.all([load("/me", me), load("/overview", overview), sessions.reload()]);
 }
 
 function reloadEverything(): void {

@@ -1,5 +1,5 @@
 import type { ComponentChildren, ComponentType, JSX } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 
 import { RequestError } from "../client/request.ts";
 import { Form, Submit } from "../view/fields.tsx";
@@ -18,7 +18,8 @@ export function Dialog(props: {
 }): JSX.Element {
   const { title, label = title, class: kind = "form-dialog", onClose, children } = props;
   const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
+  // Before the next key: one that is typed at once belongs into the dialog.
+  useLayoutEffect(() => {
     const shown = dialog.current;
     shown?.showModal();
     return () => shown?.close();

@@ -221,8 +221,7 @@ class ListState {
   }
 
   #measured(entries: readonly ResizeObserverEntry[]): void {
-    const box = this.#scroller?.current;
-    const top = box?.scrollTop ?? 0;
+    const top = this.#scroller?.current?.scrollTop ?? 0;
     const first = this.heights.indexAt(top);
     const below = this.heights.offsetOf(first) < top ? first + 1 : first;
     let above = 0;

@@ -60,10 +60,6 @@ const MOVES: readonly Column<FleetMove>[] = [
   column("When", "7rem", ({ at }) => <Ago at={at} />),
 ];
 
-function workerIn({ pool }: FleetState): string {
-  return `trunkline worker --bus URL --pool ${pool}`;
-}
-
 /** The pool as this gateway sees it. */
 export function FleetPage(): JSX.Element {
   const [fleet, failed] = usePolled(() => get<FleetState>("/fleet"), POLL_MS, []);
@@ -80,7 +76,13 @@ export function FleetPage(): JSX.Element {
         rows={fleet.nodes}
         columns={NODES}
         keyOf={({ id }) => id}
-        empty={<Empty title="No nodes" run={workerIn(fleet)} isElsewhere />}
+        empty={
+          <Empty
+            title="No nodes"
+            run={`trunkline worker --bus URL --pool ${fleet.pool}`}
+            isElsewhere
+          />
+        }
       />
       <h2 class="between">{waiting === 0 ? "Queue" : `Queue: ${plural(waiting, "request")}`}</h2>
       <DataTable

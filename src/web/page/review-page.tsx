@@ -1,5 +1,6 @@
 import { computed, signal } from "@preact/signals";
 import type { JSX } from "preact";
+import { useState } from "preact/hooks";
 
 import type { ThreadDetail, ThreadRow } from "../../server/dashboard/api.ts";
 import { get, post } from "../client/request.ts";
@@ -11,6 +12,7 @@ import { hunksIn } from "../text/unified-diff.ts";
 import { type Column, column, DataTable, lead, numbers } from "../view/data-table.tsx";
 import { DiffView } from "../view/diff-view.tsx";
 import { Form, Submit } from "../view/fields.tsx";
+import { LineWhyView } from "../view/line-why.tsx";
 import {
   act,
   Ago,
@@ -96,16 +98,22 @@ function Thread({ row }: { readonly row: ThreadRow }): JSX.Element {
   const path = `/threads/${encodeURIComponent(row.id)}`;
   const [detail, failed] = useLoaded(() => get<ThreadDetail>(path), [row.id, row.updated]);
   const [text, setText] = useDraft(`reply/${row.id}`);
+  const [isAsked, setAsked] = useState(false);
   if (detail === undefined) return <Unloaded what="The thread" failed={failed} />;
   const send = (action: string): void =>
     act(async () => {
-      const body = text.trim() === "" ? {} : { text };
-      threads.put(await post<ThreadRow>(`${path}/${action}`, body));
+      threads.put(await post<ThreadRow>(`${path}/${action}`, text.trim() === "" ? {} : { text }));
       setText("");
     });
   return (
     <div class="thread-detail">
       {detail.quote === undefined ? null : <pre>{detail.quote.join("\n")}</pre>}
+      {row.line === undefined ? null : (
+        <Button class="quiet small" aria-expanded={isAsked} onClick={() => setAsked(!isAsked)}>
+          Who wrote it?
+        </Button>
+      )}
+      {isAsked ? <LineWhyView path={`${path}/why`} /> : null}
       <ol class="log">
         {detail.events.map(({ seq, kind, at, by, text: said, diff, commit }) => (
           <li key={seq}>

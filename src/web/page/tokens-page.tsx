@@ -119,8 +119,7 @@ function Revoke({
       onClick={() => {
         if (!isSure) return setSure(true);
         return act(async () => {
-          const path = `/tokens/${encodeURIComponent(id)}/revoke`;
-          const { isShared } = await post<RevokedToken>(path);
+          const { isShared } = await post<RevokedToken>(`/tokens/${encodeURIComponent(id)}/revoke`);
           onDone();
           if (!isShared) problem.value = `${name} is revoked here. ${STILL_ACCEPTED}`;
         });

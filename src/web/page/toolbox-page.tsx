@@ -159,14 +159,11 @@ function Tools(): JSX.Element {
 
 function Approvals(): JSX.Element {
   const rows = approvals.rows.value;
-  if (rows.length === 0) {
-    return (
-      <Empty title="Nothing waits for approval">
-        A tool whose description changes is held here until somebody has read the change.
-      </Empty>
-    );
-  }
-  return (
+  return rows.length === 0 ? (
+    <Empty title="Nothing waits for approval">
+      A tool whose description changes is held here until somebody has read the change.
+    </Empty>
+  ) : (
     <div class="page">
       {rows.map((row) => (
         <Approval key={row.id} row={row} />
@@ -217,12 +214,9 @@ const CALLS: readonly Column<ToolCalls>[] = [
 
 function Calls(): JSX.Element {
   const rows = calls.rows.value.toSorted((a, b) => b.calls - a.calls);
-  if (rows.length === 0) {
-    return (
-      <Empty title="No calls in the last hour">Calls of tools are counted here as they come.</Empty>
-    );
-  }
-  return (
+  return rows.length === 0 ? (
+    <Empty title="No calls in the last hour">Calls of tools are counted here as they come.</Empty>
+  ) : (
     <div class="calls">
       <CallsChart rows={rows} />
       <DataTable

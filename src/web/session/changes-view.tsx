@@ -9,6 +9,7 @@ import { plural } from "../text/format.ts";
 import { hunksIn } from "../text/unified-diff.ts";
 import { Counts, type DiffPlace, DiffView } from "../view/diff-view.tsx";
 import { Form, Submit } from "../view/fields.tsx";
+import { LineWhyView } from "../view/line-why.tsx";
 import { act, Badge, Button, Empty, Unloaded, useDraft, useLoaded } from "../view/parts.tsx";
 import type { OpenSession } from "./open-session.ts";
 
@@ -109,6 +110,7 @@ function FileChanges({ session, file }: { session: OpenSession; file: ChangedFil
   if (file.isBinary === true) return <p class="note">A binary file.</p>;
   const hunks = hunksIn(found.diff);
   const own = threads.rows.value.filter((each) => each.path === path && isAbout(each, session));
+  const [asked, setAsked] = useState<readonly DiffPlace[]>([]);
   const isAt = (at: DiffPlace, { side, line }: DiffPlace): boolean =>
     at.side === side && at.line === line;
   const canComment = mayDo("review");
@@ -135,14 +137,21 @@ function FileChanges({ session, file }: { session: OpenSession; file: ChangedFil
         hunks={hunks}
         label={`Diff of ${path}`}
         {...(canComment ? { onComment: (at) => setPlaces([...without(at), at]) } : {})}
+        onAsk={(at) => {
+          const others = asked.filter((each) => !isAt(at, each));
+          setAsked(others.length < asked.length ? others : [...asked, at]);
+        }}
         under={(at) => {
           const here = own.filter(({ side, line, end }) =>
             isAt(at, { side, line: end ?? line ?? 0 }),
           );
           const isWriting = places.some((place) => isAt(at, place));
-          if (here.length === 0 && !isWriting) return null;
+          const isAsked = asked.some((place) => isAt(at, place));
+          if (here.length === 0 && !isWriting && !isAsked) return null;
+          const query = `file=${encodeURIComponent(path)}&line=${at.line}&side=${at.side}`;
           return (
             <>
+              {isAsked ? <LineWhyView path={`${session.path}/why?${query}`} /> : null}
               {here.map((thread) => (
                 <ThreadNote key={thread.id} thread={thread} />
               ))}

@@ -171,8 +171,8 @@ export class Conversation {
     const child = subagentOf(update);
     if (child !== undefined && !kind.startsWith("tool_call")) {
       if (kind !== "agent_message_chunk") return undefined;
-      const call = { toolCallId: `subagent:${child}`, ...outputOf(textOf([update["content"]])) };
-      return this.#tool(entries, seq, at, call);
+      const _meta = { terminal_output_delta: { data: textOf([update["content"]]) } };
+      return this.#tool(entries, seq, at, { toolCallId: `subagent:${child}`, _meta });
     }
     switch (kind) {
       case "agent_message_chunk":
@@ -289,10 +289,6 @@ function subagentOf({ _meta }: Fields): string | undefined {
   const { trunkline } = (_meta ?? {}) as { readonly trunkline?: Fields };
   const id = trunkline?.["subagent"];
   return typeof id === "string" ? id : undefined;
-}
-
-function outputOf(data: string): Fields {
-  return { _meta: { terminal_output_delta: { data } } };
 }
 
 /** A piece of what the command of a tool call has put out. */

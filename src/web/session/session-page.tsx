@@ -9,7 +9,7 @@ import type {
   UndoPreview,
 } from "../../server/dashboard/session-api.ts";
 import { addShortcuts } from "../client/keyboard.ts";
-import { Dialog } from "../form/dialog.tsx";
+import { lazily, Dialog } from "../form/dialog.tsx";
 import { go, linkTo, route } from "../client/router.ts";
 import { mayDo, sessions } from "../client/state.ts";
 import { act, Ago, Button, Empty, problem, Unloaded, useDraft, useLoaded } from "../view/parts.tsx";
@@ -112,9 +112,12 @@ export function SessionPage({ id }: { readonly id: string }): JSX.Element {
   );
 }
 
+const MoveDialog = lazily(async () => (await import("../form/move-dialog.tsx")).MoveDialog);
+
 function SessionHead(props: { session: OpenSession; row: SessionRow | undefined }): JSX.Element {
   const { session, row } = props;
   const [isUndoing, setUndoing] = useState(false);
+  const [isMoving, setMoving] = useState(false);
   const exportLink = (format: string): string => `/api${session.path}/export?format=${format}`;
   return (
     <header class="page-head session-head">
@@ -133,6 +136,15 @@ function SessionHead(props: { session: OpenSession; row: SessionRow | undefined 
             Undo
           </Button>
         ) : null}
+        {mayDo("admin") ? (
+          <Button
+            class="quiet"
+            title="Move the session with its work to another gateway"
+            onClick={() => setMoving(true)}
+          >
+            Move
+          </Button>
+        ) : null}
         <details class="menu">
           <summary>Export</summary>
           <div class="menu-items">
@@ -145,6 +157,7 @@ function SessionHead(props: { session: OpenSession; row: SessionRow | undefined 
           </div>
         </details>
       </div>
+      {isMoving ? <MoveDialog path={session.path} onClose={() => setMoving(false)} /> : null}
       {isUndoing ? <UndoDialog session={session} onDone={() => setUndoing(false)} /> : null}
       {row === undefined ? null : <SessionFacts row={row} usage={usageOf(session)} />}
     </header>
@@ -478,8 +491,7 @@ function permissionText({ title, answer, by }: Extract<Entry, { kind: "permissio
   const what = title ?? "a tool call";
   if (answer === undefined) return `Permission asked: ${what}`;
   const who = by === undefined || by === "" ? "" : ` by ${by}`;
-  if (answer.startsWith("allow")) {
-    return `Allowed${answer === "allow_always" ? " always" : ""}${who}: ${what}`;
-  }
-  return `${answer === "cancelled" ? "Not answered" : `Refused${who}`}: ${what}`;
+  return answer.startsWith("allow")
+    ? `Allowed${answer === "allow_always" ? " always" : ""}${who}: ${what}`
+    : `${answer === "cancelled" ? "Not answered" : `Refused${who}`}: ${what}`;
 }

@@ -1,7 +1,6 @@
-import { prettyJson } from "../text/format.ts";
+import { milliseconds, prettyJson, shortPath } from "../text/format.ts";
 import type { ComponentChildren, JSX } from "preact";
 
-import { milliseconds, shortPath } from "../text/format.ts";
 import { hasFence } from "../../base/text/markdown.ts";
 import { unifiedDiff } from "../../base/text/unified-diff.ts";
 import { hunksIn } from "../text/unified-diff.ts";

@@ -66,7 +66,7 @@ export function TrafficView({ session }: { readonly session: OpenSession }): JSX
 }
 
 const COLUMNS: readonly Column<TrafficGroup>[] = [
-  code("Time", "7.5rem", ({ first }) => time(first.at)),
+  code("Time", "7.5rem", ({ first }) => new Date(first.at).toISOString().slice(11, 23)),
   column("Between", "minmax(7rem, 1fr)", ({ first }) => <Between row={first} />),
   { ...lead("Message", "minmax(10rem, 3fr)", (group) => <Name group={group} />), isCode: true },
   code("Id", "4rem", ({ first }) => first.id ?? ""),
@@ -75,10 +75,6 @@ const COLUMNS: readonly Column<TrafficGroup>[] = [
   ),
   numbers("Size", "5rem", ({ size }) => bytes(size)),
 ];
-
-function time(at: number): string {
-  return new Date(at).toISOString().slice(11, 23);
-}
 
 function Between({ row: { lane, peer, direction } }: { readonly row: TrafficRow }): JSX.Element {
   const arrow = direction === "in" ? "→" : "←";

@@ -1,6 +1,6 @@
 import { computed, signal } from "@preact/signals";
 import type { JSX } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
 import type { AgentChoice, Begun, FolderPage } from "../../server/dashboard/session-api.ts";
 import { get, post, RequestError, START_TIMEOUT_MS } from "../client/request.ts";
@@ -71,7 +71,8 @@ export function StartDialog(): JSX.Element {
   useEffect(() => {
     if (draft.value.folder === "") change({ folder: recent });
   }, [recent]);
-  useEffect(() => {
+  // Before the next key: one that is typed at once belongs into the dialog.
+  useLayoutEffect(() => {
     dialog.current?.showModal();
     const first = dialog.current?.querySelector<HTMLElement>(".start-fields .mono");
     (draft.value.folder === "" ? first : field.current)?.focus();

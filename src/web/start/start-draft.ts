@@ -1,5 +1,6 @@
 import { effect, signal } from "@preact/signals";
 
+import { attempt } from "../../base/attempt.ts";
 import type {
   AgentChoice,
   NewRun,
@@ -35,16 +36,14 @@ const KEY = "trunkline.start";
 
 /** A draft as it was stored. What does not have the type of a draft is not taken. Exported for its test. */
 export function readDraft(text: string | null): StartDraft {
-  try {
+  return attempt(() => {
     const stored = JSON.parse(text ?? "{}") as Record<string, unknown>;
     const fits = ([name, value]: [string, unknown]): boolean =>
       Object.hasOwn(EMPTY, name) &&
       value !== null &&
       typeof value === typeof EMPTY[name as keyof StartDraft];
     return { ...EMPTY, ...Object.fromEntries(Object.entries(stored).filter(fits)) };
-  } catch {
-    return EMPTY;
-  }
+  }, EMPTY);
 }
 
 /** The draft lives as long as its tab, so a reload loses nothing but the images. */
@@ -55,11 +54,7 @@ export const draftImages = signal<readonly NamedImage[]>([]);
 export function storeDrafts(): void {
   effect(() => {
     const text = JSON.stringify(draft.value);
-    try {
-      sessionStorage.setItem(KEY, text);
-    } catch {
-      // Said in the comment above.
-    }
+    attempt(() => sessionStorage.setItem(KEY, text));
   });
 }
 

@@ -1,3 +1,5 @@
+import { attempt } from "../../base/attempt.ts";
+
 /** Deeper JSON is shown in one line: its indentation would be far longer than the text. */
 const MOST_LEVELS = 40;
 
@@ -16,11 +18,7 @@ export function prettyJson(value: unknown): string {
 
 /** A text in lines; undefined where it is not JSON. */
 export function prettyIn(text: string): string | undefined {
-  try {
-    return prettyJson(JSON.parse(text));
-  } catch {
-    return undefined;
-  }
+  return attempt(() => prettyJson(JSON.parse(text)));
 }
 
 /** How long ago, in one short word. */
@@ -48,8 +46,7 @@ function trim(value: number): string {
 }
 
 export function money({ amount, currency }: { amount: number; currency: string }): string {
-  const digits = amount !== 0 && Math.abs(amount) < 0.995 ? 3 : 2;
-  const text = amount.toFixed(digits);
+  const text = amount.toFixed(amount !== 0 && Math.abs(amount) < 0.995 ? 3 : 2);
   return currency === "USD" ? `$${text}` : `${text} ${currency}`;
 }
 

@@ -32,9 +32,7 @@ export function hunksIn(diff: string): DiffHunk[] {
       const text = line.slice(1);
       if (line.startsWith("+")) found.push({ kind: "added", text, new: fresh++ });
       else if (line.startsWith("-")) found.push({ kind: "removed", text, old: old++ });
-      else if (!line.startsWith("\\")) {
-        found.push({ kind: "same", text, old: old++, new: fresh++ });
-      }
+      else if (!line.startsWith("\\")) found.push({ kind: "same", text, old: old++, new: fresh++ });
     }
     hunks.push({ heading: hunk[5] ?? "", lines: found });
   }

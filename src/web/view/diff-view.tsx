@@ -17,6 +17,8 @@ export function DiffView(props: {
   readonly label: string;
   /** Called with the line whose number was pressed. */
   readonly onComment?: (place: DiffPlace) => void;
+  /** Called with the line whose text was pressed. */
+  readonly onAsk?: (place: DiffPlace) => void;
   /** What is shown under a line: threads, and the form of a new comment. */
   readonly under?: (place: DiffPlace) => ComponentChildren;
 }): JSX.Element {
@@ -49,7 +51,7 @@ export function DiffView(props: {
 function lineRows(
   line: DiffLine,
   key: string,
-  { onComment, under }: Parameters<typeof DiffView>[0],
+  { onComment, onAsk, under }: Parameters<typeof DiffView>[0],
 ): JSX.Element[] {
   const place: DiffPlace =
     line.new === undefined ? { side: "old", line: line.old ?? 0 } : { side: "new", line: line.new };
@@ -75,7 +77,11 @@ function lineRows(
         <span class="sign" aria-hidden="true">
           {SIGNS[line.kind]}
         </span>
-        {line.text}
+        {onAsk === undefined ? (
+          line.text
+        ) : (
+          <AskedText text={line.text} onAsk={() => onAsk(place)} />
+        )}
       </td>
     </tr>
   );
@@ -86,6 +92,22 @@ function lineRows(
       <td colSpan={3}>{below}</td>
     </tr>,
   ];
+}
+
+/** The text of a line that tells who wrote it when it is pressed. It can be selected, as in a button it could not. */
+function AskedText(props: { readonly text: string; readonly onAsk: () => void }): JSX.Element {
+  const { text, onAsk } = props;
+  return (
+    <span
+      role="button"
+      tabIndex={0}
+      title="Who wrote it?"
+      onClick={() => (getSelection()?.isCollapsed === false ? undefined : onAsk())}
+      onKeyDown={({ key }) => (key === "Enter" ? onAsk() : undefined)}
+    >
+      {text}
+    </span>
+  );
 }
 
 /** Lines that a change adds and removes. */

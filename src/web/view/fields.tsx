@@ -27,17 +27,23 @@ export function TextField({
   onText,
   children,
   isWide,
+  isSecret,
   ...rest
 }: InputProps & {
   readonly label: string;
   readonly onText: (text: string, field: HTMLInputElement) => void;
   readonly children?: ComponentChildren;
   readonly isWide?: boolean;
+  readonly isSecret?: boolean;
 }): JSX.Element {
   return (
     <label class={isWide === true ? "field wide" : "field"}>
       <span>{label}</span>
-      <input {...rest} onInput={({ currentTarget: it }) => onText(it.value, it)} />
+      <input
+        {...rest}
+        {...(isSecret === true ? { type: "password", autocomplete: "off" } : {})}
+        onInput={({ currentTarget: it }) => onText(it.value, it)}
+      />
       {children}
     </label>
   );

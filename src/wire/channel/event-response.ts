@@ -21,13 +21,8 @@ export class EventResponse {
       "x-accel-buffering": "no",
       ...headers,
     });
-    const fail = (error: Error): void => {
-      response.destroy(error);
-    };
-    const write = (text: string): void => {
-      response.write(text);
-    };
-    this.#outbox = new Outbox(response, limits, fail, write, new Holding());
+    const fail = (error: Error): unknown => response.destroy(error);
+    this.#outbox = new Outbox(response, limits, fail, undefined, new Holding());
     response.on("close", () => this.#outbox.stop());
   }
 

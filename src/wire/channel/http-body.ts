@@ -1,4 +1,3 @@
-import { isUtf8 } from "node:buffer";
 import type { IncomingMessage } from "node:http";
 
 import type { FrameFault } from "../channel.ts";
@@ -24,10 +23,7 @@ export async function readHttpBody(
   request.on("data", take).on("end", read.resolve).on("error", read.reject);
   try {
     await read.promise;
-    if (body.isRefused) return faultOf("busy", body, limit);
-    const bytes = body.take();
-    if (bytes === undefined) return faultOf("oversize", body, limit);
-    return isUtf8(bytes) ? bytes.toString() : faultOf("encoding", body, limit);
+    return body.isRefused ? faultOf("busy", body, limit) : body.text();
   } catch {
     return undefined;
   } finally {

@@ -1,3 +1,4 @@
+import { atMost } from "../../base/abort.ts";
 import {
   type Channel,
   type ChannelLimits,
@@ -93,9 +94,7 @@ class Pipe {
   async finish(): Promise<void> {
     this.#ending = true;
     this.#schedule();
-    const timer = setTimeout(this.#over.resolve, this.#limits.closeGrace);
-    await this.#over.promise;
-    clearTimeout(timer);
+    await atMost(this.#limits.closeGrace, this.#over.promise);
   }
 
   fail(error: Error): void {

@@ -1,5 +1,6 @@
 import type { Writable } from "node:stream";
 
+import { atMost } from "../../base/abort.ts";
 import { aboutToSend, atTurnEnd, justSent } from "../../base/event-loop.ts";
 import type { Holding } from "../../base/limit/byte-budget.ts";
 import { type ChannelLimits, ROOM, type Room, SlowReaderError } from "../channel.ts";
@@ -26,9 +27,7 @@ export class Outbox {
     writable: Writable,
     limits: ChannelLimits,
     fail: (error: Error) => void,
-    write: (text: string) => void = (text) => {
-      writable.write(text);
-    },
+    write: (text: string) => void = (text) => writable.write(text),
     holding?: Holding,
   ) {
     this.#holding = holding;
@@ -76,11 +75,9 @@ export class Outbox {
     this.#flush();
     this.#closed = true;
     const ended = Promise.withResolvers<void>();
-    const timer = setTimeout(ended.resolve, this.#limits.closeGrace);
     this.#writable.once("close", ended.resolve);
     this.#writable.end(ended.resolve);
-    await ended.promise;
-    clearTimeout(timer);
+    await atMost(this.#limits.closeGrace, ended.promise);
   }
 
   readonly #flush = (): void => {
@@ -92,8 +89,7 @@ export class Outbox {
     this.#write(text);
     justSent();
     const unsent = this.#writable.writableLength;
-    const isMuch = unsent > this.#limits.maxUnsent;
-    if (isMuch || this.#holding?.set(unsent) === false) {
+    if (unsent > this.#limits.maxUnsent || this.#holding?.set(unsent) === false) {
       this.#fail(new SlowReaderError(unsent, this.#limits.maxUnsent));
     }
     // Below its own high water the stream would never say that it has drained.

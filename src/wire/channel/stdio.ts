@@ -18,9 +18,7 @@ export function stdioChannel(
   return streamChannel(stdin, stdout, {
     limits,
     ...(framing === undefined ? {} : { framing }),
-    write: (text) => {
-      write(text);
-    },
+    write: (text) => write(text),
   });
 }
 

@@ -1,3 +1,5 @@
+import { isUtf8 } from "node:buffer";
+
 import { type ByteBudget, Holding } from "../../base/limit/byte-budget.ts";
 import type { FrameFault } from "../channel.ts";
 
@@ -42,10 +44,7 @@ export class ByteQueue {
   append(bytes: Buffer): void {
     const before = this.size;
     this.size += bytes.length;
-    if (this.size > this.#limit || this.isRefused) {
-      this.#keepEnds(before, bytes);
-      return;
-    }
+    if (this.size > this.#limit || this.isRefused) return this.#keepEnds(before, bytes);
     if (this.size > this.#buffer.length) {
       const room = Math.max(this.size, Math.min(this.#buffer.length * 2, this.#limit));
       if (!this.#holding.set(room, !this.#isOfStrangers)) {
@@ -64,6 +63,13 @@ export class ByteQueue {
   take(): Buffer | undefined {
     const isLost = this.isRefused || this.size > this.#limit;
     return isLost ? undefined : this.#buffer.subarray(0, this.size);
+  }
+
+  /** The text of the whole frame, or why it is none. */
+  text(): string | FrameFault {
+    if (this.isRefused || this.size > this.#limit) return faultOf("oversize", this, this.#limit);
+    const bytes = this.#buffer.subarray(0, this.size);
+    return isUtf8(bytes) ? bytes.toString() : faultOf("encoding", this, this.#limit);
   }
 
   get head(): Buffer {

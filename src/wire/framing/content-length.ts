@@ -1,5 +1,3 @@
-import { isUtf8 } from "node:buffer";
-
 import { ByteQueue, faultOf } from "./byte-queue.ts";
 import type { StreamFraming, TextDecoder, TextFrames } from "./ndjson.ts";
 
@@ -51,21 +49,16 @@ class ContentLengthDecoder implements TextDecoder {
     const head = this.#head.take()?.toString("latin1");
     if (head !== undefined && !head.endsWith("\r\n\r\n")) return;
     const size = Number(/^content-length: *(\d{1,15}) *\r$/im.exec(head ?? "")?.[1] ?? Number.NaN);
-    if (head === undefined || Number.isNaN(size)) {
-      this.#lose(this.#head);
-      return;
-    }
+    if (head === undefined || Number.isNaN(size)) return this.#lose(this.#head);
     this.#size = size;
     this.#head.clear();
   }
 
   #finish(): void {
-    const body = this.#body;
-    const bytes = body.take();
-    if (bytes === undefined) this.#out.fault(faultOf("oversize", body, this.#limit));
-    else if (isUtf8(bytes)) this.#out.text(bytes.toString());
-    else this.#out.fault(faultOf("encoding", body, this.#limit));
-    body.clear();
+    const found = this.#body.text();
+    if (typeof found === "string") this.#out.text(found);
+    else this.#out.fault(found);
+    this.#body.clear();
     this.#size = undefined;
   }
 

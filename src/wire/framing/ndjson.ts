@@ -1,5 +1,5 @@
 import { isUtf8 } from "node:buffer";
-import { ByteQueue, faultOf } from "./byte-queue.ts";
+import { ByteQueue } from "./byte-queue.ts";
 import type { FrameFault } from "../channel.ts";
 
 /** Receives what a decoder finds. */
@@ -59,10 +59,7 @@ class NdjsonDecoder implements TextDecoder {
 
   push(chunk: Buffer): void {
     const last = chunk.lastIndexOf(LF);
-    if (last < 0) {
-      this.#unfinished.append(chunk);
-      return;
-    }
+    if (last < 0) return this.#unfinished.append(chunk);
     let start = 0;
     if (this.#unfinished.size > 0) {
       const first = chunk.indexOf(LF);
@@ -82,10 +79,7 @@ class NdjsonDecoder implements TextDecoder {
   /** Emits the lines of `chunk[start..last]`, where `chunk[last]` is a newline. */
   #lines(chunk: Buffer, start: number, last: number): void {
     const region = chunk.subarray(start, last);
-    if (!isUtf8(region) || region.length > this.#limit) {
-      this.#linesOneByOne(region);
-      return;
-    }
+    if (!isUtf8(region) || region.length > this.#limit) return this.#linesOneByOne(region);
     for (const line of region.toString().split("\n")) this.#emit(line);
   }
 
@@ -104,16 +98,10 @@ class NdjsonDecoder implements TextDecoder {
   }
 
   #finishLine(): void {
-    const line = this.#unfinished;
-    const bytes = line.take();
-    if (bytes === undefined) {
-      this.#out.fault(faultOf("oversize", line, this.#limit));
-    } else if (isUtf8(bytes)) {
-      this.#emit(bytes.toString());
-    } else {
-      this.#out.fault(faultOf("encoding", line, this.#limit));
-    }
-    line.clear();
+    const found = this.#unfinished.text();
+    if (typeof found === "string") this.#emit(found);
+    else this.#out.fault(found);
+    this.#unfinished.clear();
   }
 
   #emit(text: string): void {

@@ -1,6 +1,4 @@
-import { isUtf8 } from "node:buffer";
-
-import { ByteQueue, faultOf } from "./byte-queue.ts";
+import { ByteQueue } from "./byte-queue.ts";
 import type { TextDecoder, TextFrames, TextFraming } from "./ndjson.ts";
 
 /** The stream is one message from its first byte to its last, as an HTTP body is. */
@@ -9,12 +7,10 @@ export const wholeBody: TextFraming = {
 };
 
 class WholeBodyDecoder implements TextDecoder {
-  readonly #limit: number;
   readonly #body: ByteQueue;
   readonly #out: TextFrames;
 
   constructor(limit: number, out: TextFrames) {
-    this.#limit = limit;
     this.#body = new ByteQueue(limit);
     this.#out = out;
   }
@@ -24,10 +20,9 @@ class WholeBodyDecoder implements TextDecoder {
   }
 
   end(): void {
-    const bytes = this.#body.take();
-    if (bytes === undefined) this.#out.fault(faultOf("oversize", this.#body, this.#limit));
-    else if (!isUtf8(bytes)) this.#out.fault(faultOf("encoding", this.#body, this.#limit));
-    else if (bytes.length > 0) this.#out.text(bytes.toString());
+    const found = this.#body.text();
+    if (typeof found !== "string") this.#out.fault(found);
+    else if (found !== "") this.#out.text(found);
     this.#body.clear();
   }
 }

@@ -46,8 +46,7 @@ export async function resolveHost(host: string): Promise<string[]> {
   if (isIP(host) !== 0) return [host];
   if (host === "localhost") return [...LOOPBACK];
   try {
-    const found = await lookup(host, { all: true });
-    const sorted = found.toSorted((a, b) => a.family - b.family);
+    const sorted = (await lookup(host, { all: true })).toSorted((a, b) => a.family - b.family);
     return sorted.map(({ address }) => address);
   } catch (error) {
     throw new ConnectionError(

@@ -6,15 +6,11 @@ import { HEADER, writeHeader } from "./control-frame.ts";
 export class FrameWriter {
   readonly #output: Writable;
   #parts: Uint8Array[] = [];
-  #gathered = 0;
+  /** Bytes that go out at the end of this turn. */
+  gathered = 0;
 
   constructor(output: Writable) {
     this.#output = output;
-  }
-
-  /** Bytes that go out at the end of this turn. */
-  get gathered(): number {
-    return this.#gathered;
   }
 
   /** `lead` goes before the payload, which must not be changed afterwards. */
@@ -23,8 +19,8 @@ export class FrameWriter {
     const length = payload?.length ?? 0;
     writeHeader(head, 0, kind, flags, id, head.length - HEADER + length);
     if (lead !== undefined) head.writeUInt32LE(lead, HEADER);
-    if (this.#gathered === 0) atTurnEnd(this.flush);
-    this.#gathered += head.length + length;
+    if (this.gathered === 0) atTurnEnd(this.flush);
+    this.gathered += head.length + length;
     this.#parts.push(head);
     if (payload !== undefined) this.#parts.push(payload);
   }
@@ -33,7 +29,7 @@ export class FrameWriter {
   readonly flush = (): void => {
     const parts = this.#parts;
     this.#parts = [];
-    this.#gathered = 0;
+    this.gathered = 0;
     if (parts.length === 0 || this.#output.destroyed) return;
     // What an answer tells is on record before it leaves: once for all that leaves together.
     aboutToSend();

@@ -40,8 +40,7 @@ export class QuicEngine {
     limits: ConnectionLimits,
     held?: HeldBytes,
   ): Promise<QuicConnection> {
-    const session = await this.#session();
-    return session.dial(settings, address, limits, held);
+    return (await this.#session()).dial(settings, address, limits, held);
   }
 
   /** Returns the engine's run and the listener's number in it. */
@@ -270,10 +269,7 @@ export class EngineSession {
 
   #data(flags: number, id: number, payload: Buffer): void {
     const isLast = (flags & LAST) !== 0;
-    if ((flags & FIRST) === 0) {
-      this.streams.get(id)?.receive(payload, isLast);
-      return;
-    }
+    if ((flags & FIRST) === 0) return this.streams.get(id)?.receive(payload, isLast);
     const connection = this.#connections.get(payload.readUInt32LE());
     const listener = connection === undefined ? undefined : this.#takenBy.get(connection.id);
     if (connection === undefined || listener === undefined || connection.isClosed) return;
@@ -402,8 +398,7 @@ export class QuicConnection extends MultiplexedConnection {
   /** The engine reports the end of the connection, or has ended itself. */
   end(ending: Ending): void {
     if (this.#state === "over") return;
-    const what = this.#state === "opening" ? `connect` : `continue`;
-    const error = this.#trouble(what, ending);
+    const error = this.#trouble(this.#state === "opening" ? `connect` : `continue`, ending);
     this.#state = "over";
     this.#ending = ending;
     this.#opened.reject(error);

@@ -7,6 +7,7 @@ import {
   connect as connectSocket,
   createServer,
 } from "node:tls";
+import { onAbort } from "../../base/abort.ts";
 import { memoryReturn } from "../../base/process/give-back-memory.ts";
 import { type Address, formatAddress, isLoopback, parseAddress, resolveHost } from "./address.ts";
 import { AdmittedConnections } from "./admitted-connections.ts";
@@ -138,14 +139,9 @@ async function connectHost(
     limits,
     options.held,
   );
-  const giveUp = (): void => connection.cancel();
-  signal?.addEventListener("abort", giveUp, { once: true });
-  if (signal?.aborted === true) giveUp();
-  try {
-    return await connection.opened;
-  } finally {
-    signal?.removeEventListener("abort", giveUp);
-  }
+  using ends = new DisposableStack();
+  ends.defer(onAbort(signal, () => connection.cancel()));
+  return await connection.opened;
 }
 
 /** Free ports that are tried until one is free for TCP and UDP. */
@@ -206,13 +202,12 @@ async function connectTls(address: Address, options: ConnectOptions): Promise<So
     reached?.destroy();
     throw error;
   }
-  const late = setTimeout(() => {
-    socket.destroy(cannotConnect(text, "timeout", "the handshake took too long"));
-  }, limits.handshakeTimeout);
-  const giveUp = (): void => {
-    socket.destroy(cannotConnect(text, "cancelled", "it was cancelled on this side"));
-  };
-  signal?.addEventListener("abort", giveUp, { once: true });
+  const giveUp = (trouble: Trouble, detail: string): unknown =>
+    socket.destroy(cannotConnect(text, trouble, detail));
+  const late = (): unknown => giveUp("timeout", "the handshake took too long");
+  using ends = new DisposableStack();
+  ends.use(setTimeout(late, limits.handshakeTimeout));
+  ends.defer(onAbort(signal, () => giveUp("cancelled", "it was cancelled on this side")));
   try {
     await secured(socket, text);
     socket.setNoDelay(true).setKeepAlive(true, limits.keepAlive);
@@ -228,9 +223,6 @@ async function connectTls(address: Address, options: ConnectOptions): Promise<So
     socket.destroy();
     if (options.credentials.cert !== undefined || !isBadCertificate(error)) throw error;
     throw cannotConnect(text, "no-certificate", "a certificate is required, and none was shown");
-  } finally {
-    clearTimeout(late);
-    signal?.removeEventListener("abort", giveUp);
   }
 }
 
@@ -300,7 +292,7 @@ class TlsListener implements Listener {
   readonly #connections: AdmittedConnections<SocketConnection>;
   /** Connections whose handshake is not complete, the oldest first. */
   readonly #arriving = new Map<string, Socket>();
-  #port = 0;
+  port = 0;
   #closing: Promise<void> | undefined;
 
   private constructor(host: string, options: ListenOptions) {
@@ -344,11 +336,7 @@ class TlsListener implements Listener {
       throw new ConnectionError("unusable", `Cannot listen on ${where}: ${why}.`);
     }
     this.#server.on("error", () => {});
-    this.#port = (this.#server.address() as AddressInfo).port;
-  }
-
-  get port(): number {
-    return this.#port;
+    this.port = (this.#server.address() as AddressInfo).port;
   }
 
   get address(): string {
@@ -435,8 +423,7 @@ class TlsListener implements Listener {
     const isShown = socket.getPeerX509Certificate() !== undefined;
     const isRequired = (this.#options.clientCertificate ?? "require") === "require";
     if (!isShown && isRequired) {
-      const detail = "a certificate is required, and none was shown";
-      return { trouble: "no-certificate", detail };
+      return { trouble: "no-certificate", detail: "a certificate is required, and none was shown" };
     }
     if (!isShown || socket.authorized) return undefined;
     const error = new Error(String(socket.authorizationError));

@@ -64,8 +64,9 @@ export class SampleDashboard implements AsyncDisposable {
 
   async #handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { pathname, searchParams: query } = new URL(request.url ?? "/", this.url);
-    if (pathname === "/") return this.#files.sendPage(request, response);
-    if (pathname.startsWith("/assets/")) return this.#files.send(pathname, request, response);
+    if (pathname === "/" || pathname.startsWith("/assets/")) {
+      return this.#files.send(pathname, request, response);
+    }
     if (pathname === "/api/events") {
       response.writeHead(200, { "content-type": "text/event-stream" });
       response.write('id: 00000000.0\nevent: hello\ndata: {"epoch":"sample","version":"0"}\n\n');

@@ -1,6 +1,5 @@
 import { type DeclaredManifest, parseManifest } from "../../declared-manifest.ts";
-import { answered, Probe, type StartedSubject } from "../probe.ts";
-import { demand, type Rule, skip } from "../probe.ts";
+import { answered, demand, Probe, type Rule, skip, type StartedSubject } from "../probe.ts";
 import { toolsOf } from "./tool-rules.ts";
 
 const SHUTDOWN_SECONDS = 5;
@@ -45,8 +44,7 @@ export const LIFECYCLE_RULES: readonly Rule[] = [
     role: "plugin",
     says: "Register is accepted",
     check: async (probe) => {
-      const id = await idOf(probe);
-      const response = await probe.ask({ case: "register", value: { id } });
+      const response = await probe.ask({ case: "register", value: { id: await idOf(probe) } });
       const { accepted, rejectReason } = answered(response, "register");
       demand(accepted, `it was rejected: ${rejectReason || "no reason given"}`);
     },

@@ -3,8 +3,7 @@ import { FAILURE } from "../../../protocol/bus/failure.ts";
 import { encodeFrame } from "../../../wire/framing/length-prefixed.ts";
 import type { PluginResponse, ToolResponse } from "../../../protocol/bus/plugin.gen.ts";
 import { HealthResult_Status as Status } from "../../../protocol/bus/plugin.gen.ts";
-import { answered, type Probe, said, UNKNOWN } from "../probe.ts";
-import { demand, type Rule } from "../probe.ts";
+import { answered, demand, type Probe, type Rule, said, UNKNOWN } from "../probe.ts";
 
 /** Rules of requests and answers, whatever they are about. */
 export const REQUEST_RULES: readonly Rule[] = [
@@ -49,8 +48,7 @@ export const REQUEST_RULES: readonly Rule[] = [
     section: "Orchestra: lifecycle",
     says: "Health is answered with a status: healthy, degraded or unhealthy",
     check: async (probe) => {
-      const response = await probe.ask({ case: "health", value: {} });
-      const { status } = answered(response, "health");
+      const { status } = answered(await probe.ask({ case: "health", value: {} }), "health");
       const known: readonly number[] = [Status.HEALTHY, Status.DEGRADED, Status.UNHEALTHY];
       demand(known.includes(status), `the status is ${status}, which says nothing`);
     },

@@ -1,5 +1,4 @@
-import { answered, type Probe } from "../probe.ts";
-import { demand, type Rule, skip } from "../probe.ts";
+import { answered, demand, type Probe, type Rule, skip } from "../probe.ts";
 
 const TEXT = "conformance";
 

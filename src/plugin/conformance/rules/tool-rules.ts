@@ -4,8 +4,7 @@ import { encodeRequest } from "../../../protocol/bus/codec.ts";
 import { FAILURE } from "../../../protocol/bus/failure.ts";
 import { toStruct } from "../../../protocol/bus/shape/json-struct.ts";
 import type { PluginResponse, ToolDefinition } from "../../../protocol/bus/plugin.gen.ts";
-import { answered, type Probe, type SafeCall, said } from "../probe.ts";
-import { demand, type Rule, skip } from "../probe.ts";
+import { answered, demand, type Probe, type Rule, type SafeCall, said, skip } from "../probe.ts";
 import { failureIn } from "./request-rules.ts";
 
 const AT_ONCE = 32;

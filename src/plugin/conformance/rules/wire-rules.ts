@@ -1,7 +1,6 @@
 import { encodeRequest } from "../../../protocol/bus/codec.ts";
 import { encodeFrame, MAX_FRAME } from "../../../wire/framing/length-prefixed.ts";
-import { type Probe, said, type Stranger } from "../probe.ts";
-import { demand, type Rule, skip } from "../probe.ts";
+import { demand, type Probe, type Rule, said, skip, type Stranger } from "../probe.ts";
 
 const HEALTH = { case: "listTools", value: {} } as const;
 /** Exchanges of one connection; QUIC stacks allow 100 at once unless they free those that ended. */

@@ -264,8 +264,7 @@ function serveProviders(
       const provider = providers.get(type);
       if (provider !== undefined) return asStorage(provider);
       const known = [...providers.keys()].join(", ");
-      const message = `There is no storage '${type}' here, only: ${known}`;
-      throw new TrunklineError("unavailable", message);
+      throw new TrunklineError("unavailable", `There is no storage '${type}' here, only: ${known}`);
     },
     report: (event, fields) => log.warn(event, fields),
   });

@@ -13,16 +13,15 @@ export class RunningCalls {
     work: (signal: AbortSignal) => T | Promise<T>,
   ): Promise<T> {
     const running = new AbortController();
-    const stopListening = onAbort(call.signal, (reason) => running.abort(reason));
     this.#running.add(running);
-    if (this.#reason !== undefined) running.abort(this.#reason);
-    try {
-      return await work(running.signal);
-    } finally {
-      stopListening();
+    using ends = new DisposableStack();
+    ends.defer(() => {
       this.#running.delete(running);
       if (this.#running.size === 0) this.#idle?.resolve();
-    }
+    });
+    ends.defer(onAbort(call.signal, (reason) => running.abort(reason)));
+    if (this.#reason !== undefined) running.abort(this.#reason);
+    return await work(running.signal);
   }
 
   /** Cancels all calls, those to come as well. */

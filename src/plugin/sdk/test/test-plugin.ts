@@ -80,8 +80,7 @@ export async function testPlugin(
     name: "The orchestrator",
     dial: () =>
       memoryConnection((stream, connection) => {
-        const answering = serveExchange(stream, connection, { handlers, report });
-        background(answering, "Answering on the bus");
+        background(serveExchange(stream, connection, { handlers, report }), "Answering on the bus");
       }),
     connected: () => registration.connected(),
   });

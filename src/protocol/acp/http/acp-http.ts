@@ -184,9 +184,7 @@ export class AcpHttp {
     const [, conversation] = this.#connections.get(leaving.id) ?? [];
     // Its end is handled asynchronously, so it is removed here.
     this.#connections.delete(leaving.id);
-    if (conversation !== undefined) {
-      background(conversation.close(0), "Closing a conversation");
-    }
+    if (conversation !== undefined) background(conversation.close(0), "Closing a conversation");
     return true;
   }
 

@@ -159,10 +159,9 @@ export class SessionLink implements Sink<string> {
 
   message(text: string): void | Room {
     const { id, method } = readEnvelope(text);
-    if (method === undefined && id !== undefined) {
-      return this.#answered(text.slice(id.from, id.to), text);
-    }
-    return this.#told(text);
+    return method === undefined && id !== undefined
+      ? this.#answered(text.slice(id.from, id.to), text)
+      : this.#told(text);
   }
 
   fault(): void {

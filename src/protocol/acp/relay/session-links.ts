@@ -276,8 +276,7 @@ export class SessionLinks {
 
   /** Takes a message of the client, for a holder or for the peer here. */
   take(text: string): void | Room {
-    const passed = this.#joined.size === 0 ? undefined : this.#pass(text);
-    return passed ?? this.#own?.message(text);
+    return (this.#joined.size === 0 ? undefined : this.#pass(text)) ?? this.#own?.message(text);
   }
 
   #pass(text: string): Room | undefined {
@@ -379,15 +378,13 @@ export class SessionLinks {
     const { _meta } = introduction as { readonly _meta?: object | null };
     const counting = { ...ours(_meta), sequence: true, origin };
     this.#opening.add(link);
-    try {
-      if (this.#isClosed) await link.close();
-      await link.request(METHODS.initialize.name, {
-        ...introduction,
-        _meta: { ..._meta, trunkline: counting },
-      });
-    } finally {
-      this.#opening.delete(link);
-    }
+    using ends = new DisposableStack();
+    ends.defer(() => this.#opening.delete(link));
+    if (this.#isClosed) await link.close();
+    await link.request(METHODS.initialize.name, {
+      ...introduction,
+      _meta: { ..._meta, trunkline: counting },
+    });
     return link;
   }
 

@@ -39,8 +39,7 @@ export class CertificateFiles {
     await this.#protect(key);
     const [certificateText, keyText] = await Promise.all([readText(certificate), readText(key)]);
     const written = await Promise.all([certificate, key].map(writtenAt));
-    const age = Date.now() - Math.max(...written);
-    return { certificate: certificateText, key: keyText, age };
+    return { certificate: certificateText, key: keyText, age: Date.now() - Math.max(...written) };
   }
 
   /** Creates a file, unless another program has created it first. */
@@ -84,10 +83,8 @@ export class CertificateFiles {
 
   async #makeFolder(): Promise<void> {
     try {
-      const made = makeFolder(this.folder, 0o700);
-      if (made !== undefined || process.platform === "win32") return;
-      const { mode } = await stat(this.folder);
-      if ((mode & 0o022) === 0) return;
+      if (makeFolder(this.folder, 0o700) !== undefined || process.platform === "win32") return;
+      if (((await stat(this.folder)).mode & 0o022) === 0) return;
       const next = `Run: chmod go-w '${this.folder}'`;
       this.#warn(`Others than you can put certificates into '${this.folder}'. ${next}`);
     } catch (error) {

@@ -134,7 +134,10 @@ export class Certificates {
   /** Why a certificate should be renewed, if it should. */
   #needOf(certificate: Authority["certificate"], hosts: readonly string[]): string | undefined {
     if (this.#renewal.isDue(certificate, RENEW_LEAF)) return `expires on ${dayOf(certificate)}`;
-    const missing = hostWithout(certificate, hosts);
+    const missing = hosts.find((host) => {
+      if (isIP(host) !== 0) return certificate.checkIP(host) === undefined;
+      return certificate.checkHost(host, { subject: "never" }) === undefined;
+    });
     return missing === undefined ? undefined : `is not for '${missing}'`;
   }
 }
@@ -152,18 +155,6 @@ function checkHosts(hosts: readonly string[]): void {
     const next = "Give a name or an address, without port";
     throw new TrunklineError("usage", `No certificate can be issued for '${host}'. ${next}`);
   }
-}
-
-/** The first host that a certificate is not valid for. */
-function hostWithout(certificate: X509Certificate, hosts: readonly string[]): string | undefined {
-  return hosts.find((host) => {
-    const found = isIP(host) === 0 ? byName(certificate, host) : certificate.checkIP(host);
-    return found === undefined;
-  });
-}
-
-function byName(certificate: X509Certificate, host: string): string | undefined {
-  return certificate.checkHost(host, { subject: "never" });
 }
 
 /** The authority that signs certificates, and the others that are trusted: all of `ca.crt`. */

@@ -3,6 +3,7 @@ import { VERSION } from "../../../base/version.ts";
 import { Peer } from "../../../rpc/peer.ts";
 import { ApartSink } from "../../../rpc/message/parse-apart.ts";
 import { type PeerLimits, type PeerOptions, resolvePeerLimits } from "../../../rpc/peer-options.ts";
+import type { CallObserver } from "../../../tool/call-observer.ts";
 import type { ToolContext, ToolResult } from "../../../tool/tool.ts";
 import type { Channel } from "../../../wire/channel.ts";
 import type { JsonObject } from "../json-object.ts";
@@ -27,6 +28,7 @@ export interface McpClientOptions {
   readonly name: string | undefined;
   readonly limits: Partial<PeerLimits>;
   readonly report: NonNullable<PeerOptions<undefined>["report"]>;
+  readonly observer?: CallObserver | undefined;
   /** Milliseconds for the handshake. */
   readonly timeout: number;
   /** Aborts the handshake. */
@@ -39,6 +41,26 @@ export interface McpClientOptions {
   readonly canCall?: ((tool: JsonObject) => boolean) | undefined;
   /** Milliseconds for the answer to a question of the server, by its method. */
   readonly questionLimits: Readonly<Record<string, number>>;
+}
+
+/** Says how long each request has taken, where somebody wants to know. */
+function observed({
+  observer,
+  name: server = "",
+}: McpClientOptions): PeerOptions<undefined>["sent"] {
+  const tell = observer?.sent;
+  if (tell === undefined) return undefined;
+  return (method, params, answer) => {
+    const started = performance.now();
+    const name = isObject(params) && method === "tools/call" ? params.name : undefined;
+    const tool = typeof name === "string" ? name : undefined;
+    const over = (error: string | undefined): void =>
+      tell({ server, method, tool, milliseconds: performance.now() - started, error });
+    answer.then(
+      (result) => over(isObject(result) && result.isError === true ? "tool_error" : undefined),
+      (error: { code?: string | number }) => over(String(error.code ?? "error")),
+    );
+  };
 }
 
 const INFO: Implementation = { name: "trunkline", version: VERSION };
@@ -75,6 +97,7 @@ export class McpClient {
       }),
       limits,
       report,
+      sent: observed(options),
     });
     this.#requests = new ClientRequests(this.#peer, this.#calls, pages, INFO);
     const listen = (wanted: JsonObject, signal: AbortSignal): Promise<JsonObject> => {
@@ -93,20 +116,27 @@ export class McpClient {
     const { era, timeout, probe } = options;
     const client = new McpClient(channel, options);
     const late = new AbortController();
-    const timer = setTimeout(() => {
+    using _ = setTimeout(() => {
       late.abort(new TrunklineError("timeout", `No answer to the handshake within ${timeout} ms`));
     }, timeout);
-    try {
-      const signal = AbortSignal.any([late.signal, options.signal]);
-      client.#server = await handshake(client.#peer, { era, info: INFO, probe, signal });
-    } catch (error) {
-      await client.close();
-      throw error;
-    } finally {
-      clearTimeout(timer);
-    }
+    await using opening = new AsyncDisposableStack();
+    opening.defer(() => client.close());
+    const signal = AbortSignal.any([late.signal, options.signal]);
+    client.#server = await handshake(client.#peer, { era, info: INFO, probe, signal });
+    opening.move();
     client.#requests.codec = client.codec;
     if (client.codec.has.listening) client.#listening.renew();
+    else {
+      // The revisions without it are those with sessions.
+      const started = performance.now();
+      const { name: server, observer } = options;
+      const { revision } = client;
+      const over = (): void => {
+        const milliseconds = performance.now() - started;
+        observer?.sessionOver?.({ as: "client", server, revision, milliseconds });
+      };
+      background(client.ended.then(over), "Noting the end of a session");
+    }
     return client;
   }
 
@@ -180,8 +210,7 @@ export class McpClient {
   }
 
   callTool(name: string, args: JsonObject, context: ToolContext): Promise<ToolResult> {
-    const params = { name, arguments: args };
-    return this.#requests.call("tools/call", params, context, plainToolResult);
+    return this.#requests.call("tools/call", { name, arguments: args }, context, plainToolResult);
   }
 
   /** Calls a tool that only works as a task (2025-11-25), and waits for its end. */

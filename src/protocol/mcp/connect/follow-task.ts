@@ -49,8 +49,7 @@ export async function followTask(created: JsonObject, link: TaskLink): Promise<J
   if (typeof taskId !== "string") {
     throw RpcError.of(TRUNKLINE.badAnswer, "the server's task has no 'taskId'");
   }
-  const task = new FollowedTask(taskId, created, link);
-  return outcomeOf(await task.untilOver());
+  return outcomeOf(await new FollowedTask(taskId, created, link).untilOver());
 }
 
 class FollowedTask implements TaskListener {
@@ -77,8 +76,10 @@ class FollowedTask implements TaskListener {
 
   async untilOver(): Promise<JsonObject> {
     const { context } = this.#link;
-    const forget = this.#link.hear(this.#id, this);
-    const stopListening = onAbort(context.signal, this.#failed.reject);
+    using ends = new DisposableStack();
+    ends.defer(() => this.#listening.abort(new Error("The task is over")));
+    ends.defer(onAbort(context.signal, this.#failed.reject));
+    ends.defer(this.#link.hear(this.#id, this));
     try {
       // The answer to the call has no result, even where the task is over already: fetch it.
       if (OVER.has(this.#task.status)) return await this.#get();
@@ -91,10 +92,6 @@ class FollowedTask implements TaskListener {
       // A task whose server cannot be reached may be wanted when it can be again.
       if (!this.#isLost) this.#request("tasks/cancel", {}, { timeout: TIMEOUT }).catch(() => {});
       throw error;
-    } finally {
-      forget();
-      stopListening();
-      this.#listening.abort(new Error("The task is over"));
     }
   }
 
@@ -127,13 +124,9 @@ class FollowedTask implements TaskListener {
 
   async #pause(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
-    const timer = setTimeout(resolve, pollInterval(this.#task)).unref();
+    using _ = setTimeout(resolve, pollInterval(this.#task)).unref();
     this.#wake = resolve;
-    try {
-      await Promise.race([promise, this.#failed.promise]);
-    } finally {
-      clearTimeout(timer);
-    }
+    await Promise.race([promise, this.#failed.promise]);
   }
 
   /** Polls once. Undefined after a temporary failure. */

@@ -1,3 +1,4 @@
+import { atMost } from "../../../base/abort.ts";
 import { TrunklineError } from "../../../base/errors.ts";
 import { MCP } from "../../../rpc/codes.ts";
 import { notification, request } from "../../../rpc/method.ts";
@@ -70,11 +71,7 @@ export async function handshake(peer: Peer, options: HandshakeOptions): Promise<
  */
 async function discoverOrInitialize(peer: Peer, options: HandshakeOptions): Promise<Introduction> {
   const modern = byDiscover(peer, options);
-  const patience = Promise.withResolvers<undefined>();
-  const timer = setTimeout(patience.resolve, options.probe, undefined);
-  const met = await Promise.race([modern.catch(unlessFatal), patience.promise]).finally(() => {
-    clearTimeout(timer);
-  });
+  const met = await atMost(options.probe, modern.catch(unlessFatal));
   if (met !== undefined) return met;
   try {
     return await byInitialize(peer, options);

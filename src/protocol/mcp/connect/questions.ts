@@ -1,4 +1,4 @@
-import { onAbort } from "../../../base/abort.ts";
+import { atMost, untilAborted } from "../../../base/abort.ts";
 import { ACP, MCP, TRUNKLINE } from "../../../rpc/codes.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
 import { CannotAsk, type Question, type ToolContext } from "../../../tool/tool.ts";
@@ -27,18 +27,10 @@ export async function withinLimit<T>(
 ): Promise<T> {
   const limit = limits[method];
   if (limit === undefined) return answer;
-  const late = Promise.withResolvers<never>();
-  const timer = setTimeout(() => {
+  return atMost(limit, untilAborted(answer, signal), () => {
     const why = `the client has not answered '${method}' within ${limit / 1000} s`;
-    late.reject(RpcError.of(ACP.timeout, why));
-  }, limit);
-  const stopListening = onAbort(signal, late.reject);
-  try {
-    return await Promise.race([answer, late.promise]);
-  } finally {
-    stopListening();
-    clearTimeout(timer);
-  }
+    return RpcError.of(ACP.timeout, why);
+  });
 }
 
 /** MCP 2025-11-25, client/elicitation § URL Elicitation Required Error. */

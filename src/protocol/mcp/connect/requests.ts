@@ -46,11 +46,9 @@ export class ClientRequests {
   /** A request that we send for no caller. */
   request(name: string, params: JsonObject, signal?: AbortSignal): Promise<JsonObject> {
     const _meta = this.codec.requestMeta(this.#info, undefined);
-    const full =
-      _meta === undefined ? params : { ...params, _meta: { ...metaOf(params), ..._meta } };
     return this.#peer.request(
       { name, checkResult },
-      full,
+      _meta === undefined ? params : { ...params, _meta: { ...metaOf(params), ..._meta } },
       signal === undefined ? { timeout: QUICK } : { signal },
     );
   }
@@ -151,14 +149,13 @@ export class ClientRequests {
     if (typeof task?.taskId !== "string") return begun;
     const { taskId } = task;
     context.remoteTask?.(taskId);
-    const release = this.#calls.bindTask(taskId, token);
+    using bound = new DisposableStack();
+    bound.defer(this.#calls.bindTask(taskId, token));
     try {
       return await this.call("tasks/result", { taskId }, context, (result) => result);
     } catch (error) {
       if (context.signal.aborted) this.request("tasks/cancel", { taskId }).catch(() => {});
       throw error;
-    } finally {
-      release();
     }
   }
 

@@ -127,19 +127,17 @@ async function ask(
     token: originOf(String(call.id)),
     ...(isObject(related) ? { task: related.taskId } : {}),
   };
-  let over = (): void => {};
+  using asking = new DisposableStack();
   try {
     const owner = calls.size === 0 ? events.owner() : undefined;
     const context = owner ?? calls.callerFor(question, origin);
-    if (origin.token === undefined) over = events.asked(context);
+    if (origin.token === undefined) asking.defer(events.asked(context));
     const asked = passQuestion(context, question, (id) => pages.shown(id, context));
     const answer = await withinLimit(asked, question, questionLimits, call.signal);
     return isObject(answer) ? answer : {};
   } catch (error) {
     if (error instanceof Ambiguous) events.ambiguous();
     throw refusalOf(error);
-  } finally {
-    over();
   }
 }
 

@@ -393,7 +393,16 @@ function serveSession(door: McpDoor): Route<Connection>[] {
     door.serve(METHODS.initialize, ({ params, call }) => {
       // MCP 2025-11-25, basic/lifecycle § Initialization.
       const { protocolVersion, capabilities = {}, clientInfo } = params;
+      const isFirst = !call.state.isInitialized;
       const codec = call.state.agree(protocolVersion, capabilities, clientInfo);
+      if (isFirst) {
+        const started = performance.now();
+        const { observer } = door.offer.tools;
+        call.state.onEnd(() => {
+          const milliseconds = performance.now() - started;
+          observer?.sessionOver?.({ as: "server", revision: codec.revision, milliseconds });
+        });
+      }
       door.welcome(call.state, call.peer);
       return {
         protocolVersion: codec.revision,
@@ -422,9 +431,7 @@ function serveSession(door: McpDoor): Route<Connection>[] {
     route(notification("notifications/initialized"), () => {}),
     route<JsonObject, void, Connection>(
       notification("notifications/roots/list_changed"),
-      (_, call) => {
-        call.state.roots.changed();
-      },
+      (_, call) => call.state.roots.changed(),
     ),
   ];
 }
@@ -455,8 +462,7 @@ function serveLists(door: McpDoor): Route<Connection>[] {
       (request) =>
         inRounds(door, request, "resources/read", async (context) => {
           const { uri } = request.params;
-          const result = await offer.readResource(uri, context);
-          return result ?? notFound(request.client, uri);
+          return (await offer.readResource(uri, context)) ?? notFound(request.client, uri);
         }),
       UNCACHED,
     ),
@@ -598,9 +604,7 @@ async function complete(
     ...metaMember(request.params),
     ...(context?.arguments === undefined ? {} : { context: context.arguments }),
   };
-  if (ref.type === "ref/prompt") {
-    return promptFor(door, ref.name ?? "", request)?.complete?.(asked);
-  }
+  if (ref.type === "ref/prompt") return promptFor(door, ref.name ?? "", request)?.complete?.(asked);
   const { client, call } = request;
   const profile = door.profileOf(client, call.state);
   return door.offer.resources.complete(ref.uri ?? "", asked, call.state.principal, profile);
@@ -632,8 +636,7 @@ const load = () => import("./task/answer-tasks.ts");
 function serveTasks(door: McpDoor): Route<Connection>[] {
   return [
     door.serve(METHODS.getTask, async (request) => {
-      const task = await (await load()).findTask(door, request);
-      return request.client.codec.shapeTask(task);
+      return request.client.codec.shapeTask(await (await load()).findTask(door, request));
     }),
     door.serve(METHODS.cancelTask, async (request) => {
       return request.client.codec.cancelTask(await (await load()).findTask(door, request));

@@ -1,5 +1,6 @@
 import { fileURLToPath } from "node:url";
 
+import { attempt } from "../../../base/attempt.ts";
 import type { Question } from "../../../tool/tool.ts";
 import { isObject } from "../../../base/check.ts";
 
@@ -24,12 +25,8 @@ export function foldersOf(answer: unknown): string[] | undefined {
     const uri = isObject(root) ? root.uri : undefined;
     // MCP 2025-11-25, client/roots § Root: a root is a file:// URI.
     if (typeof uri !== "string" || !uri.startsWith("file:")) return [];
-    try {
-      return [fileURLToPath(uri)];
-    } catch {
-      // Such as file://another-host/folder.
-      return [];
-    }
+    // Such as file://another-host/folder.
+    return attempt(() => [fileURLToPath(uri)], []);
   });
 }
 

@@ -39,6 +39,7 @@ export class McpToolContext implements ToolContext {
   /** Aborted when the work is cancelled. */
   signal: AbortSignal;
   meta: JsonObject;
+  /** It continues as a task: its request has been answered. */
   isTask = false;
   hasProgressed = false;
   /** The id of the task as which the tool's server goes on with the call, once it does. */
@@ -111,11 +112,6 @@ export class McpToolContext implements ToolContext {
     this.#remoteKnown?.resolve(taskId);
   }
 
-  /** Continues as a task: its request has been answered. */
-  becomeTask(): void {
-    this.isTask = true;
-  }
-
   stopped(reason: Error): void {
     this.detach();
     this.#controller?.abort(reason);
@@ -173,8 +169,7 @@ export class McpToolContext implements ToolContext {
   #tell(event: Method<JsonObject, void>, params: JsonObject): void {
     if (this.#isBehind) return;
     // MCP 2026-07-28, basic/transports/streamable-http § Receiving Messages: they precede the answer.
-    const isAnswered = this.isTask || this.call.isSettled;
-    if (isAnswered && this.#client.codec.has.silenceAfterAnswer) return;
+    if ((this.isTask || this.call.isSettled) && this.#client.codec.has.silenceAfterAnswer) return;
     const room = this.call.notify(event, params);
     if (room === ROOM) return;
     this.#isBehind = true;

@@ -59,7 +59,7 @@ export async function listen(
   const followed = known.filter((task) => task !== undefined);
   const honoured = honour(wanted, new Set(followed.map(({ id }) => id)));
   const tag = { _meta: { [META.subscriptionId]: JSON.parse(String(call.id)) as unknown } };
-  const stops: (() => void)[] = [];
+  using stops = new DisposableStack();
   call.notify(EVENTS.acknowledged, { notifications: honoured, ...tag });
   const tellOf = (event: (typeof EVENTS)[keyof typeof EVENTS], about: JsonObject = {}) => {
     return (): void => {
@@ -67,16 +67,16 @@ export async function listen(
     };
   };
   for (const [kind, part, event] of LISTS) {
-    if (honoured[kind] === true) stops.push(offer[part].onChange(tellOf(event), person));
+    if (honoured[kind] === true) stops.defer(offer[part].onChange(tellOf(event), person));
   }
   for (const uri of honoured.resourceSubscriptions ?? []) {
     const tell = tellOf(EVENTS.resourceUpdated, { uri });
-    stops.push(offer.resources.watch(uri, ifShown(door, uri, { client, call }, tell)));
+    stops.defer(offer.resources.watch(uri, ifShown(door, uri, { client, call }, tell)));
   }
   const ids = new Set(honoured.taskIds);
   if (ids.size > 0) {
     const tell = (task: KnownTask): void => tellOf(EVENTS.task, client.codec.shapeTask(task))();
-    stops.push(
+    stops.defer(
       tasks.onChange((task) => {
         if (ids.has(task.id)) tell(task);
       }),
@@ -84,11 +84,7 @@ export async function listen(
     // The present state is sent as well, so that the client need not poll.
     for (const task of followed) tell(task);
   }
-  try {
-    await door.untilEnd(call);
-  } finally {
-    for (const stop of stops) stop();
-  }
+  await door.untilEnd(call);
   return tag;
 }
 
@@ -104,10 +100,7 @@ async function isShown(door: McpDoor, uri: string, { client, call }: Watcher): P
 /** Tells of an update only while the client may see the resource. */
 function ifShown(door: McpDoor, uri: string, watcher: Watcher, tell: () => void): () => void {
   return () => {
-    if (door.profileOf(watcher.client, watcher.call.state) === undefined) {
-      tell();
-      return;
-    }
+    if (door.profileOf(watcher.client, watcher.call.state) === undefined) return tell();
     const told = isShown(door, uri, watcher).then((is) => {
       if (is) tell();
     });

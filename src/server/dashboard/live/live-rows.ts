@@ -77,11 +77,9 @@ export class LiveRows {
   }
 
   #forgetOldest(): void {
-    if (this.#rows.size <= this.#most) return;
-    for (const [key, { n }] of this.#rows) {
-      this.#rows.delete(key);
-      this.#floor = n;
-      return;
-    }
+    const [oldest] = this.#rows;
+    if (this.#rows.size <= this.#most || oldest === undefined) return;
+    this.#rows.delete(oldest[0]);
+    this.#floor = oldest[1].n;
   }
 }

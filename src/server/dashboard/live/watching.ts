@@ -35,13 +35,9 @@ export class Watching implements Disposable {
     this.#watchers++;
     this.#begun ??= this.#begin();
     await this.#begun;
-    let isIn = true;
-    return {
-      [Symbol.dispose]: () => {
-        if (isIn) this.#leave();
-        isIn = false;
-      },
-    };
+    const leaving = new DisposableStack();
+    leaving.defer(() => this.#leave());
+    return leaving;
   }
 
   [Symbol.dispose](): void {
@@ -52,20 +48,19 @@ export class Watching implements Disposable {
   async #begin(): Promise<void> {
     const { sources } = this.#options;
     this.#looks = sources.map((source) =>
-      setInterval(() => {
-        background(this.#look(source), "Looking for changes");
-      }, source.every).unref(),
+      setInterval(
+        () => background(this.#look(source), "Looking for changes"),
+        source.every,
+      ).unref(),
     );
     await Promise.all(sources.map((source) => this.#look(source)));
   }
 
   /** Looks once at a time: a slow look is not overtaken by the next. */
   #look(source: LiveSource): Promise<void> {
-    const looking =
-      this.#looking.get(source) ??
-      this.#lookNow(source).finally(() => this.#looking.delete(source));
-    this.#looking.set(source, looking);
-    return looking;
+    return this.#looking.getOrInsertComputed(source, () =>
+      this.#lookNow(source).finally(() => this.#looking.delete(source)),
+    );
   }
 
   async #lookNow(source: LiveSource): Promise<void> {

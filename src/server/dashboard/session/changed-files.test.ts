@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdir, symlink, writeFile } from "node:fs/promises";
+import { mkdir, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { SampleFolder } from "../../../../test/samples/sample-folder.ts";
-import { initRepository } from "../../../../test/support/stored-folder.ts";
+import { initRepository, plainGit } from "../../../../test/support/stored-folder.ts";
 import { Journal } from "../../../agent/files/journal.ts";
 import { OWNER, type Principal } from "../../../base/principal.ts";
 import type { ReadSession } from "../../../store/session/session-reader.ts";
@@ -87,6 +87,30 @@ describe("the changed files of a session in a hostile repository", () => {
     assert.match((await diff("link")).diff, new RegExp(`^\\+${secret}$`, "m"));
     // Asked for by its name, though it is not in the list.
     await assert.rejects(diff("folder/secret"), /has not changed/);
+  });
+
+  it("are listed with a tracked file that has become a pipe", async () => {
+    await using folder = await SampleFolder.create();
+    const cwd = join(folder.path, "work");
+    await mkdir(cwd, { recursive: true });
+    initRepository(cwd);
+    await writeFile(join(cwd, "pipe.txt"), "a file\n");
+    await writeFile(join(cwd, "other.txt"), "one\n");
+    plainGit(cwd, "add", ".");
+    plainGit(cwd, "commit", "--quiet", "--message", "Add two files");
+    await rm(join(cwd, "pipe.txt"));
+    execFileSync("mkfifo", [join(cwd, "pipe.txt")]);
+    await writeFile(join(cwd, "other.txt"), "two\n");
+    const { files } = await changedFiles(folder.path, session(cwd), OWNER);
+    assert.deepEqual(files, [
+      { path: "other.txt", change: "modified", added: 1, removed: 1 },
+      { path: "pipe.txt", change: "modified", added: 0, removed: 0, isBinary: true },
+    ]);
+    assert.equal((await diffOfFile(folder.path, session(cwd), "pipe.txt", OWNER)).diff, "");
+    assert.match(
+      (await diffOfFile(folder.path, session(cwd), "other.txt", OWNER)).diff,
+      /^\+two$/m,
+    );
   });
 });
 

@@ -1,8 +1,10 @@
+import { attempt } from "../../../base/attempt.ts";
 import { lstatSync, readlinkSync } from "node:fs";
 import { isAbsolute, join, relative, sep } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 
 import { Journal } from "../../../agent/files/journal.ts";
+import { numberIn } from "../../../base/capability/api-route.ts";
 import { TrunklineError } from "../../../base/errors.ts";
 import { readRegularFile } from "../../../base/file/read-regular-file.ts";
 import { mayUseFolder, type Principal } from "../../../base/principal.ts";
@@ -16,9 +18,11 @@ import type {
   ChangedFile,
   ChangedFiles,
   FileDiff,
+  LineWhy,
   UndoneTurn,
   UndoPreview,
 } from "../session-api.ts";
+import { lineWhy } from "./line-why.ts";
 
 /** Characters of a diff that is shown, and bytes of a file that is read for one. */
 const LARGEST_DIFF = 1024 * 1024;
@@ -73,18 +77,33 @@ export async function diffOfFile(
   path: string,
   principal: Principal,
 ): Promise<FileDiff> {
-  const { against, files } = await changedFiles(data, session, principal);
-  const file = files.find((each) => each.path === path);
-  // Only files of the list are shown: a path could name any other file.
-  if (file === undefined) {
-    const says = `The session has not changed '${path.slice(0, 200)}'.`;
-    throw new TrunklineError("not-found", says);
-  }
+  const { against, file } = await fileOf(data, session, path, principal);
   if (against === "git") return shown(path, await gitDiff(session, file));
   const recorded = await recordedIn(data, session.id, principal);
   const known = recorded.find((each) => shownPath(session.cwd, each.path) === path);
   const now = textAt(session.cwd, known?.path ?? "");
   return shown(path, unifiedDiff(path, known?.before?.toString("utf8"), now));
+}
+
+/** Who wrote a line of one of them: as it is now, or as it was when the session began. */
+export async function whyOfChange(
+  data: string,
+  session: ReadSession,
+  query: URLSearchParams,
+  principal: Principal,
+): Promise<LineWhy> {
+  const { file } = await fileOf(data, session, query.get("file") ?? "", principal);
+  const line = numberIn(query, "line", { least: 1, usual: 1 });
+  const commit = query.get("side") === "old" ? await baseOfSession(session) : undefined;
+  return lineWhy(workingFolder(session), { data, path: file.path, line, commit, principal });
+}
+
+/** Only files of the list are shown: a path could name any other file. */
+async function fileOf(data: string, session: ReadSession, path: string, principal: Principal) {
+  const { against, files } = await changedFiles(data, session, principal);
+  const file = files.find((each) => each.path === path);
+  if (file !== undefined) return { against, file };
+  throw new TrunklineError("not-found", `The session has not changed '${path.slice(0, 200)}'.`);
 }
 
 /** What `/undo` and `/redo` would restore. */
@@ -135,23 +154,30 @@ const EMPTY = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
 
 const CHANGES: Readonly<Record<string, ChangedFile["change"]>> = { A: "added", D: "deleted" };
 
-/** Reads git-diff(1) with `--raw --numstat -z`: first the kind of each change, then its lines. */
+/** Reads git-diff(1) twice: the kind of each change, then its lines. */
 async function tracked(git: Git, base: string): Promise<ChangedFile[]> {
   const changes = new Map<string, ChangedFile["change"]>();
-  const files: ChangedFile[] = [];
-  const args = ["diff", "--raw", "--numstat", "-z", "--no-renames", base, "--"];
-  const parts = (await git.list(args)).values();
+  const args = ["diff", "-z", "--no-renames"];
+  const parts = (await git.list([...args, "--raw", base, "--"])).values();
   for (const part of parts) {
-    if (part.startsWith(":")) {
-      changes.set(parts.next().value ?? "", CHANGES[part.at(-1) ?? ""] ?? "modified");
-      continue;
-    }
+    changes.set(parts.next().value ?? "", CHANGES[part.at(-1) ?? ""] ?? "modified");
+  }
+  // Git counts no lines at all where it meets a pipe or a socket in the place of a file.
+  const special = [...changes.keys()].filter((path) => isSpecial(join(git.folder, path)));
+  const others = special.map((path) => `:(exclude,literal)${path}`);
+  const files = (await git.list([...args, "--numstat", base, "--", ...others])).map((part) => {
     const [added = "", removed = "", path = ""] = part.split("\t");
     const lines = { added: Number(added) || 0, removed: Number(removed) || 0 };
     const change = changes.get(path) ?? "modified";
-    files.push({ path, change, ...lines, ...(added === "-" ? { isBinary: true } : {}) });
-  }
-  return files;
+    return { path, change, ...lines, ...(added === "-" ? { isBinary: true } : {}) };
+  });
+  const unread = { change: "modified", added: 0, removed: 0, isBinary: true } as const;
+  return [...files, ...special.map((path) => ({ path, ...unread }))];
+}
+
+function isSpecial(path: string): boolean {
+  const stat = lstatSync(path, { throwIfNoEntry: false });
+  return stat !== undefined && !(stat.isFile() || stat.isSymbolicLink() || stat.isDirectory());
 }
 
 async function untracked(git: Git): Promise<ChangedFile[]> {
@@ -171,6 +197,7 @@ async function untracked(git: Git): Promise<ChangedFile[]> {
 async function gitDiff(session: ReadSession, { path, change }: ChangedFile): Promise<string> {
   const folder = workingFolder(session);
   const root = findRepository(folder)?.root ?? folder;
+  if (isSpecial(join(root, path))) return "";
   const git = new Git(root);
   const base = await baseOf(git, session);
   const args = ["diff", "--no-renames", "--no-color", base, "--", `:(literal)${path}`];
@@ -206,12 +233,10 @@ function shownPath(cwd: string, path: string): string {
 
 /** The text of a file, for a link where it leads, as git has it; undefined where none can be shown. */
 function textAt(root: string, path: string): string | undefined {
-  try {
+  return attempt(() => {
     if (lstatSync(path).isSymbolicLink()) return readlinkSync(path);
     return readRegularFile(path, { most: LARGEST_DIFF, inside: [root] })?.toString("utf8");
-  } catch {
-    return undefined;
-  }
+  });
 }
 
 /** Secrets are masked line by line, since masking cuts long texts. */

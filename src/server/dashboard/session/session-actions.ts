@@ -2,6 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 
 import { promptBlocks } from "../../../agent/prompt/prompt-blocks.ts";
 import { TrunklineError } from "../../../base/errors.ts";
+import { type LimitTable, limitsFor } from "../../../base/limit/limits.ts";
 import type { Principal } from "../../../base/principal.ts";
 import type { SessionEvent } from "../../../session/event.ts";
 import { workplaceOf } from "../../../session/workplace.ts";
@@ -14,6 +15,7 @@ import type { SessionRows } from "./session-rows.ts";
 export interface SessionActionsOptions {
   readonly rows: SessionRows;
   readonly clients: SessionClients;
+  readonly limits: LimitTable | undefined;
   /** A prompt of a principal that was accepted has failed; undefined once another is accepted. */
   readonly failed: (session: string, principal: Principal, error: unknown) => void;
 }
@@ -32,7 +34,12 @@ export class SessionActions {
 
   /** Resolves when the prompt is in the log or waits for its turn; throws why it is refused. */
   async prompt(principal: Principal, session: ReadSession, body: PromptBody): Promise<void> {
-    const { clients, rows, failed } = this.#options;
+    const { clients, rows, failed, limits } = this.#options;
+    // One that waits for a running turn would be refused when nobody hears of it.
+    const { maxSize = Infinity } = limitsFor("session/prompt", limits);
+    if (Buffer.byteLength(body.text) > maxSize) {
+      throw new TrunklineError("usage", `A prompt has at most ${maxSize} bytes.`);
+    }
     const client = await clients.at(principal, session);
     const before = await rows.need(principal, session.id);
     const folder = workplaceOf(session.notes)?.folder ?? session.cwd;
@@ -46,8 +53,7 @@ export class SessionActions {
       if (isAccepted) failed(session.id, principal, error);
     });
     try {
-      const isRunning = typeof before.notes.turn === "string" && before.holder !== undefined;
-      if (isRunning) return;
+      if (typeof before.notes.turn === "string" && before.holder !== undefined) return;
       const signal = AbortSignal.timeout(PATIENCE);
       await Promise.race([ended, this.#prompted(session.id, before.last, signal)]);
       failed(session.id, principal, undefined);

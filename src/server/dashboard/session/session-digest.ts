@@ -241,8 +241,7 @@ export class SessionDigests {
       const more = await this.#reader.eventsBefore(id, before, TAIL);
       events.unshift(...more);
       before = more[0]?.seq ?? 1;
-      const hasPrompt = events.some(({ message }) => isTurnStart(message as SessionEvent));
-      if (!isAsking || hasPrompt) break;
+      if (!isAsking || events.some(({ message }) => isTurnStart(message as SessionEvent))) break;
     }
     const digest = new SessionDigest();
     for (const event of events) digest.read(event);

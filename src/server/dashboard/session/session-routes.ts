@@ -16,12 +16,23 @@ import { PlainForms } from "../../../protocol/acp/update-forms.ts";
 import type { SessionEvent, UpdateEvent } from "../../../session/event.ts";
 import { exportedEvents } from "../../../session/turn/exported-events.ts";
 import type { LoggedEvent } from "../../../store/session/session-pages.ts";
-import type { ReadSession, SessionReading } from "../../../store/session/session-reader.ts";
+import {
+  allEvents,
+  type ReadSession,
+  type SessionReading,
+} from "../../../store/session/session-reader.ts";
 import type { AnswerBody, Ask, EventLog, SessionDetail, Traffic } from "../session-api.ts";
-import { checkAnswerBody, checkPromptBody, checkSettingBody } from "../schema.gen.ts";
+import {
+  checkAnswerBody,
+  checkMoveBody,
+  checkPromptBody,
+  checkSettingBody,
+} from "../schema.gen.ts";
 import { rawText, trafficOf } from "../traffic/session-traffic.ts";
 import type { TrafficRing } from "../traffic/traffic-ring.ts";
-import { changedFiles, diffOfFile, undoPreview } from "./changed-files.ts";
+import { changedFiles, diffOfFile, undoPreview, whyOfChange } from "./changed-files.ts";
+import type { Moving } from "../../http/move-routes.ts";
+import { moveSession } from "./move-session.ts";
 import { SessionActions, type SessionActionsOptions, canUndo } from "./session-actions.ts";
 import type { SessionClients } from "./session-clients.ts";
 import type { SessionDigest } from "./session-digest.ts";
@@ -31,8 +42,10 @@ export interface SessionRoutesOptions {
   readonly rows: SessionRows;
   readonly clients: SessionClients;
   readonly data: string;
+  readonly limits: SessionActionsOptions["limits"];
   readonly traffic: TrafficRing;
   readonly failed: SessionActionsOptions["failed"];
+  readonly moving: () => Promise<Moving>;
 }
 
 const MOST_ROWS = 500;
@@ -52,7 +65,7 @@ export class SessionRoutes {
   }
 
   get routes(): readonly ApiRoute[] {
-    const { rows, data } = this.#options;
+    const { rows, data, moving } = this.#options;
     const get = (path: string, handle: ApiHandler): ApiRoute =>
       route(`GET /api/sessions${path}`, "nothing", handle);
     const act = (path: string, work: (call: ApiCall, session: ReadSession) => Promise<unknown>) =>
@@ -64,8 +77,7 @@ export class SessionRoutes {
     return [
       get("", async ({ principal, query }) => {
         const limit = numberIn(query, "limit", { least: 1, most: MOST_ROWS, usual: 100 });
-        const cursor = query.get("cursor") ?? undefined;
-        return rows.page(principal, { cursor, limit });
+        return rows.page(principal, { cursor: query.get("cursor") ?? undefined, limit });
       }),
       get("/:id", (call) => this.#detail(call)),
       get("/:id/events", (call) => this.#events(call)),
@@ -76,6 +88,9 @@ export class SessionRoutes {
       ),
       get("/:id/diff", async ({ principal, id, query }) =>
         diffOfFile(data, await rows.need(principal, id), query.get("path") ?? "", principal),
+      ),
+      get("/:id/why", async ({ principal, id, query }) =>
+        whyOfChange(data, await rows.need(principal, id), query, principal),
       ),
       get("/:id/undo", async ({ principal, id }) =>
         undoPreview(data, await rows.need(principal, id), principal),
@@ -97,6 +112,17 @@ export class SessionRoutes {
       act("/redo", ({ principal }, session) => actions.undo(principal, session, "redo")),
       act("/answer", ({ principal, body }, session) =>
         actions.answer(principal, session, readAnswer(body)),
+      ),
+      // It names what git ignores in all of the repository.
+      route("GET /api/sessions/:id/move", "admin", async ({ principal, id }) => {
+        const { mover } = await moving();
+        return {
+          stays: await mover.parcels.staysHere(await mover.record(id, principal.id), false),
+        };
+      }),
+      // It makes this gateway ask any address.
+      route("POST /api/sessions/:id/move", "admin", async (call) =>
+        moveSession(await moving(), call, bodyAs(call.body, checkMoveBody)),
       ),
       act("/setting", async (call, session) => {
         const client = await this.#options.clients.at(call.principal, session);
@@ -204,8 +230,6 @@ function readAnswer(body: ApiCall["body"]): AnswerBody {
   throw new TrunklineError("usage", "Give 'optionId', or 'result' for a question.");
 }
 
-const BATCH = 1_000;
-
 const STYLE = `:root { color-scheme: light dark; font: 15px/1.5 system-ui, sans-serif; }
 body { max-width: 50rem; margin: 2rem auto; padding: 0 1rem; }
 article { border-left: 3px solid #8888; margin: 1rem 0; padding: .2rem 1rem; white-space: pre-wrap; overflow-wrap: anywhere; }
@@ -247,15 +271,9 @@ interface Entry {
 }
 
 async function* eventsOf(reader: SessionReading, id: string): AsyncGenerator<Entry> {
-  for (let from = 1; ;) {
-    const events = await reader.events(id, from, BATCH);
-    const last = events.at(-1);
-    if (last === undefined) return;
-    from = last.seq + 1;
-    for (const { seq, at, direction, message } of events) {
-      const event = message as SessionEvent;
-      yield { seq, at: new Date(at).toISOString(), direction, event };
-    }
+  for await (const { seq, at, direction, message } of allEvents(reader, id)) {
+    const event = message as SessionEvent;
+    yield { seq, at: new Date(at).toISOString(), direction, event };
   }
 }
 

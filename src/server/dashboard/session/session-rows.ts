@@ -1,14 +1,20 @@
 import { basename, join } from "node:path";
 import { atMost } from "../../../base/abort.ts";
+import { attempt } from "../../../base/attempt.ts";
 import { defined } from "../../../base/defined.ts";
 import { TrunklineError } from "../../../base/errors.ts";
 import { readRegularFile } from "../../../base/file/read-regular-file.ts";
-import { type Principal, mayUseAgent, mayUseAll, mayUseFolder } from "../../../base/principal.ts";
+import type { Principal } from "../../../base/principal.ts";
 import { maskText, maskWords } from "../../../base/text/mask.ts";
 import { findRepository } from "../../../review/repository.ts";
 import type { OpenQuestion } from "../../../session/client/questions.ts";
 import { workingFolder } from "../../../session/workplace.ts";
-import type { ReadSession, SessionReading } from "../../../store/session/session-reader.ts";
+import {
+  maySeeSession,
+  onlyOwner,
+  type ReadSession,
+  type SessionReading,
+} from "../../../store/session/session-reader.ts";
 import type { Page } from "../api.ts";
 import type { Ask, SessionRow } from "../session-api.ts";
 import {
@@ -164,10 +170,10 @@ export function askOf({ requestId, at, request }: PendingRequest): Ask {
 
 function runPlace(run: unknown): { repository?: string; branch?: string } {
   const { url, target } = run as { url?: unknown; target?: unknown };
-  return {
-    ...(typeof url === "string" ? { repository: maskText(url) } : {}),
-    ...(typeof target === "string" ? { branch: target } : {}),
-  };
+  return defined({
+    repository: typeof url === "string" ? maskText(url) : undefined,
+    branch: typeof target === "string" ? target : undefined,
+  });
 }
 
 /** Names the last session of a page, not a count: sessions used since then have moved to the front. */
@@ -177,36 +183,20 @@ function readCursor(cursor: string): { updated: number; id: string } {
   throw new TrunklineError("usage", `'${cursor.slice(0, 64)}' is not a cursor of this list.`);
 }
 
-/** The only owner whose sessions a principal may see; undefined where it may see all. */
-export function onlyOwner(principal: Principal): string | undefined {
-  return mayUseAll(principal) ? undefined : principal.id;
-}
-
-/** Whether a principal may see a session: the rule by which ACP lets it use one. */
-export function maySeeSession(
-  principal: Principal,
-  { notes, agent, cwd }: Pick<ReadSession, "notes" | "agent" | "cwd">,
-): boolean {
-  const owner = onlyOwner(principal);
-  if (owner !== undefined && (notes.owner ?? "") !== owner) return false;
-  return mayUseAgent(principal, agent) && (notes.run !== undefined || mayUseFolder(principal, cwd));
-}
-
 const LARGEST_HEAD = 4_096;
 
 /** Reads the repository and the branch of a folder from its files. */
 function placeOf(folder: string): ReturnType<typeof runPlace> {
-  try {
+  // A folder that cannot be read has no repository to show.
+  const place = attempt(() => {
     const found = findRepository(folder);
     if (found === undefined) return {};
     const repository = basename(found.root);
     const head = readRegularFile(join(found.worktreeGitDir, "HEAD"), { most: LARGEST_HEAD });
     const [, branch] = /^ref: refs\/heads\/(.+)$/m.exec(head?.toString("utf8") ?? "") ?? [];
-    return { repository, ...(branch === undefined ? {} : { branch }) };
-  } catch {
-    // A folder that cannot be read has no repository to show.
-    return {};
-  }
+    return defined({ repository, branch });
+  });
+  return place ?? {};
 }
 
 /** The name of the identity that an agent acts as in a folder. */

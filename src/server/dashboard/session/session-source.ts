@@ -1,7 +1,11 @@
-import type { Mark, ReadSession } from "../../../store/session/session-reader.ts";
+import {
+  type Mark,
+  maySeeSession,
+  type ReadSession,
+} from "../../../store/session/session-reader.ts";
 import type { LiveRows } from "../live/live-rows.ts";
 import type { LiveSource } from "../live/polled-rows.ts";
-import { maySeeSession, type SessionRows } from "./session-rows.ts";
+import type { SessionRows } from "./session-rows.ts";
 
 interface KnownRow {
   /** Changes whenever the row may. */
@@ -87,8 +91,8 @@ export class SessionSource implements LiveSource {
 
   /** Calls back when a session may have more events, or asks something else. */
   listen(id: string, listener: () => void): Disposable {
-    const listeners = this.#listeners.get(id) ?? new Set();
-    this.#listeners.set(id, listeners.add(listener));
+    const listeners = this.#listeners.getOrInsertComputed(id, () => new Set());
+    listeners.add(listener);
     return {
       [Symbol.dispose]: () => {
         listeners.delete(listener);

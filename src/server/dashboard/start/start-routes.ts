@@ -77,8 +77,7 @@ export class StartRoutes {
   #agents(principal: Principal): AgentChoice[] {
     const { data, agent, agents } = this.#options.app.config;
     const known = new KnownAgents(data);
-    const names = new Set([agent.name, BUILT_IN, ...Object.keys(agents)]);
-    return [...names]
+    return [...new Set([agent.name, BUILT_IN, ...Object.keys(agents)])]
       .filter((name) => mayUseAgent(principal, name))
       .map((name) => {
         const program = agents[name];
@@ -237,8 +236,7 @@ export async function listFolder(
     // Only those: to compare 20,000 names as people do would keep others waiting.
     .toSorted((a, b) => a.localeCompare(b))
     .map((name) => ({ name, path: join(real, name), isRepository: isRepository(real, name) }));
-  const isCut = seen > MOST_ENTRIES || names.length > folders.length;
-  return { path: real, folders, isCut };
+  return { path: real, folders, isCut: seen > MOST_ENTRIES || names.length > folders.length };
 }
 
 function isRepository(folder: string, name: string): boolean {

@@ -73,4 +73,12 @@ describe("the traffic of a session", () => {
     assert.doesNotMatch(raw, /planted/);
     assert.ok(raw.includes(words));
   });
+
+  it("masks a message that is too deep to be read as JSON as a text", () => {
+    const ring = new TrafficRing();
+    const editor = ring.connection("client", "client");
+    const deep = "[".repeat(50_000) + "]".repeat(50_000);
+    editor.message(`{"method":"x","params":{"sessionId":"ours","deep":${deep}}}`, "in");
+    assert.match(rawText(ring, ["ours"], 1) ?? "", /"sessionId":"ours"/);
+  });
 });

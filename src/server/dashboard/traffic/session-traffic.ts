@@ -1,3 +1,5 @@
+import { attempt } from "../../../base/attempt.ts";
+import { defined } from "../../../base/defined.ts";
 import { HELD, maskAll, maskText } from "../../../base/text/mask.ts";
 import { readEnvelope } from "../../../rpc/message/envelope.ts";
 import type { Traffic, TrafficRow } from "../session-api.ts";
@@ -53,11 +55,8 @@ export function rawText(ring: TrafficRing, ids: readonly string[], n: number): s
     const most = Math.max(0, text.length - HELD.longest);
     return `${maskText(text).slice(0, most)}… (${size} characters in all)`;
   }
-  try {
-    return JSON.stringify(maskAll(JSON.parse(text)));
-  } catch {
-    return maskText(text);
-  }
+  // It may be none, or too deep.
+  return attempt(() => JSON.stringify(maskAll(JSON.parse(text)))) ?? maskText(text);
 }
 
 function readAll(all: readonly PassedMessage[], ids: readonly string[]): ParsedMessage[] {
@@ -114,19 +113,12 @@ function rowOf({ passed, kind, id, method, pair }: ParsedMessage): TrafficRow {
   const isAnswer = kind === "response" || kind === "error";
   const name = method ?? pair?.method;
   const [, update] = (method === "session/update" ? UPDATE.exec(text) : null) ?? [];
-  return {
-    n,
-    at,
+  return defined<TrafficRow>({
+    ...{ n, at, direction, kind, size, method: name, update, id },
     lane: kind === "line" ? "stderr" : connection.lane,
     peer: connection.peer,
-    direction,
-    kind,
-    ...(name === undefined ? {} : { method: name }),
-    ...(update === undefined ? {} : { update }),
-    ...(id === undefined ? {} : { id }),
-    ...(pair === undefined ? {} : { pair: pair.passed.n }),
-    ...(isAnswer && pair !== undefined ? { latency: at - pair.passed.at } : {}),
-    size,
-    ...(kind === "line" ? { text: maskText(text) } : {}),
-  };
+    pair: pair?.passed.n,
+    latency: isAnswer && pair !== undefined ? at - pair.passed.at : undefined,
+    text: kind === "line" ? maskText(text) : undefined,
+  });
 }

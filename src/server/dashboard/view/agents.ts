@@ -12,8 +12,7 @@ import { routeRefusal } from "../router.ts";
 export function agentRoutes(input: ConfigInput, log: Log): readonly ApiRoute[] {
   // The configuration as it is now: it may have changed since the server was started.
   const offered = async (): Promise<readonly InstalledAgent[]> => {
-    const { config } = await loadConfig(input);
-    return offeredAgents({ config, log, env: input.env });
+    return offeredAgents({ config: (await loadConfig(input)).config, log, env: input.env });
   };
   const add = route("POST /api/agents/add", "programs", async ({ body }): Promise<AddedAgent> => {
     const [name, runs] = [textIn(body, "name"), textIn(body, "runs")];
@@ -33,8 +32,7 @@ export function agentRoutes(input: ConfigInput, log: Log): readonly ApiRoute[] {
 }
 
 function rowOf(agent: InstalledAgent): OfferedAgent {
-  const { name, path } = agent;
-  return { name, path, runs: runsOf(agent), command: addCommand(agent) };
+  return { name: agent.name, path: agent.path, runs: runsOf(agent), command: addCommand(agent) };
 }
 
 function runsOf({ command, args }: InstalledAgent): string {

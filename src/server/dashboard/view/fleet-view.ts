@@ -4,9 +4,13 @@ import { queueName } from "../../../fleet/members/job-queue.ts";
 import type { EntryChange, SessionMirror } from "../../../fleet/store/session-mirror.ts";
 import type { FleetMove, FleetNode, FleetState } from "../fleet-api.ts";
 import type { FleetCounts } from "../../http/metrics.ts";
+import { askNode } from "../../../fleet/connection/node-server.ts";
+import type { ReadRun, RunFiles } from "./runs.ts";
 import type { Fleet } from "../../../fleet/open/fleet.ts";
 
 const MOST_MOVES = 100;
+/** Milliseconds in which a worker compares the files of a run. */
+const ANSWERED_WITHIN = 30_000;
 /** Processes, also ended ones, whose names are known. */
 const MOST_SEEN = 1_000;
 
@@ -44,14 +48,34 @@ export class FleetView implements Disposable {
     return mayUseAll(principal) ? this.#fleet.connection.subjects.pool : undefined;
   }
 
+  /** See `FleetConnection.problem`. */
+  problem(): Promise<string | undefined> {
+    return this.#fleet.connection.problem();
+  }
+
+  /** Asks the worker that had the session of a run last for what it has of the run. */
+  readonly readRun: ReadRun = async (session, plan, setup) => {
+    const { connection, members } = this.#fleet;
+    const last = this.#mirror?.get(session)?.node;
+    const workers = members.alive.filter(({ role }) => role === "worker");
+    const asked = workers.map(async (worker) => {
+      const told = await askNode(connection, worker, "run", { plan, setup }, ANSWERED_WITHIN);
+      const { node, ...files } = told as RunFiles & { readonly node: string };
+      if (node !== last) throw new Error("It may have an earlier state of the run.");
+      return files;
+    });
+    const missing = "The worker that has the files of this run does not answer";
+    const next = "Ask again when it is back, or fetch the branch that was pushed";
+    return await Promise.any(asked).catch(() => ({ missing: `${missing}. ${next}.` }));
+  };
+
   get state(): FleetState {
     const { connection, members, self } = this.#fleet;
-    const nodes = members.alive.map((member) => this.#nodeOf(member));
     return {
       pool: connection.subjects.pool,
       self: self.name,
       isConnected: connection.isConnected,
-      nodes,
+      nodes: members.alive.map((member) => this.#nodeOf(member)),
       waiting: waitingIn(members.alive),
       moves: this.#moves.toReversed(),
     };

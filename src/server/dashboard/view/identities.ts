@@ -1,6 +1,7 @@
 import { isAbsolute } from "node:path";
 
 import { atMost } from "../../../base/abort.ts";
+import { defined } from "../../../base/defined.ts";
 import type { GuardStatus } from "../../../identity/guard/install-guard.ts";
 import type { IdentityCommands } from "../../../identity/identity-commands.ts";
 import { isExpiring } from "../../../identity/tokens/tokens.ts";
@@ -56,8 +57,7 @@ async function addIdentity(
   };
   await using commands = await currentIdentities(app, app.config.data, env);
   // A page has no folder that a relative path could count from.
-  const settings = newIdentity(name, facts, { cwd: homeOf(env), env });
-  await commands.identities.save(name, settings, true);
+  await commands.identities.save(name, newIdentity(name, facts, { cwd: homeOf(env), env }), true);
   return { name };
 }
 
@@ -95,13 +95,12 @@ async function readIdentities(
       const hasSource = identity.settings.tokenSource !== undefined;
       const record = await commands.tokens.record(identity);
       const { storedAt, expires } = record;
-      return {
-        ...{ name, provider, host, user, email },
-        ...(sshKey === undefined ? {} : { sshKey }),
+      return defined<IdentityRow>({
+        ...{ name, provider, host, user, email, sshKey },
         signing: signing === undefined ? "none" : signing.format,
         hasToken: hasSource || storedAt !== undefined,
-        ...(expires !== undefined && isExpiring(record) ? { tokenExpires: expires } : {}),
-      };
+        tokenExpires: isExpiring(record) ? expires : undefined,
+      });
     }),
   );
   const sessions = await reader.list({ limit: MOST_SESSIONS });
@@ -133,14 +132,8 @@ async function projectOf(
     const identity = switched?.identity ?? current;
     const { email } = author;
     const says = guard?.broken ?? (isRight === false ? detected.explanation : undefined);
-    return {
-      folder,
-      ...(identity === undefined ? {} : { identity }),
-      ...(email === undefined ? {} : { email }),
-      guard: stateOf(guard),
-      ...(says === undefined ? {} : { says }),
-      sessions,
-    };
+    const state = stateOf(guard);
+    return defined<ProjectIdentity>({ folder, identity, email, guard: state, says, sessions });
   } catch (error) {
     const says = error instanceof Error ? error.message : String(error);
     return { folder, guard: "unknown", says, sessions };

@@ -1,3 +1,4 @@
+import { defined } from "../../../base/defined.ts";
 import { onAbort } from "../../../base/abort.ts";
 import { type ApiCall, type ApiRoute, route, textIn } from "../../../base/capability/api-route.ts";
 import { originalError, TrunklineError } from "../../../base/errors.ts";
@@ -110,11 +111,7 @@ class PageCall implements ToolContext {
   }
 
   progress(done: number, total?: number, message?: string): void {
-    const more = {
-      ...(total === undefined ? {} : { total }),
-      ...(message === undefined ? {} : { message }),
-    };
-    this.lines.write({ progress: { done, ...more } }, true);
+    this.lines.write({ progress: defined({ done, total, message }) }, true);
   }
 
   log(): void {

@@ -21,7 +21,8 @@ import {
 import type { FileDiff, SessionRow } from "../session-api.ts";
 import { shown } from "../session/changed-files.ts";
 import { progressOf, type SessionDigest } from "../session/session-digest.ts";
-import { onlyOwner, type SessionRows } from "../session/session-rows.ts";
+import { onlyOwner } from "../../../store/session/session-reader.ts";
+import type { SessionRows } from "../session/session-rows.ts";
 
 const MOST_ROWS = 500;
 /** Events in which messages about the progress of a run are looked for. */
@@ -29,12 +30,13 @@ const MOST_EVENTS = 5_000;
 
 /** Remote runs: the sessions that work on a revision of a repository. */
 export class Runs {
-  readonly #data: string;
   readonly #sessions: SessionRows;
+  readonly #read: ReadRun;
 
-  constructor(data: string, sessions: SessionRows) {
-    this.#data = data;
+  /** `read` reads what a run has on the disk of whatever machine it is on. */
+  constructor(sessions: SessionRows, read: ReadRun) {
     this.#sessions = sessions;
+    this.#read = read;
   }
 
   get routes(): readonly ApiRoute[] {
@@ -55,19 +57,8 @@ export class Runs {
     const [, position] = QUEUED.exec(progress ?? "") ?? [];
     const stage = stageOf(this.#sessions.rowWith(session, digest), digest);
     return defined<RunRow>({
-      ...{
-        id,
-        branch,
-        revision,
-        target,
-        pushed,
-        pullRequest,
-        stage,
-        agent,
-        created,
-        updated,
-        last,
-      },
+      ...{ id, branch, revision, target, pushed, pullRequest, stage },
+      ...{ agent, created, updated, last },
       title: title === undefined ? undefined : maskText(title),
       repository: maskText(url),
       fetch: pushed === undefined ? undefined : `git fetch ${from.join(" ")}`,
@@ -79,8 +70,7 @@ export class Runs {
 
   async #page({ principal, query }: ApiCall): Promise<Page<RunRow>> {
     const limit = numberIn(query, "limit", { least: 1, most: MOST_ROWS, usual: 100 });
-    const cursor = query.get("cursor") ?? undefined;
-    const request = { cursor, limit, runsOnly: true };
+    const request = { cursor: query.get("cursor") ?? undefined, limit, runsOnly: true };
     const { sessions, ...next } = await this.#sessions.listed(principal, request);
     return { rows: await Promise.all(sessions.map((session) => this.row(session))), ...next };
   }
@@ -89,63 +79,50 @@ export class Runs {
     const session = await this.#need(call);
     const log = await this.#log(session);
     const row = await this.row(session);
-    const setup = await this.#setupLog(session, log);
-    const facts = { row, log, ...(setup === undefined ? {} : { setup }) };
-    try {
-      return { ...facts, files: filesIn(await this.#patch(session)) };
-    } catch {
-      return { ...facts, files: [], missing: NO_WORKSPACE };
-    }
+    // Only of this repository, since agents can send such messages, too.
+    const [, failed] = SETUP.exec(log.findLast(({ says }) => SETUP.test(says))?.says ?? "") ?? [];
+    const { patch, setup, missing } = await this.#read(session.id, planOf(session), failed);
+    const files = filesIn(patch ?? "");
+    return defined<RunDetail>({ row, log, files, setup, missing });
   }
 
   async patch(call: RunCall): Promise<RunPatch> {
     const session = await this.#need(call);
-    const patch = await this.#patch(session).catch(() => {
-      throw new TrunklineError("not-found", NO_WORKSPACE);
-    });
-    return { patch };
-  }
-
-  /** Only of this repository, since agents can send such messages, too. */
-  async #setupLog(session: ReadSession, log: RunDetail["log"]): Promise<string | undefined> {
-    const { says = "" } = log.findLast(({ says }) => SETUP.test(says)) ?? {};
-    const folder = join(this.#data, "run");
-    const { workspace } = planOf(session);
-    const facts = await readFacts(join(folder, "work", workspace)).catch(() => undefined);
-    const [, id] = SETUP.exec(says) ?? [];
-    if (id === undefined || facts === undefined) return undefined;
-    const path = join(folder, "layers", facts.repository, `${id}.log`);
-    const text = await readFile(path, "utf8").catch(() => "");
-    return maskText(text.slice(-LONGEST_LOG));
+    const { patch, missing = NO_WORKSPACE } = await this.#read(session.id, planOf(session));
+    if (patch !== undefined) return { patch };
+    throw new TrunklineError("not-found", missing);
   }
 
   async #diff(call: ApiCall): Promise<FileDiff> {
-    const session = await this.#need(call);
     const path = call.query.get("path");
-    const patch = await this.#patch(session);
+    const { patch } = await this.patch(call);
     if (path === null) return shown("", patch);
     const part = partsOfPatch(patch).find((each) => each.path === path);
     if (part !== undefined) return shown(path, part.text);
     throw new TrunklineError("not-found", `The run has not changed '${path.slice(0, 200)}'.`);
   }
 
-  #patch({ notes }: ReadSession): Promise<string> {
-    return patchOf(join(this.#data, "run"), notes.run);
-  }
-
   async #need({ principal, id }: RunCall): Promise<ReadSession> {
-    const session = await this.#sessions.need(principal, (await this.#whole(principal, id)) ?? id);
+    const session = await this.#sessions.need(principal, await this.#whole(principal, id));
     if (session.notes.run !== undefined) return session;
     throw new TrunklineError("not-found", `Session '${id}' is not a remote run.`);
   }
 
   /** The id of the only run of the latest that begins like this. */
-  async #whole(principal: Principal, id: string): Promise<string | undefined> {
-    if (!SHORT_ID.test(id)) return undefined;
+  async #whole(principal: Principal, id: string): Promise<string> {
+    if (WHOLE_ID.test(id)) return id;
+    const shown = id.slice(0, 64);
+    if (!SHORT_ID.test(id)) {
+      const form = "it is that of its session, such as 0b9e4c1d-…, or its first 8 characters";
+      throw new TrunklineError("usage", `'${shown}' is not the id of a run: ${form}.`);
+    }
     const owner = onlyOwner(principal);
     const latest = await this.#sessions.reader.list({ owner, runsOnly: true, limit: MOST_ROWS });
     const [only, ...others] = latest.filter((session) => session.id.startsWith(id));
-    return others.length === 0 ? only?.id : undefined;
+    if (only !== undefined && others.length === 0) return only.id;
+    const found = only === undefined ? "No run begins" : "Several runs begin";
+    const next = "`trunkline session list` shows their ids";
+    throw new TrunklineError("not-found", `${found} with '${shown}'. ${next}.`);
   }
 
   async #log({ id, last }: ReadSession): Promise<RunDetail["log"]> {
@@ -167,10 +144,36 @@ export class Runs {
   }
 }
 
+/** What a run has left on a disk, or why that cannot be read. */
+export interface RunFiles {
+  readonly patch?: string | undefined;
+  /** The log of the set-up that failed. */
+  readonly setup?: string | undefined;
+  readonly missing?: string | undefined;
+}
+
+export type ReadRun = (session: string, plan: RunPlan, setup?: string) => Promise<RunFiles>;
+
+/** Reads runs of this machine. */
+export function runsOn(data: string): ReadRun {
+  const folder = join(data, "run");
+  return async (_session, plan, setup) => {
+    const patch = await patchOf(folder, plan).catch(() => undefined);
+    const missing = patch === undefined ? NO_WORKSPACE : undefined;
+    const facts = await readFacts(join(folder, "work", plan.workspace)).catch(() => undefined);
+    const isSetup = setup !== undefined && /^[0-9a-f]+-[0-9a-f]+$/.test(setup);
+    if (!isSetup || facts === undefined) return { patch, missing };
+    const path = join(folder, "layers", facts.repository, `${setup}.log`);
+    const text = await readFile(path, "utf8").catch(() => "");
+    return { patch, missing, setup: maskText(text.slice(-LONGEST_LOG)) };
+  };
+}
+
 /** Who asks for which run. */
 export type RunCall = Pick<ApiCall, "principal" | "id">;
 
 const NO_WORKSPACE = "Its workspace does not exist yet, or was removed.";
+const WHOLE_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const SHORT_ID = /^[0-9a-f]{8}[0-9a-f-]{0,27}$/;
 /** What a session says where set-up has failed (src/run/environment). */
 const SETUP = /\(set-up ([0-9a-f]+-[0-9a-f]+)\)\.?$/;

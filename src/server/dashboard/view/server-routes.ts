@@ -66,8 +66,7 @@ function refuseWithoutPrograms(
   { words, env = {}, headers = {} }: NewServer,
 ): void {
   const isProgram = !isUrl(words[0] ?? "");
-  const refers = JSON.stringify([words, env, headers]).includes("${");
-  if (!isProgram && !refers) return;
+  if (!isProgram && !JSON.stringify([words, env, headers]).includes("${")) return;
   const what = isProgram ? "To name a program" : "To refer to secrets by ${…}";
   const refusal = scopeRefusal(principal, "programs", what);
   if (refusal !== undefined) throw new TrunklineError("untrusted", refusal);

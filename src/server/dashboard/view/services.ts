@@ -1,5 +1,6 @@
 import { defined } from "../../../base/defined.ts";
 import { TrunklineError } from "../../../base/errors.ts";
+import { OWNER } from "../../../base/principal.ts";
 import { maskText } from "../../../base/text/mask.ts";
 import { hasAuthorization, isAddress, shownSource } from "../../../upstream/settings.ts";
 import type { Config } from "../../../config/config.ts";
@@ -51,7 +52,7 @@ export function serviceParts(
 
 function serverRows({ tools }: DashboardSources, configured: Config["mcpServers"]): ServerRow[] {
   const known = new Map(tools.status().map((status) => [status.name, status]));
-  const counts = Map.groupBy(tools.offer.tools.list(), ({ source }) => source?.server);
+  const counts = Map.groupBy(tools.offer.tools.list(OWNER), ({ source }) => source?.server);
   return Object.entries(configured).map(([name, settings]) => {
     const status = known.get(name);
     const { listError, noTools, lastError } = status ?? {};

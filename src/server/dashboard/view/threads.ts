@@ -1,4 +1,4 @@
-import { basename } from "node:path";
+import { basename, dirname } from "node:path";
 import { userInfo } from "node:os";
 
 import { defined } from "../../../base/defined.ts";
@@ -14,12 +14,14 @@ import {
 import { maskText } from "../../../base/text/mask.ts";
 import { addComment } from "../../../review/add-comment.ts";
 import { openRepository } from "../../../review/repository.ts";
+import { ReviewCommands } from "../../../review/review-commands.ts";
 import { workingFolder } from "../../../session/workplace.ts";
 import type { Thread } from "../../../store/review/review-thread.ts";
 import { Reviews, type Saying } from "../../../store/review/reviews.ts";
 import type { ReadSession } from "../../../store/session/session-reader.ts";
 import { repositoryAddresses } from "../../../git/repository-addresses.ts";
 import type { Page, ThreadDetail, ThreadRow } from "../api.ts";
+import type { LineWhy } from "../session-api.ts";
 import { checkCommentBody } from "../schema.gen.ts";
 import { PolledRows } from "../live/polled-rows.ts";
 import {
@@ -30,6 +32,7 @@ import {
   route,
 } from "../../../base/capability/api-route.ts";
 import { baseOfSession } from "../session/changed-files.ts";
+import { lineWhy } from "../session/line-why.ts";
 import type { SessionRows } from "../session/session-rows.ts";
 
 /** How the source of a thread begins that was made on the diff of a session. */
@@ -82,6 +85,7 @@ export class Threads implements Disposable {
     return [
       route("GET /api/threads", "nothing", (call) => this.#page(call), LIST),
       route("GET /api/threads/:id", "nothing", (call) => this.#detail(call), LIST),
+      route("GET /api/threads/:id/why", "nothing", (call) => this.#why(call), LIST),
       change("reply", (id, saying) => {
         if (saying.text === undefined) throw new TrunklineError("usage", "'text' is missing.");
         return this.#reviews.reply(id, saying);
@@ -99,15 +103,13 @@ export class Threads implements Disposable {
 
   /** Threads that wait for an agent or a person. */
   async count(principal: Principal): Promise<number> {
-    const open = await this.#visible(principal);
-    return open.filter(({ state }) => state !== "resolved").length;
+    return (await this.#visible(principal)).filter(({ state }) => state !== "resolved").length;
   }
 
   async #page({ principal, query }: ApiCall): Promise<Page<ThreadRow>> {
     const limit = numberIn(query, "limit", { least: 1, most: MOST, usual: 100 });
     const from = numberIn(query, "cursor", { usual: 0 });
-    const found = await this.#visible(principal);
-    const newest = found.toSorted((a, b) => b.updated - a.updated);
+    const newest = (await this.#visible(principal)).toSorted((a, b) => b.updated - a.updated);
     const rows = newest.slice(from, from + limit).map(rowOf);
     return { rows, ...(newest.length > from + limit ? { next: String(from + limit) } : {}) };
   }
@@ -127,6 +129,23 @@ export class Threads implements Disposable {
         });
       }),
     };
+  }
+
+  /** Who wrote the first commented line; of one that a change has removed, as it was before. */
+  async #why({ principal, id }: ApiCall): Promise<LineWhy> {
+    const { id: whole, anchor, repository } = await this.#need(principal, id);
+    const { root } = repository;
+    const data = dirname(this.#reviews.path);
+    if (anchor.side === "old") {
+      const { path, line = 1, commit } = anchor;
+      return lineWhy(root, { data, path, line, commit, principal });
+    }
+    const commands = new ReviewCommands(this.#reviews, root);
+    const { file: path, line, confidence } = await commands.show(whole);
+    if (confidence === "gone") {
+      throw new TrunklineError("not-found", "The commented lines are gone.");
+    }
+    return lineWhy(root, { data, path, line: line ?? 1, principal });
   }
 
   /** A comment on lines of what a session changed: agents get it as any other review comment. */

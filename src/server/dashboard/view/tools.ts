@@ -1,4 +1,5 @@
 import { atMost } from "../../../base/abort.ts";
+import { defined } from "../../../base/defined.ts";
 import { TrunklineError } from "../../../base/errors.ts";
 import { mayControl, mayUseAll, OWNER, type Principal } from "../../../base/principal.ts";
 import { maskText } from "../../../base/text/mask.ts";
@@ -63,7 +64,8 @@ export class Tools {
       route("GET /api/tools", "nothing", async ({ principal }) => {
         // As over MCP, servers that were not started yet are asked for their tools; the page shows the rest.
         await atMost(START_MS, Promise.resolve(this.#sources.tools.offer.known(principal)));
-        return { tools: this.#tools(principal) };
+        const seen = this.#seenBy(principal);
+        return { tools: seen.map(({ tool, held }) => this.#row(tool, held !== undefined)) };
       }),
       route("GET /api/tools/:id/definition", "nothing", async ({ principal, id }) =>
         this.#definition(principal, id),
@@ -95,23 +97,18 @@ export class Tools {
       const now = approvals?.last(server, name);
       const before = why === "changed" ? approvals?.diff(server, name)?.before : undefined;
       const print = now?.fingerprint.slice(0, 16) ?? definition.name;
-      return {
-        id: `${server}/${name}@${print}`,
-        server,
-        name,
-        why,
-        ...(like === undefined ? {} : { like }),
+      return defined<ApprovalRow>({
+        ...{ id: `${server}/${name}@${print}`, server, name, why, like },
         at: Date.parse(now?.time ?? "") || 0,
         diff: unifiedDiff(name, textOf(before), textOf(now) ?? JSON.stringify(definition, null, 2)),
-      };
+      });
     });
   }
 
   /** The bearer of a token sees the same tools here as over MCP. */
   profileFor(principal: Principal): Profile | undefined {
     if (principal.id === OWNER.id) return undefined;
-    const subject = { door: "http", client: PERSON.name, principal };
-    return this.#sources.tools.offer.profileFor(subject);
+    return this.#sources.tools.offer.profileFor({ door: "http", client: PERSON.name, principal });
   }
 
   /** The tools that a principal sees, with why one cannot be called. */
@@ -126,22 +123,13 @@ export class Tools {
     ];
   }
 
-  #tools(principal: Principal): ToolRow[] {
-    return this.#seenBy(principal).map(({ tool, held }) => this.#row(tool, held !== undefined));
-  }
-
   #definition(principal: Principal, name: string): ToolDefinition {
     const seen = this.#seenBy(principal).find(({ tool }) => tool.definition.name === name);
     if (seen === undefined) throw unknownTool(name);
     const { inputSchema, outputSchema } = seen.tool.definition;
     const observes = mayControl(principal) ? undefined : "This token may look, and call nothing.";
     const refusal = observes ?? seen.held;
-    return {
-      name,
-      inputSchema: inputSchema,
-      ...(outputSchema === undefined ? {} : { outputSchema: outputSchema }),
-      ...(refusal === undefined ? {} : { refusal }),
-    };
+    return defined<ToolDefinition>({ name, inputSchema, outputSchema, refusal });
   }
 
   #row({ definition, source, bringer, purpose }: Tool, isHeld: boolean): ToolRow {
@@ -157,17 +145,14 @@ export class Tools {
     const rule = policy.says(question);
     const { readOnlyHint } = (annotations ?? {}) as { readOnlyHint?: unknown };
     const server = source?.server ?? bringer;
-    return {
-      name,
-      ...(typeof title === "string" ? { title } : {}),
-      ...(typeof description === "string" ? { description: maskText(description) } : {}),
-      ...(server === undefined ? {} : { server }),
-      ...(purpose === undefined ? {} : { purpose }),
+    return defined<ToolRow>({
+      ...{ name, server, purpose, isHeld: isHeld || undefined },
+      title: typeof title === "string" ? title : undefined,
+      description: typeof description === "string" ? maskText(description) : undefined,
       policy: policy.decide(question) as Decision,
-      ...(rule === undefined ? {} : { rule: "policy.tools.rules" }),
-      ...(readOnlyHint === true ? { isReadOnly: true } : {}),
-      ...(isHeld ? { isHeld } : {}),
-    };
+      rule: rule && "policy.tools.rules",
+      isReadOnly: readOnlyHint === true || undefined,
+    });
   }
 
   /** Puts a rule for one tool before all others: into the user's file, and into force here. */
@@ -175,7 +160,7 @@ export class Tools {
     const { tool: name, decision } = bodyAs(body, checkPolicyBody);
     const { tools, input } = this.#sources;
     const box = tools.offer.tools;
-    const known = [...box.list(), ...box.held().map(({ tool }) => tool)];
+    const known = [...box.list(OWNER), ...box.held().map(({ tool }) => tool)];
     const tool = known.find(({ definition }) => definition.name === name);
     if (tool === undefined) throw unknownTool(name);
     await editConfig(input, "user", (now) => {

@@ -33,8 +33,7 @@ export class VapidKey {
       exp: Math.floor(now / 1000) + 12 * 60 * 60,
       sub: subject,
     };
-    const head = encode({ typ: "JWT", alg: "ES256" });
-    const signed = `${head}.${encode(claims)}`;
+    const signed = `${encode({ typ: "JWT", alg: "ES256" })}.${encode(claims)}`;
     const point = Buffer.from(this.publicKey, "base64url");
     const key = createPrivateKey({
       format: "jwk",

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { execFileSync } from "node:child_process";
+import { mkdir, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { describe, it } from "node:test";
 
@@ -46,6 +47,26 @@ describe("the file of an agent's session", () => {
     assert.equal(await readFile(path, "utf8"), "1\n");
   });
 
+  it("is no pipe and no link, whoever has put it there", async () => {
+    await using folder = await SampleFolder.create();
+    const claude = new AgentFiles({ command: "claude" }, ID, { HOME: folder.path });
+    const files = new Map([[`agent/${ID}.jsonl`, Buffer.from("1\n")]]);
+    const [projects, secret] = [".claude/projects", "secret"].map((at) => join(folder.path, at));
+    const target = join(projects ?? "", "-x", `${ID}.jsonl`);
+    await put(secret ?? "", "");
+    await put(join(projects ?? "", "-x", "other"), "");
+    for (const make of ["mkfifo", "ln -s ../../../secret", "ln -s ../../../new"]) {
+      execFileSync("sh", ["-c", `${make} ${ID}.jsonl`], { cwd: dirname(target) });
+      assert.deepEqual([...(await claude.read())], [], make);
+      assert.equal(await claude.put(files, "/x"), false, make);
+      await rm(target);
+    }
+    await symlink(folder.path, join(projects ?? "", "-y"));
+    assert.equal(await claude.put(files, "/y"), false);
+    assert.deepEqual(await readdir(folder.path), [".claude", "secret"]);
+    assert.equal(await readFile(secret ?? "", "utf8"), "");
+  });
+
   it("is none of another session, of another agent, or with an id that is a path", async () => {
     await using folder = await SampleFolder.create();
     const env = { HOME: folder.path };
@@ -54,6 +75,7 @@ describe("the file of an agent's session", () => {
       ["claude", "11111111-1111-4222-8333-444444444444"],
       ["goose", ID],
       ["claude", "../../../x"],
+      ["claude", "--resume-it"],
       ["claude", ".*"],
       ["claude", undefined],
     ] as const) {

@@ -1,9 +1,12 @@
-import { existsSync, readFileSync } from "node:fs";
-import { mkdir, readdir, writeFile } from "node:fs/promises";
+import { lstatSync } from "node:fs";
+import { mkdir, readdir } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 
+import { isInside, realPath } from "../../../base/file/path.ts";
+import { readRegularFile, UnfitFileError } from "../../../base/file/read-regular-file.ts";
 import { homeOf } from "../../../base/process/environment.ts";
-import type { BundledFiles } from "./bundle.ts";
+import { replaceFile } from "../../../store/replace-file.ts";
+import { type BundledFiles, LARGEST_BUNDLE } from "./bundle.ts";
 
 /** An agent that is another program, as it is configured. */
 interface MovedAgent {
@@ -12,7 +15,7 @@ interface MovedAgent {
   readonly env?: Readonly<Record<string, string>> | undefined;
 }
 
-const ID = /^[A-Za-z0-9-]{8,64}$/;
+const ID = /^[A-Za-z0-9][A-Za-z0-9-]{7,63}$/;
 
 /**
  * The file of a session of an agent that can load it under another path. The agent's other files, such as its
@@ -42,7 +45,10 @@ export class AgentFiles {
     const paths = await readdir(this.#folder, { recursive: true }).catch(() => []);
     const found = paths.filter((path) => this.#name.test(basename(path)));
     return new Map(
-      found.map((path) => [`agent/${basename(path)}`, readFileSync(join(this.#folder, path))]),
+      found.flatMap((path) => {
+        const content = this.#read(join(this.#folder, path));
+        return content === undefined ? [] : [[`agent/${basename(path)}`, content]];
+      }),
     );
   }
 
@@ -55,13 +61,25 @@ export class AgentFiles {
       // As claude names the folder of a project, and codex that of a day.
       const folder = day === "" ? cwd.replaceAll(/[^A-Za-z0-9]/g, "-") : join(...day.split("-"));
       const target = join(this.#folder, folder, name);
-      const known = existsSync(target) ? readFileSync(target) : Buffer.alloc(0);
+      const isThere = lstatSync(target, { throwIfNoEntry: false }) !== undefined;
+      const known = isThere ? this.#read(target) : Buffer.alloc(0);
       // What the agent has here is only added to.
-      if (!content.subarray(0, known.length).equals(known)) return false;
+      if (known === undefined || !content.subarray(0, known.length).equals(known)) return false;
       await mkdir(dirname(target), { recursive: true, mode: 0o700 });
-      await writeFile(target, content, { mode: 0o600 });
+      if (!isInside(realPath(dirname(target)), realPath(this.#folder))) return false;
+      await replaceFile(target, content);
       isPut = true;
     }
     return isPut;
+  }
+
+  /** Programs that the agent has run may have put anything there. */
+  #read(path: string): Buffer | undefined {
+    try {
+      return readRegularFile(path, { most: LARGEST_BUNDLE, inside: [this.#folder] });
+    } catch (error) {
+      if (error instanceof UnfitFileError) return undefined;
+      throw error;
+    }
   }
 }

@@ -9,6 +9,7 @@ import { describe, it } from "node:test";
 import { SampleCommandLine } from "../../../../test/samples/sample-command-line.ts";
 import { MovingRig, prompts, SESSION, snapshot } from "../../../../test/support/moving-rig.ts";
 import { SessionLog } from "../../../store/session/session-log.ts";
+import { SessionUsage } from "../../../store/session/session-usage.ts";
 
 type Head = Record<string, unknown> & { files: { name: string; size: number; sha256: string }[] };
 
@@ -72,6 +73,9 @@ describe("a session in a file", () => {
     const { ".env": _, "node_modules/x/index.js": __, ...carried } = files;
     assert.deepEqual(snapshot(folder), { ...rest, files: carried });
     await using log = await SessionLog.open(other.home.data);
+    const usage = new SessionUsage(log.database);
+    assert.equal((await usage.ofSession(session)).tokens, 10);
+    assert.equal((await usage.ofDay("", "2026-11-19")).tokens, 0, "it is nobody's of today");
     const record = await log.find(session);
     assert.equal(record?.parent, SESSION);
     assert.deepEqual(
@@ -104,6 +108,12 @@ describe("a session in a file", () => {
   });
 });
 
+const EVENT = `[1,1,"agent",{"kind":"update","update":{"sessionUpdate":"plan"}}]\n`;
+
+function used({ head }: Forged, amounts: object): void {
+  Object.assign((head.usage as object[])[0] ?? {}, amounts);
+}
+
 describe("a hostile bundle", () => {
   const cases: Readonly<Record<string, [RegExp, (forged: Forged) => void]>> = {
     "names a file outside": [
@@ -128,6 +138,35 @@ describe("a hostile bundle", () => {
         const [, ...rest] = (it.files.get("events")?.toString() ?? "").split("\n");
         it.files.set("events", Buffer.from(rest.join("\n")));
       },
+    ],
+    "has an event at no time": [
+      /its event 1 is none/,
+      (it) => it.files.set("events", Buffer.from(EVENT.replace(",1,", ",1e300,"))),
+    ],
+    "has an event that is nested as deeply as nothing that was said": [
+      /its event 1 is none/,
+      (it) => {
+        const deep = "[".repeat(10_000) + "]".repeat(10_000);
+        it.files.set("events", Buffer.from(EVENT.replace('"update":{', `"update":{"x":${deep},`)));
+      },
+    ],
+    "has used half a step": [/'session\.usage\[0\]\.steps' must/, (it) => used(it, { steps: 0.5 })],
+    "has used more than numbers can say": [
+      /'session\.usage\[0\]\.tokens' must/,
+      (it) => used(it, { tokens: 1e300 }),
+    ],
+    "used it on no day": [/'session\.usage\[0\]\.day' must/, (it) => used(it, { day: "x" })],
+    "has worked in too many folders": [
+      /'session\.folders' must/,
+      (it) => (it.head.folders = Array.from({ length: 1_001 }, String)),
+    ],
+    "has a long first line": [
+      /its first line has over/,
+      (it) => (it.head.title = "x".repeat(17 * 1024 * 1024)),
+    ],
+    "works in a folder to which a link leads": [
+      /its folder 'link\/x' is a file or a link/,
+      (it) => Object.assign(it.head.work as object, { inside: "link/x" }),
     ],
     "has no objects of git": [/git refuses its work/, (it) => it.files.delete("work.pack")],
     "has damaged objects": [

@@ -9,6 +9,10 @@ import { checkMovedSession, type MovedSession } from "../../../store/schema.gen.
 /** Bytes. A bundle is in memory while it is written and read. */
 export const LARGEST_BUNDLE = 512 * 1024 * 1024;
 
+/** Bytes of the first line, and of a file that is read as text. */
+const LARGEST_HEAD = 16 * 1024 * 1024;
+const LARGEST_TEXT = 256 * 1024 * 1024;
+
 /** By the names that they have in a bundle, which never become paths. */
 export type BundledFiles = ReadonlyMap<string, Buffer>;
 
@@ -51,6 +55,7 @@ function sha256(parts: readonly Buffer[]): string {
 export function readBundle(path: string): Bundle {
   const all = readRegularFile(path, { most: LARGEST_BUNDLE }) ?? Buffer.alloc(0);
   const end = all.indexOf("\n");
+  if (end > LARGEST_HEAD) throw refusal(`its first line has over ${LARGEST_HEAD} bytes`);
   const head = parsedJson(all.toString("utf8", 0, Math.max(end, 0)));
   const wrong = checkMovedSession(head);
   if (wrong !== undefined) throw refusal(`in its first line ${describeProblem("session", wrong)}`);
@@ -58,6 +63,9 @@ export function readBundle(path: string): Bundle {
   let at = end + 1;
   for (const { name, size, sha256: digest } of (head as MovedSession).files) {
     const content = all.subarray(at, (at += size));
+    if (size > LARGEST_TEXT && name !== "work.pack") {
+      throw refusal(`its file '${name}' has over ${LARGEST_TEXT} bytes`);
+    }
     if (files.has(name)) throw refusal(`it has the file '${name}' twice`);
     if (sha256([content]) !== digest) throw refusal(`its file '${name}' has another digest`);
     files.set(name, content);

@@ -2,6 +2,8 @@ import { createPrivateKey, createPublicKey, generateKeyPairSync, sign, verify } 
 import { link, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
+import { attempt } from "../../../base/attempt.ts";
+
 /**
  * What a grant is about: session, move, epoch, SHA-256 of the bundle, and the target's public key. The target
  * runs the session only with a grant of the source for exactly this.
@@ -40,12 +42,9 @@ export class HostKey {
 
 /** Whether the host with a key has granted it. */
 export function isGranted(terms: GrantTerms, key: string, grant: string): boolean {
-  try {
-    const encoded = { key: Buffer.from(key, "base64"), type: "spki", format: "der" } as const;
-    return verify(null, textOf(terms), createPublicKey(encoded), Buffer.from(grant, "base64"));
-  } catch {
-    return false;
-  }
+  const encoded = { key: Buffer.from(key, "base64"), type: "spki", format: "der" } as const;
+  const signature = Buffer.from(grant, "base64");
+  return attempt(() => verify(null, textOf(terms), createPublicKey(encoded), signature)) === true;
 }
 
 function textOf(terms: GrantTerms): Buffer {

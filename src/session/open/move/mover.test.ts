@@ -1,6 +1,7 @@
+// Long: whole repositories go back and forth.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { copyFile, mkdir, rm, writeFile } from "node:fs/promises";
+import { copyFile, mkdir, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
@@ -132,9 +133,82 @@ describe("work that comes back to where something else has changed", () => {
   }
 });
 
+describe("work without a commit", () => {
+  it("comes back, and gets a work tree beside where both sides have changed it", async () => {
+    await using rig = await MovingRig.create();
+    await rm(join(rig.top, ".git"), { recursive: true });
+    rig.laptop.git("init", "-q");
+    await moved(rig);
+    await writeFile(join(rig.there, "a.txt"), "there\n");
+    await rig.write("a.txt", "here\n");
+    const { code, err, out } = await rig.moveHere();
+    assert.equal(code, 0, err);
+    assert.match(out, /could not be put back: both sides have changed a\.txt/);
+    const tree = /The session goes on in '([^']+)'/.exec(out)?.[1] ?? "";
+    const say = (...args: string[]) => execFileSync("git", args, { cwd: tree, encoding: "utf8" });
+    assert.match(say("status"), /No commits yet/);
+    assert.equal(await readFile(join(tree, "a.txt"), "utf8"), "there\n");
+    assert.equal(await readFile(join(rig.top, "a.txt"), "utf8"), "here\n");
+  });
+});
+
+describe("a move", () => {
+  it("is byte for byte also where a kill has ended the beginning of its repository", async () => {
+    await using rig = await MovingRig.create();
+    const before = snapshot(rig.top) as Files;
+    const shadow = join(rig.laptop.home.data, "moves", `${SESSION}.git`);
+    execFileSync("git", ["init", "-q", "--bare", "--template=", shadow]);
+    await moved(rig);
+    assert.equal((snapshot(rig.there) as Files).files["mixed.txt"], before.files["mixed.txt"]);
+  });
+
+  it("takes a session along that has begun in a folder behind a link, and back", async () => {
+    await using rig = await MovingRig.create();
+    const before = snapshot(rig.top);
+    const link = join(rig.laptop.home.path, "behind");
+    await symlink(rig.top, link);
+    {
+      await using log = await SessionLog.open(rig.laptop.home.data);
+      await log.database.run`UPDATE session SET cwd = ${link}`;
+    }
+    await moved(rig);
+    const { code, err } = await rig.moveHere();
+    assert.equal(code, 0, err);
+    assert.deepEqual(snapshot(rig.top), before);
+  });
+
+  it("says what stays to several at once", async () => {
+    await using rig = await MovingRig.create(1);
+    await using mover = await Mover.open((await rig.laptop.home.load()).config, rig.laptop.env);
+    const record = await mover.record(SESSION);
+    const asked = Array.from({ length: 30 }, async (_, at) => {
+      // Some end while others begin.
+      await new Promise((resolve) => setTimeout(resolve, 5 * at));
+      return await mover.parcels.staysHere(record, false);
+    });
+    for (const stays of await Promise.all(asked))
+      assert.ok(stays.includes(".env (ignored by git)"));
+  });
+});
+
 describe("a move that cannot be done", () => {
+  it("does not wait for a pipe in the place of a list of files that go along", async () => {
+    await using rig = await MovingRig.create();
+    execFileSync("mkfifo", [".worktreeinclude"], { cwd: rig.top });
+    const { code, err } = await rig.moveTo();
+    assert.equal(code, 1);
+    assert.match(err, /Cannot read '.*\.worktreeinclude': it is not a regular file/);
+  });
+
   it("leaves the session here where the gateway is gone, and is repeated when it is back", async () => {
     await using rig = await MovingRig.create();
+    const { TRUNKLINE_TOKEN: token = "" } = rig.laptop.env;
+    rig.laptop.env.TRUNKLINE_TOKEN = "wrong";
+    assert.match(
+      (await rig.moveTo()).err,
+      /Give a token of that server; commands read TRUNKLINE_TOK/,
+    );
+    rig.laptop.env.TRUNKLINE_TOKEN = token;
     await rig.stop();
     const { code, err } = await rig.moveTo();
     assert.equal(code, 1);
@@ -193,7 +267,7 @@ describe("a session that has arrived", () => {
     const { epoch, digest } = await from.leave(await from.record(SESSION), wish);
     const coming = { session: SESSION, move, epoch, key: from.key.public, agent: "trunkline" };
     await to.expect({ ...coming, owner: "", isTrusted: true });
-    await copyFile(from.bundle(move), to.bundle(move));
+    await copyFile(from.bundle(SESSION, "out"), to.bundle(SESSION, "in"));
     assert.equal(await to.check(SESSION, move), digest);
     const terms = [SESSION, move, epoch, digest, to.key.public] as const;
     for (const grant of [
@@ -236,6 +310,36 @@ describe("a session that has arrived", () => {
     await by(key, epoch + 1);
     // It still cannot run.
     await assert.rejects(say(rig.laptop.home.data, "no"), /has moved to ws:/);
+  });
+});
+
+describe("what is to come", () => {
+  it("is of one principal, bounded, and leaves nothing when it is given up", async () => {
+    await using rig = await MovingRig.create(1);
+    const { config } = await rig.server.home.load();
+    await using mover = await Mover.open(config, rig.server.env);
+    const moves = join(config.data, "moves");
+    const come = async (session: string, owner = "bob", epoch = 1): Promise<void> => {
+      const coming = { session, move: crypto.randomUUID(), epoch, key: "k", agent: "trunkline" };
+      await mover.expect({ ...coming, owner, isTrusted: true });
+      await mkdir(mover.parcels.shadowOf(session));
+      await writeFile(mover.bundle(session, "in"), "x");
+    };
+    for (const epoch of [NaN, 1.5, 0, -1, 2e9]) {
+      await assert.rejects(come("a", "bob", epoch), /the number of its move is none/);
+    }
+    await assert.rejects(come("../../x"), /not the id of a session/);
+    await come("a");
+    await assert.rejects(come("a", "eve"), /comes from somebody else/);
+    await come("e", "eve");
+    for (const session of ["b", "c", "d", "f"]) await come(session);
+    assert.deepEqual(
+      (await mover.moves.coming("bob")).map(({ session }) => session),
+      ["b", "c", "d", "f"],
+    );
+    const left = (await readdir(moves)).filter((name) => name.startsWith("a."));
+    assert.deepEqual(left, []);
+    assert.equal((await mover.moves.coming("eve")).length, 1);
   });
 });
 

@@ -2,6 +2,7 @@ import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 
 import { TrunklineError } from "../../../base/errors.ts";
+import { Semaphore } from "../../../base/limit/semaphore.ts";
 import { OWNER } from "../../../base/principal.ts";
 import { BUILT_IN, type Config } from "../../../config/config.ts";
 import { SessionLog, type SessionRecord } from "../../../store/session/session-log.ts";
@@ -43,12 +44,18 @@ export interface Coming {
 /** Where a session works now, and what a person has to know. */
 export type Moved = Returned & { readonly id: string };
 
+const MOST_MOVES = 1_000_000_000;
+/** Sessions of one principal that are to come; an older one is given up for another. */
+const MOST_COMING = 4;
+
 /** One side of moves: the sessions of a data folder. */
 export class Mover implements AsyncDisposable {
   readonly log: SessionLog;
   readonly moves: SessionMoves;
   readonly key: HostKey;
   readonly parcels: Parcels;
+  /** Steps at once: each may have a bundle in memory. */
+  readonly steps = new Semaphore({ running: 8, runningEach: 2, waitingEach: 16 });
   readonly #config: Config;
 
   private constructor(config: Config, log: SessionLog, key: HostKey, env: NodeJS.ProcessEnv) {
@@ -94,10 +101,11 @@ export class Mover implements AsyncDisposable {
     throw refusal(`its agent '${name}' is not configured at the other side. ${next}`);
   }
 
-  /** The bundle of a move. */
-  bundle(move: string): string {
-    if (/^[0-9a-f-]{36}$/.test(move)) return join(this.#config.data, "moves", `${move}.bundle`);
-    throw new TrunklineError("usage", "That is not the id of a move.");
+  /** The bundle of a session that leaves or comes: its last one only, and no other session's. */
+  bundle(session: string, way: "out" | "in"): string {
+    const name = /^(?:agent\.)?[A-Za-z0-9_-]{1,200}$/.test(session) ? `${session}.${way}` : "";
+    if (name === "") throw new TrunklineError("usage", "That is not the id of a session.");
+    return join(this.#config.data, "moves", `${name}.bundle`);
   }
 
   /** At the source: nobody opens the session any more, and all of it is in a bundle. */
@@ -115,11 +123,8 @@ export class Mover implements AsyncDisposable {
     }
     const epoch = await this.moves.begin(id, move, { to, key }, isDriven);
     try {
-      const packed = await this.parcels.pack(record, {
-        path: this.bundle(move),
-        have,
-        withSecrets,
-      });
+      const packing = { path: this.bundle(id, "out"), have, withSecrets };
+      const packed = await this.parcels.pack(record, packing);
       if (!(await this.moves.note(id, move, { ...packed }))) throw givenUp(id);
       return { epoch, digest: packed.digest };
     } catch (error) {
@@ -135,31 +140,41 @@ export class Mover implements AsyncDisposable {
     const grant = this.key.grant([session, move, out.epoch, digest, String(out.facts.key)]);
     if (!(await this.moves.depart(session, move))) throw givenUp(session);
     // The other side has all of it.
-    await rm(this.bundle(move), { force: true });
+    await rm(this.bundle(session, "out"), { force: true });
     return grant;
   }
 
   /** Gives up a move that is not decided. */
   async giveUp(session: string, move: string): Promise<void> {
-    if (await this.moves.abort(session, move)) await rm(this.bundle(move), { force: true });
+    const way = await this.moves.abort(session, move);
+    if (way === undefined) return;
+    await rm(this.bundle(session, way), { force: true });
+    if (way === "out" || (await this.log.find(session)) !== undefined) return;
+    await rm(this.parcels.shadowOf(session), { recursive: true, force: true });
   }
 
   /** At the target: notes what is to come; its bundle may then be written. */
-  async expect(coming: Coming): Promise<void> {
-    const { session, move, epoch, key, agent, owner, isTrusted } = coming;
+  async expect({ session, move, epoch, key, agent, owner, isTrusted }: Coming): Promise<void> {
+    if (!Number.isSafeInteger(epoch) || epoch < 1 || epoch > MOST_MOVES) {
+      throw refusal("the number of its move is none");
+    }
     this.needAgent(agent);
+    const path = this.bundle(session, "in");
     const out = await this.moves.find(session, "out");
     if (out !== undefined && out.facts.key !== key) {
       throw refusal(`it went to ${String(out.facts.to)}, and comes from another machine`);
     }
     if ((await this.#stored(session)) !== undefined) await this.record(session, owner);
     await this.moves.accept(session, move, epoch, { key, owner, isTrusted });
+    await rm(path, { force: true });
+    const coming = await this.moves.coming(owner);
+    for (const each of coming.slice(0, -MOST_COMING)) await this.giveUp(each.session, each.move);
   }
 
   /** At the target: all of the bundle is checked, and nothing of it runs. Returns its digest. */
   async check(session: string, move: string): Promise<string> {
     try {
-      const bundle = readBundle(this.bundle(move));
+      const bundle = readBundle(this.bundle(session, "in"));
       if (bundle.head.id !== session) throw refusal("it is another session");
       this.needAgent(bundle.head.agent);
       await this.parcels.check(session, bundle, await this.#stored(session));
@@ -183,7 +198,7 @@ export class Mover implements AsyncDisposable {
       return { id: session, folder: workingFolder(await this.record(session)), says: [] };
     }
     const terms = [session, move, coming.epoch, digest, this.key.public] as const;
-    const bundle = readBundle(this.bundle(move));
+    const bundle = readBundle(this.bundle(session, "in"));
     if (!isGranted(terms, String(key), grant) || bundle.digest !== digest) {
       throw refusal("the other side has not signed that it may run here");
     }
@@ -193,7 +208,7 @@ export class Mover implements AsyncDisposable {
       isTrusted: isTrusted === true,
       arrive: (arrived) => this.moves.arrive(move, arrived),
     });
-    await rm(this.bundle(move), { force: true });
+    await rm(this.bundle(session, "in"), { force: true });
     return { id: session, ...moved };
   }
 
@@ -210,8 +225,6 @@ export class Mover implements AsyncDisposable {
 }
 
 function givenUp(session: string): TrunklineError {
-  return new TrunklineError(
-    "conflict",
-    `The move of session '${session}' was given up. Try again.`,
-  );
+  const says = `The move of session '${session}' was given up. Try again.`;
+  return new TrunklineError("conflict", says);
 }

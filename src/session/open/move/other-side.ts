@@ -33,8 +33,10 @@ async function step(gateway: Gateway, path: string, body: object): Promise<Answe
   return (await response.json()) as Answer;
 }
 
+const NEW_KEY = "If you know why, move it by `trunkline session move` with --new-key";
+
 async function pinned(mover: Mover, { acp }: Gateway, key: unknown, wish: MoveWish) {
-  await mover.moves.pin(acp, String(key), "If you know why, add --new-key", wish.newKey);
+  await mover.moves.pin(acp, String(key), NEW_KEY, wish.newKey);
   return String(key);
 }
 
@@ -67,7 +69,7 @@ export async function moveTo(
   try {
     const coming = { session: id, agent, key, epoch: String(epoch) };
     const path = `${move}/bundle?${new URLSearchParams(coming).toString()}`;
-    const body = await openAsBlob(mover.bundle(move));
+    const body = await openAsBlob(mover.bundle(id, "out"));
     const ready = (await (await ask(gateway, path, { method: "PUT", body })).json()) as Answer;
     if (ready.digest !== digest) throw refusal("the other side has got something else");
   } catch (error) {
@@ -82,7 +84,7 @@ export async function moveTo(
       return (await step(gateway, `${of}/grant`, { session: id, grant })) as unknown as Moved;
     } catch (error) {
       const says =
-        "The session has left, and the other side does not run it yet. Repeat this command";
+        "The session has left, and the other side does not run it yet. Move it there again";
       throw new TrunklineError("unavailable", `${says}. ${(error as Error).message}`, {
         cause: error,
       });
@@ -114,7 +116,7 @@ export async function moveHere(
   const from = { key: await pinned(mover, gateway, key, wish), owner: OWNER.id, isTrusted: false };
   await mover.expect({ session: id, move, epoch: Number(epoch), agent: String(agent), ...from });
   const { body } = await ask(gateway, `${move}/bundle?session=${encodeURIComponent(id)}`);
-  const file = createWriteStream(mover.bundle(move), { mode: 0o600, flush: true });
+  const file = createWriteStream(mover.bundle(id, "in"), { mode: 0o600, flush: true });
   await pipeline((body ?? []) as unknown as Readable, file);
   if ((await mover.check(id, move)) !== digest)
     throw refusal("it is not what the other side has sent");

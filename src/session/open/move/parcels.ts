@@ -2,7 +2,9 @@ import { existsSync, lstatSync } from "node:fs";
 import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join, relative } from "node:path";
 
-import { isObject, parsedJson } from "../../../base/check.ts";
+import { isObject } from "../../../base/check.ts";
+import { realPath } from "../../../base/file/path.ts";
+import { DEFAULT_LIMITS } from "../../../base/limit/limits.ts";
 import { OWNER } from "../../../base/principal.ts";
 import { maskWhole } from "../../../base/text/mask.ts";
 import { BUILT_IN, type Config } from "../../../config/config.ts";
@@ -10,6 +12,7 @@ import { Git } from "../../../git/git.ts";
 import { topFolder } from "../../../git/git-folder.ts";
 import { listSubmodules } from "../../../git/repository.ts";
 import { ReviewCommands } from "../../../review/review-commands.ts";
+import { parseMessage } from "../../../rpc/message/message.ts";
 import { exportReviews, importReviews } from "../../../review/transfer/transfer.ts";
 import { DENIED_NAMES, nameJudge } from "../../../run/change/scan.ts";
 import { FileLock } from "../../../store/file-lock.ts";
@@ -17,7 +20,7 @@ import type { MovedSession, MovedUsage, MovedWork } from "../../../store/schema.
 import type { SessionLog, SessionRecord } from "../../../store/session/session-log.ts";
 import type { ArrivedSession } from "../../../store/session/session-moves.ts";
 import { lineOf, type Page } from "../../../store/session/session-pages.ts";
-import { folderOf, ignoredFiles, LOCK } from "../../../worktree/worktrees.ts";
+import { folderOf, ignoredFiles, includedBy, LOCK } from "../../../worktree/worktrees.ts";
 import type { SessionEvent } from "../../event.ts";
 import { exportedEvents } from "../../turn/exported-events.ts";
 import { workingFolder, workplaceOf } from "../../workplace.ts";
@@ -32,6 +35,7 @@ import {
   layOut,
   openShadow,
   packWork,
+  refuseLinks,
   type Shadow,
   takeObjects,
 } from "./work.ts";
@@ -67,7 +71,13 @@ const LARGEST_ALL_CARRIED = 100 * 1024 * 1024;
 /** Characters of a page of events. */
 const PAGE = 96 * 1024;
 /** Notes that go along. Open questions and permissions do not. */
-const KEPT = ["model", "isTitled", "summaryAfter", "chosen", "memory"];
+const KEPT: Readonly<Record<string, (value: unknown) => boolean>> = {
+  model: (value) => typeof value === "string",
+  isTitled: (value) => value === true,
+  summaryAfter: Number.isSafeInteger,
+  chosen: isObject,
+  memory: isObject,
+};
 
 /** Where a session works in a repository. */
 interface Site {
@@ -90,7 +100,8 @@ export class Parcels {
 
   /** The repository that a session works in; undefined where there is none. */
   siteOf(record: Pick<SessionRecord, "cwd" | "notes">): Site | undefined {
-    const folder = workingFolder(record);
+    // By its real path, as the top folder: the session may have begun behind a link.
+    const folder = realPath(workingFolder(record));
     const top = existsSync(folder) ? topFolder(folder) : undefined;
     return top === undefined ? undefined : { git: this.#git(top), top, folder };
   }
@@ -100,7 +111,12 @@ export class Parcels {
   }
 
   #shadow(id: string, git: Git): Promise<Shadow> {
-    return openShadow(git, join(this.#config.data, "moves", `${id}.git`));
+    return openShadow(git, this.shadowOf(id));
+  }
+
+  /** The repository with what was moved of a session. */
+  shadowOf(id: string): string {
+    return join(this.#config.data, "moves", `${id}.git`);
   }
 
   /** The commit of the session's last move that is here; empty if there is none. */
@@ -130,13 +146,15 @@ export class Parcels {
   }
 
   /** Ignored files that go along. Names that say that they hold secrets do not, unless a person says so. */
-  async #carriedOf({ git, top }: Site, { id, notes }: SessionRecord, withSecrets: boolean) {
+  async #carriedOf({ git, top }: Site, { notes }: SessionRecord, withSecrets: boolean) {
     const { data, sessions } = this.#config;
-    const include = await readFile(join(top, ".worktreeinclude"), "utf8").catch(() => "");
-    const patterns = [...sessions.worktree.carry, ...include.split("\n")];
-    const found = await ignoredFiles(git, join(data, "moves", `${id}.carry`), patterns);
+    const patterns = [...sessions.worktree.carry, includedBy(top)];
+    // A list of its own: the dashboard may ask what stays while the session moves.
+    const list = join(data, "moves", `${crypto.randomUUID()}.carry`);
+    const found = await ignoredFiles(git, list, patterns);
     const all = ["ls-files", "--others", "--ignored", "--exclude-standard", "-z", "--", ...found];
-    const paths = found.length === 0 ? [] : await git.list(all);
+    const literal = { env: { GIT_LITERAL_PATHSPECS: "1" } };
+    const paths = found.length === 0 ? [] : await git.list(all, literal);
     const judge = nameJudge(DENIED_NAMES);
     let total = 0;
     const carried = paths.filter((path) => {
@@ -207,11 +225,13 @@ export class Parcels {
   async check(id: string, { head, files }: Bundle, back: SessionRecord | undefined): Promise<void> {
     const { last = 0 } = pagesOf(files, Infinity).at(-1) ?? {};
     if (last < (await this.#lastHere(back))) throw refusal("what was said here is not in it");
-    const { top } = this.#placeFor(id, head, back);
+    const { top, folder } = this.#placeFor(id, head, back);
     const { work } = head;
     if (work === undefined) return;
     const git = this.#git(existsSync(top) ? top : join(this.#config.data, "moves"));
-    await takeObjects(await this.#shadow(id, git), work, files.get("work.pack"));
+    const shadow = await this.#shadow(id, git);
+    await takeObjects(shadow, work, files.get("work.pack"));
+    await refuseLinks(shadow, work, relative(top, folder));
   }
 
   /** The number of the last event that is here already. */
@@ -274,10 +294,8 @@ export class Parcels {
     const forgets = `Agent '${agent}' cannot load its session here: it gets the conversation as text.`;
     const asks = `Its mode is not the one that it had there. Choose that again if you want it here.`;
     const isOther = modeOf(notes.chosen) !== undefined && modeOf(notes.chosen) !== modeOf(chosen);
-    return {
-      folder,
-      says: [...says, ...(isLoaded ? [] : [forgets]), ...(isOther ? [asks] : [])],
-    };
+    const more = [isLoaded ? "" : forgets, isOther ? asks : ""].filter(Boolean);
+    return { folder, says: [...says, ...more] };
   }
 
   /** Puts the work of an arriving session where it belongs. */
@@ -336,19 +354,28 @@ const SHAPES: Readonly<Record<string, (value: unknown) => boolean>> = {
   outcome: isObject,
 };
 
+/** Characters of an event, which came in one message, and what it may cost to read. */
+const LONGEST_LINE = 2 * DEFAULT_LIMITS.maxMessage;
+const LINE_LIMITS = { maxDepth: 2 * DEFAULT_LIMITS.maxDepth, maxWork: 2 * DEFAULT_LIMITS.maxWork };
+
+function isTime(value: unknown): value is number {
+  return Number.isSafeInteger(value) && Math.abs(Number(value)) <= 8.64e15;
+}
+
 /** The events of a bundle. A page ends after the event with the number `cut`. */
 function pagesOf(files: BundledFiles, cut: number): Omit<Page, "session">[] {
   const lines = (files.get("events")?.toString("utf8") ?? "cut").split("\n");
   if (lines.pop() !== "") throw refusal("its last event is not whole");
   const pages: { first: number; last: number; lines: string }[] = [];
   for (const [index, line] of lines.entries()) {
-    const [seq, at, direction, said] = (parsedJson(line) ?? []) as readonly unknown[];
+    const parsed = line.length > LONGEST_LINE ? undefined : parseMessage(line, LINE_LIMITS);
+    const [seq, at, direction, said] = Array.isArray(parsed) ? (parsed as unknown[]) : [];
     const message = (said ?? {}) as Readonly<Record<string, unknown>>;
     const isWhole = NEEDS[String(message.kind)]?.every(
       (name) => SHAPES[name]?.(message[name]) ?? typeof message[name] === "string",
     );
     const isSaid = direction === "client" || direction === "agent";
-    if (isWhole !== true || !isSaid || seq !== index + 1 || typeof at !== "number") {
+    if (isWhole !== true || !isSaid || seq !== index + 1 || !isTime(at)) {
       throw refusal(`its event ${index + 1} is none that Trunkline writes`);
     }
     const text = lineOf(seq, direction, JSON.stringify(message), at);
@@ -363,7 +390,7 @@ function pagesOf(files: BundledFiles, cut: number): Omit<Page, "session">[] {
 type Notes = SessionRecord["notes"];
 
 function keptOf(notes: Notes): Notes {
-  return Object.fromEntries(KEPT.flatMap((name) => (name in notes ? [[name, notes[name]]] : [])));
+  return Object.fromEntries(Object.entries(notes).filter(([name, value]) => KEPT[name]?.(value)));
 }
 
 /** What the notes of a session say of its moves. */

@@ -3,7 +3,7 @@ import { basename, join, relative } from "node:path";
 
 import { TrunklineError } from "../../../base/errors.ts";
 import type { MovedWork } from "../../../store/schema.gen.ts";
-import { hasBranch } from "../../../worktree/branches.ts";
+import { hasBranch, HEADS } from "../../../worktree/branches.ts";
 import { writeRecord } from "../../../worktree/worktrees.ts";
 import type { Workplace } from "../../workplace.ts";
 import { captureWork, commitOf, FILES, layOut, setHead, setIndex, type Shadow } from "./work.ts";
@@ -86,7 +86,9 @@ async function putBeside(shadow: Shadow, back: TakeBack, why: string): Promise<R
   let branch = name;
   for (let count = 2; await hasBranch(git, branch); count++) branch = `${name}-${count}`;
   const add = ["worktree", "add", "--force", "--no-checkout", "--quiet", "--no-track"];
-  await git.run([...add, "-b", branch, tree, work.head], FILES);
+  await git.run([...add, "-b", branch, tree, work.head || work.tree], FILES);
+  // Before the first commit there is no branch yet.
+  if (work.head === "") await git.run(["update-ref", "-d", HEADS + branch], FILES);
   const env = { ...call.env, GIT_WORK_TREE: tree };
   await layOut({ git: git.in(tree), call: { ...call, env } }, { ...work, branch });
   const place: Workplace = {
@@ -96,10 +98,6 @@ async function putBeside(shadow: Shadow, back: TakeBack, why: string): Promise<R
   };
   await writeRecord(beside, place);
   const next = `Nothing was changed in '${git.folder}'. The session goes on in '${tree}', on the branch '${branch}'`;
-  const { folder: now } = place;
-  return {
-    folder: now,
-    place,
-    says: [`Its work could not be put back: ${why}. ${next}; merge it with git.`],
-  };
+  const says = [`Its work could not be put back: ${why}. ${next}; merge it with git.`];
+  return { folder: place.folder, place, says };
 }

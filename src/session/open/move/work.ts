@@ -1,10 +1,12 @@
 import { existsSync } from "node:fs";
-import { copyFile, mkdir, rm, unlink, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { mkdir, rm, unlink, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
 
 import { TrunklineError } from "../../../base/errors.ts";
+import { bytesOf } from "../../../base/file/file-change.ts";
 import { copyIndex } from "../../../git/copy-index.ts";
 import { authorVariables, type Git, type GitCall } from "../../../git/git.ts";
+import { replaceFile } from "../../../store/replace-file.ts";
 import type { MovedWork } from "../../../store/schema.gen.ts";
 import { currentBranch, HEADS } from "../../../worktree/branches.ts";
 import { LARGEST_BUNDLE, refusal } from "./bundle.ts";
@@ -34,18 +36,20 @@ export interface Shadow {
 }
 
 export async function openShadow(git: Git, folder: string): Promise<Shadow> {
-  if (!existsSync(folder)) {
-    await mkdir(folder, { recursive: true, mode: 0o700 });
+  const attributes = join(folder, "info", "attributes");
+  // Written last: without them, a kill would leave a repository that changes bytes.
+  if (!existsSync(attributes)) {
+    await mkdir(dirname(attributes), { recursive: true, mode: 0o700 });
     await git.in(folder).run(["init", "--bare", "--quiet", "--template="], FILES);
-    await mkdir(join(folder, "info"));
-    await writeFile(join(folder, "info", "attributes"), AS_IT_IS);
+    await replaceFile(attributes, AS_IT_IS);
   }
   if (existsSync(join(git.folder, ".git"))) {
     const pathOf = (name: string): Promise<string> =>
       git.text(["rev-parse", "--path-format=absolute", "--git-path", name]);
     const seen = `${await pathOf("objects")}\n`;
     await writeFile(join(folder, "objects", "info", "alternates"), seen);
-    await copyFile(await pathOf("info/exclude"), join(folder, "info", "exclude")).catch(() => {});
+    const exclude = bytesOf(await pathOf("info/exclude")) ?? "";
+    await writeFile(join(folder, "info", "exclude"), exclude);
   }
   const index = join(folder, "index");
   const literal = { GIT_LITERAL_PATHSPECS: "1" };
@@ -136,6 +140,21 @@ export async function takeObjects(
   } catch (error) {
     throw refusal(`git refuses its work (${(error as Error).message})`, error);
   }
+}
+
+/** Refuses work whose links would lead the session's folder out of its work tree. */
+export async function refuseLinks(
+  { git, call }: Shadow,
+  { tree }: MovedWork,
+  inside: string,
+): Promise<void> {
+  const parts = inside.split("/").filter(Boolean);
+  const above = parts.map((_, at) => parts.slice(0, at + 1).join("/"));
+  if (above.length === 0) return;
+  const ask = ["ls-tree", "--full-tree", "--format=%(objecttype)", tree, "--", ...above];
+  const types = (await git.text(ask, call)).split("\n").filter(Boolean);
+  if (types.every((type) => type === "tree")) return;
+  throw refusal(`its folder '${inside}' is a file or a link in its work tree`);
 }
 
 /** Makes a work tree of ours exactly what the work is. Only files that git ignores stay as they are. */

@@ -39,8 +39,7 @@ export class ControlPipe {
     // It was said to be readable: nothing to read means that it is broken.
     if (got <= 0) return false;
     this.#inLength += got;
-    const bytes = this.#in.subarray(0, this.#inLength);
-    const done = readFrames(bytes, take);
+    const done = readFrames(this.#in.subarray(0, this.#inLength), take);
     this.#in.copyWithin(0, done, this.#inLength);
     this.#inLength -= done;
     return true;

@@ -40,7 +40,7 @@ export class Engine {
   readonly connections = new Map<number, NativeConnection>();
   /** Bytes that are to be sent, counted for each peer. */
   readonly load = new SendLoad<NativeConnection>((connection) =>
-    this.doom(connection, READS_NOTHING),
+    this.doomed.set(connection, READS_NOTHING),
   );
   /** The time of this turn, in milliseconds. */
   now = performance.now();
@@ -49,10 +49,12 @@ export class Engine {
   /** By their socket. */
   readonly #endpoints = new Map<number, Endpoint>();
   readonly #listeners = new Map<number, ListenerEndpoint>();
-  readonly #touched = new Set<Endpoint>();
-  readonly #starved = new Set<Endpoint>();
+  /** Endpoints to be served in this turn. */
+  readonly touched = new Set<Endpoint>();
+  /** Endpoints to be served once the program has read what it was told. */
+  readonly starved = new Set<Endpoint>();
   /** Connections to be cut at the end of the turn. */
-  readonly #doomed = new Map<NativeConnection, Ending>();
+  readonly doomed = new Map<NativeConnection, Ending>();
   readonly #files = new FileWatch();
   #awaitsRoom = false;
   #isWanted = true;
@@ -69,30 +71,15 @@ export class Engine {
       this.#wait();
       if (this.now >= this.#nextCheck) this.#check();
       this.#serve();
-      for (const [connection, ending] of this.#doomed) connection.abandon(ending);
-      this.#doomed.clear();
+      for (const [connection, ending] of this.doomed) connection.abandon(ending);
+      this.doomed.clear();
       this.pipe.flush();
-      if (!this.pipe.isFull && this.#starved.size > 0) {
-        for (const endpoint of this.#starved) this.#touched.add(endpoint);
-        this.#starved.clear();
+      if (!this.pipe.isFull && this.starved.size > 0) {
+        for (const endpoint of this.starved) this.touched.add(endpoint);
+        this.starved.clear();
       }
     } while (this.#isWanted);
     for (const connection of [...this.connections.values()]) connection.abandon();
-  }
-
-  /** Has a connection cut at the end of the turn. */
-  doom(connection: NativeConnection, ending: Ending): void {
-    this.#doomed.set(connection, ending);
-  }
-
-  /** Has an endpoint served in this turn. */
-  touch(endpoint: Endpoint): void {
-    this.#touched.add(endpoint);
-  }
-
-  /** Has an endpoint served once the program has read what it was told. */
-  starve(endpoint: Endpoint): void {
-    this.#starved.add(endpoint);
   }
 
   /** Odd: the program's own ids are even. */
@@ -115,12 +102,8 @@ export class Engine {
   removeEndpoint(endpoint: Endpoint): void {
     this.#files.forget(endpoint.fd);
     this.#endpoints.delete(endpoint.fd);
-    this.#touched.delete(endpoint);
-    this.#starved.delete(endpoint);
-  }
-
-  eventJson(kind: number, id: number, value: object): void {
-    this.pipe.eventJson(kind, id, value);
+    this.touched.delete(endpoint);
+    this.starved.delete(endpoint);
   }
 
   #wait(): void {
@@ -128,11 +111,11 @@ export class Engine {
     this.now = performance.now();
     // Deadlines and sockets first, since commands change which endpoints there are.
     for (const endpoint of this.#endpoints.values()) {
-      if (endpoint.deadline <= this.now) this.#touched.add(endpoint);
+      if (endpoint.deadline <= this.now) this.touched.add(endpoint);
     }
     for (const fd of ready) {
       const endpoint = this.#endpoints.get(fd);
-      if (endpoint !== undefined) this.#touched.add(endpoint);
+      if (endpoint !== undefined) this.touched.add(endpoint);
     }
     if (ready.includes(this.pipe.inputFd)) this.#isWanted = this.pipe.read(this.#command);
   }
@@ -140,13 +123,12 @@ export class Engine {
   /** Milliseconds to wait when nothing comes. */
   #patience(): number {
     this.#awaitRoom();
-    if (this.#touched.size > 0) return 0;
+    if (this.touched.size > 0) return 0;
     let deadline = this.#nextCheck;
     for (const endpoint of this.#endpoints.values()) {
       if (endpoint.deadline + SLACK < deadline) deadline = endpoint.deadline + SLACK;
     }
-    if (deadline === Infinity) return -1;
-    return Math.max(0, Math.ceil(deadline - performance.now()));
+    return deadline === Infinity ? -1 : Math.max(0, Math.ceil(deadline - performance.now()));
   }
 
   #awaitRoom(): void {
@@ -158,9 +140,9 @@ export class Engine {
   }
 
   #serve(): void {
-    const touched = [...this.#touched];
+    const touched = [...this.touched];
     // An endpoint that is not done adds itself again, for the next turn.
-    this.#touched.clear();
+    this.touched.clear();
     for (const endpoint of touched) endpoint.service();
   }
 
@@ -196,8 +178,7 @@ export class Engine {
         return this.#onStream(id, (stream) => stream.reset(payload.readUInt32LE()));
       case COMMAND.dial:
         return this.#try(id, () => {
-          const settings = JSON.parse(payload.toString()) as DialSettings;
-          this.#add(new ClientEndpoint(this, id, settings));
+          this.#add(new ClientEndpoint(this, id, JSON.parse(payload.toString()) as DialSettings));
         });
       case COMMAND.listen:
         return this.#try(id, () => {
@@ -205,7 +186,7 @@ export class Engine {
           const listener = new ListenerEndpoint(this, id, settings);
           this.#listeners.set(id, listener);
           this.#add(listener);
-          this.eventJson(EVENT.listening, id, { port: listener.port });
+          this.pipe.eventJson(EVENT.listening, id, { port: listener.port });
         });
       case COMMAND.renew:
         return this.#renew(id, JSON.parse(payload.toString()) as TlsSettings);
@@ -216,10 +197,7 @@ export class Engine {
 
   #write(flags: number, id: number, payload: Buffer): void {
     const isLast = (flags & LAST) !== 0;
-    if ((flags & FIRST) === 0) {
-      this.#onStream(id, (stream) => stream.write(payload, isLast));
-      return;
-    }
+    if ((flags & FIRST) === 0) return this.#onStream(id, (stream) => stream.write(payload, isLast));
     const connection = this.connections.get(payload.readUInt32LE());
     // The program was told that the connection is over, and fails the stream itself.
     if (connection === undefined || connection.isEnding) return;
@@ -227,21 +205,21 @@ export class Engine {
     // Opening the stream may show that the connection is over. Bytes written then would count as unsent for ever.
     if (connection.isEnding) return;
     stream.write(payload.subarray(4), isLast);
-    this.#touched.add(connection.endpoint);
+    this.touched.add(connection.endpoint);
   }
 
   #onStream(id: number, act: (stream: NativeStream) => void): void {
     const stream = this.streams.get(id);
     // It may have ended while the command was on its way.
     if (stream === undefined) return;
-    this.#touched.add(stream.endpoint);
+    this.touched.add(stream.endpoint);
     act(stream);
   }
 
   #close(id: number, payload: Buffer): void {
     const connection = this.connections.get(id);
     if (connection !== undefined) {
-      this.#touched.add(connection.endpoint);
+      this.touched.add(connection.endpoint);
       connection.close(payload.readUInt32LE(), payload.toString("utf8", 4));
       return;
     }
@@ -252,23 +230,23 @@ export class Engine {
   #renew(id: number, settings: TlsSettings): void {
     try {
       this.#listeners.get(id)?.renew(settings);
-      this.eventJson(EVENT.renewed, id, {});
+      this.pipe.eventJson(EVENT.renewed, id, {});
     } catch (error) {
-      this.eventJson(EVENT.renewed, id, { problem: endingOfError(error) });
+      this.pipe.eventJson(EVENT.renewed, id, { problem: endingOfError(error) });
     }
   }
 
   #add(endpoint: Endpoint): void {
     this.#endpoints.set(endpoint.fd, endpoint);
     this.#files.awaitInput(endpoint.fd);
-    this.#touched.add(endpoint);
+    this.touched.add(endpoint);
   }
 
   #try(id: number, act: () => void): void {
     try {
       act();
     } catch (error) {
-      this.eventJson(EVENT.closed, id, endingOfError(error));
+      this.pipe.eventJson(EVENT.closed, id, endingOfError(error));
     }
   }
 }
@@ -298,8 +276,8 @@ const isInfiniteAddress = addressOf(isInfinite);
 export abstract class Endpoint {
   readonly pollSet = new PollSet();
   readonly connections = new Set<NativeConnection>();
-  /** Connections in their handshake, or closing: both continue at every turn. */
-  readonly #unsettled = new Set<NativeConnection>();
+  /** Connections in their handshake, or closing: `advance` is called for both at every turn. */
+  readonly unsettled = new Set<NativeConnection>();
   /** Connections with streams that wait for acknowledgements of the peer. */
   readonly spending = new Set<NativeConnection>();
   readonly engine: Engine;
@@ -313,7 +291,7 @@ export abstract class Endpoint {
   }
 
   /** The native object that handles the events of this socket; NULL when there is none left. */
-  protected abstract get root(): Pointer;
+  protected abstract root: Pointer;
 
   /** Reads what came, reports it to the program, and sends what is due. */
   service(): void {
@@ -325,13 +303,13 @@ export abstract class Endpoint {
       this.engine.needsTurn = this.#tidy();
       this.#read = 0;
       this.pollSet.settle();
-      for (const connection of this.#unsettled) {
+      for (const connection of this.unsettled) {
         connection.advance();
-        if (connection.isOpen) this.#unsettled.delete(connection);
+        if (connection.isOpen) this.unsettled.delete(connection);
       }
       turns += 1;
     } while (this.engine.needsTurn && turns < MOST_TURNS);
-    if (this.engine.needsTurn) this.engine.touch(this);
+    if (this.engine.needsTurn) this.engine.touched.add(this);
     this.#updateDeadline();
   }
 
@@ -343,25 +321,20 @@ export abstract class Endpoint {
 
   drop(connection: NativeConnection): void {
     this.connections.delete(connection);
-    this.#unsettled.delete(connection);
+    this.unsettled.delete(connection);
     this.spending.delete(connection);
     this.engine.connections.delete(connection.id);
     this.engine.connectionEnded();
   }
 
-  /** Has `advance` called for a connection at every turn until it is open or over. */
-  unsettle(connection: NativeConnection): void {
-    this.#unsettled.add(connection);
-  }
-
   /** The connection whose handshake takes longest; undefined if none is in its handshake. */
   protected oldestArriving(): NativeConnection | undefined {
-    return [...this.#unsettled].find((connection) => connection.isArriving);
+    return [...this.unsettled].find((connection) => connection.isArriving);
   }
 
   protected adopt(connection: NativeConnection): void {
     this.connections.add(connection);
-    this.unsettle(connection);
+    this.unsettled.add(connection);
     this.engine.addConnection(connection);
   }
 
@@ -383,7 +356,7 @@ export abstract class Endpoint {
     if (isInfinite.readUInt32LE() !== 0) return;
     const seconds = Number(timeout.readBigUInt64LE(0));
     const microseconds = Number(timeout.readBigUInt64LE(8));
-    if (seconds === 0 && microseconds === 0) this.engine.touch(this);
+    if (seconds === 0 && microseconds === 0) this.engine.touched.add(this);
     this.deadline = this.engine.now + seconds * 1_000 + microseconds / 1_000;
   }
 }
@@ -391,7 +364,7 @@ export abstract class Endpoint {
 /** A connection that we dial has a socket of its own. */
 export class ClientEndpoint extends Endpoint {
   readonly fd: number;
-  #root: Pointer;
+  protected override root: Pointer;
 
   constructor(engine: Engine, id: number, settings: DialSettings) {
     super(engine);
@@ -399,7 +372,7 @@ export class ClientEndpoint extends Endpoint {
     const socket = connectSocket(settings.host, settings.port);
     this.fd = socket.fd;
     const ssl = native.SSL_new(context.pointer);
-    this.#root = ssl;
+    this.root = ssl;
     // OpenSSL owns the socket from here on.
     native.SSL_set_bio(ssl, socket.bio, socket.bio);
     withAddress(settings.host, settings.port, (address) =>
@@ -411,13 +384,9 @@ export class ClientEndpoint extends Endpoint {
     this.adopt(new NativeConnection(engine, this, { ...settings, id, ssl, maxStreams: 0 }));
   }
 
-  protected override get root(): Pointer {
-    return this.#root;
-  }
-
   override drop(connection: NativeConnection): void {
     super.drop(connection);
-    this.#root = NULL;
+    this.root = NULL;
     this.engine.removeEndpoint(this);
   }
 }
@@ -432,33 +401,26 @@ export class ListenerEndpoint extends Endpoint implements Pollable {
   slot = -1;
   readonly #context: TlsContext;
   readonly #settings: ListenSettings;
-  #ssl: Pointer;
+  ssl: Pointer;
 
   constructor(engine: Engine, id: number, settings: ListenSettings) {
     super(engine);
     this.id = id;
     this.#settings = settings;
-    this.#context = TlsContext.forServer(settings.tls, settings.clientCertificate);
-    try {
-      const socket = bindSocket(settings.host, settings.port);
-      this.fd = socket.fd;
-      this.port = socket.port;
-      this.#ssl = native.SSL_new_listener(this.#context.pointer, 0n);
-      native.SSL_set_bio(this.#ssl, socket.bio, socket.bio);
-      native.SSL_set_blocking_mode(this.#ssl, 0);
-      if (native.SSL_listen(this.#ssl) !== 1) {
-        native.SSL_free(this.#ssl);
-        throw new EngineError("unusable", takeErrors());
-      }
-    } catch (error) {
-      this.#context[Symbol.dispose]();
-      throw error;
+    using opening = new DisposableStack();
+    this.#context = opening.use(TlsContext.forServer(settings.tls, settings.clientCertificate));
+    const socket = bindSocket(settings.host, settings.port);
+    this.fd = socket.fd;
+    this.port = socket.port;
+    this.ssl = native.SSL_new_listener(this.#context.pointer, 0n);
+    native.SSL_set_bio(this.ssl, socket.bio, socket.bio);
+    native.SSL_set_blocking_mode(this.ssl, 0);
+    if (native.SSL_listen(this.ssl) !== 1) {
+      native.SSL_free(this.ssl);
+      throw new EngineError("unusable", takeErrors());
     }
+    opening.move();
     this.pollSet.add(this, WAIT.connection | WAIT.listenerFailed | WAIT.failed);
-  }
-
-  get ssl(): Pointer {
-    return this.#ssl;
   }
 
   renew(settings: TlsSettings): void {
@@ -474,26 +436,25 @@ export class ListenerEndpoint extends Endpoint implements Pollable {
 
   /** Closes all its connections, and frees what is native. */
   close(ending: { trouble: "closed" | "network"; detail: string }): void {
-    if (this.#ssl === NULL) return;
+    if (this.ssl === NULL) return;
     for (const connection of [...this.connections]) connection.abandon();
     this.pollSet.remove(this);
-    native.SSL_free(this.#ssl);
-    this.#ssl = NULL;
+    native.SSL_free(this.ssl);
+    this.ssl = NULL;
     this.#context[Symbol.dispose]();
     this.engine.removeEndpoint(this);
-    this.engine.eventJson(EVENT.closed, this.id, ending);
+    this.engine.pipe.eventJson(EVENT.closed, this.id, ending);
   }
 
   protected override get root(): Pointer {
-    return this.#ssl;
+    return this.ssl;
   }
 
   #accept(): void {
     for (;;) {
-      const ssl = native.SSL_accept_connection(this.#ssl, NO_BLOCK);
+      const ssl = native.SSL_accept_connection(this.ssl, NO_BLOCK);
       if (ssl === NULL) break;
-      const { maxConnections } = this.#settings;
-      const isFull = this.connections.size >= maxConnections;
+      const isFull = this.connections.size >= this.#settings.maxConnections;
       const options = { ...this.#settings, id: this.engine.nextId(), ssl, listener: this.id };
       const connection = new NativeConnection(this.engine, this, options);
       this.adopt(connection);

@@ -15,8 +15,7 @@ import { peerCertificate } from "./tls-context.ts";
 import { DiscardedStream, NativeStream } from "./native-stream.ts";
 import { internals, native } from "./native.ts";
 import { WAIT, type PollSet, type Pollable } from "./poll-set.ts";
-import { SendWindow } from "./send-window.ts";
-import { SpentStreams } from "./send-window.ts";
+import { SendWindow, SpentStreams } from "./send-window.ts";
 
 const CTRL_MODE = 33;
 const PARTIAL_WRITE = 1n;
@@ -138,7 +137,7 @@ export class NativeConnection implements Pollable {
     if (isBroken) {
       // Freeing it has queued a RESET_STREAM, a STOP_SENDING, or both.
       this.tell();
-      if (++this.#broken > MOST_BROKEN) this.engine.doom(this, BREAKS_OFF);
+      if (++this.#broken > MOST_BROKEN) this.engine.doomed.set(this, BREAKS_OFF);
     }
     this.#acceptMore();
   }
@@ -148,15 +147,12 @@ export class NativeConnection implements Pollable {
    * the middle of one, or after, it would wait for the peer's next packet.
    */
   tell(): void {
-    this.engine.touch(this.endpoint);
+    this.engine.touched.add(this.endpoint);
   }
 
   /** Takes over a native stream whose peer still sends what nobody wants. */
   discard(ssl: Pointer): void {
-    if (this.#state !== "open") {
-      native.SSL_free(ssl);
-      return;
-    }
+    if (this.#state !== "open") return native.SSL_free(ssl);
     const discarded = new DiscardedStream(this, ssl);
     this.#discarded.set(discarded, this.engine.now + DISCARD_TIME);
     discarded.ready();
@@ -201,7 +197,7 @@ export class NativeConnection implements Pollable {
     if (this.#state === "over" || this.#state === "closing") return;
     this.#closeReason = new CloseReason(code, reason);
     this.#state = "closing";
-    this.endpoint.unsettle(this);
+    this.endpoint.unsettled.add(this);
     this.#cutAt = this.engine.now + FLUSH_TIME;
     this.#checkAt(this.#cutAt);
     for (const stream of [...this.#streams]) this.forget(stream);
@@ -253,7 +249,7 @@ export class NativeConnection implements Pollable {
     this.#checkAt(this.engine.now + this.#options.keepAlive / CHECKS);
     const certificate = peerCertificate(this.ssl)?.toString("base64");
     this.peer = certificate ?? "";
-    this.engine.eventJson(EVENT.connected, this.id, {
+    this.engine.pipe.eventJson(EVENT.connected, this.id, {
       listener: this.#options.listener,
       certificate,
     } satisfies Connected);
@@ -294,7 +290,7 @@ export class NativeConnection implements Pollable {
   #acceptMore(): void {
     if (this.#incoming !== this.#options.maxStreams - 1) return;
     this.#await();
-    this.engine.touch(this.endpoint);
+    this.engine.touched.add(this.endpoint);
   }
 
   #openWaiting(): void {
@@ -327,16 +323,13 @@ export class NativeConnection implements Pollable {
   #checkAlive(now: number): void {
     const { keepAlive } = this.#options;
     this.nextCheck = now + keepAlive / CHECKS;
-    if (this.#liveness.check(now, this.#streams.size > 0)) this.engine.touch(this.endpoint);
+    if (this.#liveness.check(now, this.#streams.size > 0)) this.engine.touched.add(this.endpoint);
     if (!this.#liveness.isSilent) return;
     this.#cut({ trouble: "silent", detail: `nothing was heard for ${keepAlive} ms` });
   }
 
   #close(): void {
-    if (this.#isSaid()) {
-      this.#end({ trouble: "closed", detail: "" });
-      return;
-    }
+    if (this.#isSaid()) return this.#end({ trouble: "closed", detail: "" });
     this.spent.release();
     // A client has its answer by now. What a server answered may still be on its way.
     const mayBeUnderWay = this.#options.listener !== undefined && !this.spent.isEmpty;
@@ -349,7 +342,7 @@ export class NativeConnection implements Pollable {
     this.#closeReason.say(this.ssl, false);
     native.SSL_handle_events(this.ssl);
     // That may have read packets of other connections on the same socket.
-    this.engine.touch(this.endpoint);
+    this.engine.touched.add(this.endpoint);
     this.#end(ending);
   }
 
@@ -371,9 +364,9 @@ export class NativeConnection implements Pollable {
     native.ERR_clear_error();
     const { listener } = this.#options;
     if (wasHandshake && listener !== undefined) {
-      this.engine.eventJson(EVENT.refused, listener, ending);
+      this.engine.pipe.eventJson(EVENT.refused, listener, ending);
     } else {
-      this.engine.eventJson(EVENT.closed, this.id, ending);
+      this.engine.pipe.eventJson(EVENT.closed, this.id, ending);
     }
     this.endpoint.drop(this);
   }

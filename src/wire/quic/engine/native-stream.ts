@@ -4,8 +4,7 @@ import type { Endpoint } from "./engine.ts";
 import type { NativeConnection } from "./native-connection.ts";
 import { native } from "./native.ts";
 import { WAIT, type Pollable } from "./poll-set.ts";
-import type { Sender } from "./send-window.ts";
-import { bytesUnderWay } from "./send-window.ts";
+import { bytesUnderWay, type Sender } from "./send-window.ts";
 
 const CONCLUDE = 1n;
 const ERROR_WANT_READ = 2;
@@ -28,7 +27,7 @@ const WORTH_COUNTING = 64 * 1024;
 export class NativeStream implements Pollable, Sender {
   readonly id: number;
   slot = -1;
-  #ssl = NULL;
+  ssl: Pointer = NULL;
   readonly #connection: NativeConnection;
   readonly #unsent: Buffer[] = [];
   #isConcluded = false;
@@ -55,10 +54,6 @@ export class NativeStream implements Pollable, Sender {
     return this.#connection.endpoint;
   }
 
-  get ssl(): Pointer {
-    return this.#ssl;
-  }
-
   /** Both sides have said all they had to. */
   get isComplete(): boolean {
     return this.#isRead && this.#isWritten;
@@ -66,7 +61,7 @@ export class NativeStream implements Pollable, Sender {
 
   /** Takes over a native stream, and sends what has gathered. */
   attach(ssl: Pointer): void {
-    this.#ssl = ssl;
+    this.ssl = ssl;
     this.#connection.pollSet.add(this, 0);
     if (this.#sendUnsent()) this.#connection.tell();
     this.#settle();
@@ -83,7 +78,7 @@ export class NativeStream implements Pollable, Sender {
   /** The bytes are lent. */
   write(bytes: Buffer, isLast: boolean): void {
     this.#isConcluded ||= isLast;
-    const mayTry = this.#ssl !== NULL && this.#unsent.length === 0;
+    const mayTry = this.ssl !== NULL && this.#unsent.length === 0;
     if (mayTry && (bytes.length === 0 || this.#connection.window.hasRoom)) {
       const sent = this.#send(bytes, isLast);
       if (sent < 0) return this.#fail(WAIT.writeFailed);
@@ -95,8 +90,8 @@ export class NativeStream implements Pollable, Sender {
   }
 
   recount(): void {
-    if (this.#underWay < WORTH_COUNTING || this.#ssl === NULL) return;
-    this.#count(bytesUnderWay(this.#ssl));
+    if (this.#underWay < WORTH_COUNTING || this.ssl === NULL) return;
+    this.#count(bytesUnderWay(this.ssl));
   }
 
   resume(): void {
@@ -111,9 +106,9 @@ export class NativeStream implements Pollable, Sender {
 
   /** Tells the peer that neither more comes nor more is read. */
   reset(code: number): void {
-    if (this.#ssl !== NULL && !this.#isWritten) {
+    if (this.ssl !== NULL && !this.#isWritten) {
       resetArguments.writeBigUInt64LE(BigInt(code));
-      native.SSL_stream_reset(this.#ssl, resetAddress, 8n);
+      native.SSL_stream_reset(this.ssl, resetAddress, 8n);
       this.#isReset = true;
     }
     // Freeing a stream that the peer has not answered on sends STOP_SENDING (RFC 9000 § 3.5).
@@ -131,7 +126,7 @@ export class NativeStream implements Pollable, Sender {
 
   /** Reads what came before the connection ended. */
   readRest(): void {
-    if (this.#ssl !== NULL && !this.#isRead) this.#read(false);
+    if (this.ssl !== NULL && !this.#isRead) this.#read(false);
   }
 
   /** Lets go of the native stream. What was written to its end still goes out. */
@@ -141,8 +136,8 @@ export class NativeStream implements Pollable, Sender {
     this.#connection.window.forget(this);
     const underWay = this.#underWay;
     this.#count(0);
-    const ssl = this.#ssl;
-    this.#ssl = NULL;
+    const ssl = this.ssl;
+    this.ssl = NULL;
     if (ssl === NULL) return;
     if (this.#isRead && this.#isWritten) this.#connection.retire(ssl, underWay);
     else if (this.#isReset && !this.#isRead) this.#connection.discard(ssl);
@@ -155,10 +150,10 @@ export class NativeStream implements Pollable, Sender {
       const lead = this.#isAnnounced ? 0 : 4;
       const wanted = Math.min(this.#credit, PIECE);
       const target = pipe.reserve(LONGEST_PAYLOAD) + BigInt(lead);
-      const isRead = native.SSL_read_ex(this.#ssl, target, BigInt(wanted), doneAddress) === 1;
+      const isRead = native.SSL_read_ex(this.ssl, target, BigInt(wanted), doneAddress) === 1;
       const got = isRead ? done.readUInt32LE() : 0;
       if (!isRead) {
-        const error = native.SSL_get_error(this.#ssl, 0);
+        const error = native.SSL_get_error(this.ssl, 0);
         if (error === ERROR_WANT_READ) return;
         if (error !== ERROR_ZERO_RETURN) {
           if (mayFail) this.#fail(WAIT.readFailed);
@@ -176,11 +171,11 @@ export class NativeStream implements Pollable, Sender {
       pipe.commit(EVENT.data, flags, this.id, lead + got);
       this.#connection.took(got);
     }
-    if (pipe.isFull) this.#connection.engine.starve(this.endpoint);
+    if (pipe.isFull) this.#connection.engine.starved.add(this.endpoint);
   }
 
   #isAtEnd(): boolean {
-    return native.SSL_get_stream_read_state(this.#ssl) === STATE_FINISHED;
+    return native.SSL_get_stream_read_state(this.ssl) === STATE_FINISHED;
   }
 
   /** A copy: the bytes are lent. */
@@ -195,8 +190,7 @@ export class NativeStream implements Pollable, Sender {
     let hasTaken = false;
     for (let first = this.#unsent[0]; first !== undefined; first = this.#unsent[0]) {
       if (first.length > 0 && !window.hasRoom) break;
-      const isLast = this.#isConcluded && this.#unsent.length === 1;
-      const taken = this.#send(first, isLast);
+      const taken = this.#send(first, this.#isConcluded && this.#unsent.length === 1);
       if (taken < 0) {
         this.#fail(WAIT.writeFailed);
         break;
@@ -215,18 +209,18 @@ export class NativeStream implements Pollable, Sender {
   /** Returns how many bytes were taken, or -1 when none can be any more. */
   #send(bytes: Buffer, isLast: boolean): number {
     if (bytes.length === 0) {
-      if (isLast) this.#isWritten = native.SSL_stream_conclude(this.#ssl, 0n) === 1;
+      if (isLast) this.#isWritten = native.SSL_stream_conclude(this.ssl, 0n) === 1;
       return isLast && !this.#isWritten ? -1 : 0;
     }
     const isSent =
       native.SSL_write_ex2(
-        this.#ssl,
+        this.ssl,
         addressOf(bytes),
         BigInt(bytes.length),
         isLast ? CONCLUDE : 0n,
         doneAddress,
       ) === 1;
-    if (!isSent) return native.SSL_get_error(this.#ssl, 0) === ERROR_WANT_WRITE ? 0 : -1;
+    if (!isSent) return native.SSL_get_error(this.ssl, 0) === ERROR_WANT_WRITE ? 0 : -1;
     const sent = done.readUInt32LE();
     this.#isWritten = isLast && sent === bytes.length;
     this.#count(this.#underWay + sent);
@@ -257,8 +251,8 @@ export class NativeStream implements Pollable, Sender {
   #errorCode(events: number): number {
     const ofRead = (events & WAIT.readFailed) !== 0;
     done.fill(0);
-    if (ofRead) native.SSL_get_stream_read_error_code(this.#ssl, doneAddress);
-    else native.SSL_get_stream_write_error_code(this.#ssl, doneAddress);
+    if (ofRead) native.SSL_get_stream_read_error_code(this.ssl, doneAddress);
+    else native.SSL_get_stream_write_error_code(this.ssl, doneAddress);
     return done.readUInt32LE();
   }
 

@@ -1,4 +1,5 @@
 import { dlopen } from "node:ffi";
+import { attempt } from "../../../base/attempt.ts";
 import { addressOf, pinnedBuffer } from "../../../base/process/ffi.ts";
 import type { Trouble } from "../settings.ts";
 
@@ -104,7 +105,7 @@ const INTERNALS = {
 const opened = dlopen(null, DEFINITIONS);
 export const library = opened.lib;
 export const native = opened.functions;
-export const internals = loadInternals();
+export const internals = attempt(() => dlopen(null, INTERNALS).functions);
 
 /** Collects garbage, and has the C library give freed memory back to the system. Not every library can. */
 export const giveBackFreed = loadTrim();
@@ -119,14 +120,6 @@ function loadTrim(): () => void {
     };
   } catch {
     return () => {};
-  }
-}
-
-function loadInternals() {
-  try {
-    return dlopen(null, INTERNALS).functions;
-  } catch {
-    return undefined;
   }
 }
 

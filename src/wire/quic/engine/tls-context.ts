@@ -69,44 +69,31 @@ export class TlsContext implements Disposable {
   }
 
   #loaded(settings: TlsSettings): this {
-    try {
-      this.load(settings);
-      return this;
-    } catch (error) {
-      this[Symbol.dispose]();
-      throw error;
-    }
+    using opening = new DisposableStack();
+    opening.use(this);
+    this.load(settings);
+    opening.move();
+    return this;
   }
 
   #loadOwn(cert: string, key: string): void {
-    const privateKey = readKey(key);
-    const [leaf = NULL, ...chain] = this.#readChain(cert, privateKey);
-    try {
-      const isLoaded =
-        native.SSL_CTX_use_certificate(this.pointer, leaf) === 1 &&
-        native.SSL_CTX_use_PrivateKey(this.pointer, privateKey) === 1 &&
-        native.SSL_CTX_check_private_key(this.pointer) === 1;
-      if (!isLoaded) {
-        throw new EngineError("unusable", `certificate and key do not fit: ${takeErrors()}`);
-      }
-      native.SSL_CTX_ctrl(this.pointer, CTRL_CLEAR_EXTRA_CHAIN_CERTS, 0n, NULL);
-      for (let each = chain.shift(); each !== undefined; each = chain.shift()) {
-        // Which the context owns from here on.
-        native.SSL_CTX_ctrl(this.pointer, CTRL_EXTRA_CHAIN_CERT, 0n, each);
-      }
-    } finally {
-      native.X509_free(leaf);
-      for (const each of chain) native.X509_free(each);
-      native.EVP_PKEY_free(privateKey);
+    using freed = new DisposableStack();
+    const privateKey = freed.adopt(readKey(key), (each) => native.EVP_PKEY_free(each));
+    const [leaf = NULL, ...chain] = readCertificates(cert, "certificate");
+    freed.defer(() => {
+      for (const each of [leaf, ...chain]) native.X509_free(each);
+    });
+    const isLoaded =
+      native.SSL_CTX_use_certificate(this.pointer, leaf) === 1 &&
+      native.SSL_CTX_use_PrivateKey(this.pointer, privateKey) === 1 &&
+      native.SSL_CTX_check_private_key(this.pointer) === 1;
+    if (!isLoaded) {
+      throw new EngineError("unusable", `certificate and key do not fit: ${takeErrors()}`);
     }
-  }
-
-  #readChain(cert: string, privateKey: Pointer): Pointer[] {
-    try {
-      return readCertificates(cert, "certificate");
-    } catch (error) {
-      native.EVP_PKEY_free(privateKey);
-      throw error;
+    native.SSL_CTX_ctrl(this.pointer, CTRL_CLEAR_EXTRA_CHAIN_CERTS, 0n, NULL);
+    for (let each = chain.shift(); each !== undefined; each = chain.shift()) {
+      // Which the context owns from here on.
+      native.SSL_CTX_ctrl(this.pointer, CTRL_EXTRA_CHAIN_CERT, 0n, each);
     }
   }
 
@@ -163,14 +150,12 @@ function withBio<T>(pem: string, use: (bio: Pointer) => T): T {
   native.ERR_clear_error();
   const bytes = fixedText(pem);
   return lend(bytes, (address) => {
+    using ends = new DisposableStack();
+    // The text may be a private key: it is erased.
+    ends.defer(() => bytes.fill(0));
     const bio = native.BIO_new_mem_buf(address, bytes.length - 1);
-    try {
-      return use(bio);
-    } finally {
-      native.BIO_free(bio);
-      // The text may be a private key: it is erased.
-      bytes.fill(0);
-    }
+    ends.defer(() => native.BIO_free(bio));
+    return use(bio);
   });
 }
 
@@ -181,15 +166,13 @@ const outAddress = addressOf(out);
 export function peerCertificate(ssl: Pointer): Buffer | undefined {
   const certificate = native.SSL_get1_peer_certificate(ssl);
   if (certificate === NULL) return undefined;
-  try {
-    const der = fixedBuffer(native.i2d_X509(certificate, NULL));
-    lend(der, (address) => {
-      // It moves the address it is given on to the end.
-      out.writeBigUInt64LE(address);
-      native.i2d_X509(certificate, outAddress);
-    });
-    return der;
-  } finally {
-    native.X509_free(certificate);
-  }
+  using ends = new DisposableStack();
+  ends.defer(() => native.X509_free(certificate));
+  const der = fixedBuffer(native.i2d_X509(certificate, NULL));
+  lend(der, (address) => {
+    // It moves the address it is given on to the end.
+    out.writeBigUInt64LE(address);
+    native.i2d_X509(certificate, outAddress);
+  });
+  return der;
 }

@@ -23,44 +23,37 @@ export interface UdpSocket {
 }
 
 export function bindSocket(host: string, port: number): UdpSocket {
-  return openSocket(host, (fd) =>
-    withAddress(host, port, (address) => {
-      if (native.BIO_bind(fd, address, 0) === 1) return;
-      throw new EngineError("unusable", takeErrors());
-    }),
-  );
+  return openSocket(host, port, native.BIO_bind, "unusable");
 }
 
 /** Connected, so that the system tells when nobody listens there. */
 export function connectSocket(host: string, port: number): UdpSocket {
-  return openSocket(host, (fd) =>
-    withAddress(host, port, (address) => {
-      if (native.BIO_connect(fd, address, 0) === 1) return;
-      throw new EngineError("network", takeErrors());
-    }),
-  );
+  return openSocket(host, port, native.BIO_connect, "network");
 }
 
 /** Lends an address in OpenSSL's form. */
 export function withAddress<T>(host: string, port: number, use: (address: Pointer) => T): T {
   const address = native.BIO_ADDR_new();
-  try {
-    const raw = addressBytes(host);
-    const bytes = fixedBuffer(raw.length);
-    bytes.set(raw);
-    // The port is wanted as it travels: the high byte first.
-    const networkPort = Buffer.from([port >> 8, port & 255]).readUInt16LE();
-    const family = bytes.length === 4 ? AF_INET : AF_INET6;
-    lend(bytes, (at) =>
-      native.BIO_ADDR_rawmake(address, family, at, BigInt(bytes.length), networkPort),
-    );
-    return use(address);
-  } finally {
-    native.BIO_ADDR_free(address);
-  }
+  using ends = new DisposableStack();
+  ends.defer(() => native.BIO_ADDR_free(address));
+  const raw = addressBytes(host);
+  const bytes = fixedBuffer(raw.length);
+  bytes.set(raw);
+  // The port is wanted as it travels: the high byte first.
+  const networkPort = Buffer.from([port >> 8, port & 255]).readUInt16LE();
+  const family = bytes.length === 4 ? AF_INET : AF_INET6;
+  lend(bytes, (at) =>
+    native.BIO_ADDR_rawmake(address, family, at, BigInt(bytes.length), networkPort),
+  );
+  return use(address);
 }
 
-function openSocket(host: string, prepare: (fd: number) => void): UdpSocket {
+function openSocket(
+  host: string,
+  port: number,
+  attach: typeof native.BIO_bind,
+  trouble: EngineError["trouble"],
+): UdpSocket {
   native.ERR_clear_error();
   const fd = native.BIO_socket(isIPv6(host) ? AF_INET6 : AF_INET, SOCK_DGRAM, 0, 0);
   if (fd < 0) throw new EngineError("network", takeErrors());
@@ -73,7 +66,9 @@ function openSocket(host: string, prepare: (fd: number) => void): UdpSocket {
       native.setsockopt(fd, SOL_SOCKET, SO_RCVBUF, at, 4);
       native.setsockopt(fd, SOL_SOCKET, SO_SNDBUF, at, 4);
     });
-    prepare(fd);
+    if (withAddress(host, port, (address) => attach(fd, address, 0)) !== 1) {
+      throw new EngineError(trouble, takeErrors());
+    }
     const bio = native.BIO_new_dgram(fd, CLOSE_WITH_BIO);
     if (bio === NULL) throw new EngineError("network", takeErrors());
     return { fd, bio, port: portOf(fd) };

@@ -20,20 +20,16 @@ export class EventLog<S extends { readonly id: number }> {
   readonly #events: LoggedEvent<S>[] = [];
   readonly #holding = new Holding();
   #size = 0;
-  #last = 0;
+  /** The number of the latest event. */
+  last = 0;
 
   constructor(limits: EventLogLimits) {
     this.#limits = limits;
   }
 
-  /** The number of the latest event. */
-  get last(): number {
-    return this.#last;
-  }
-
   /** Keeps a message as an event, and forgets the oldest where there are too many. */
   add(stream: S, message: string): string {
-    const number = ++this.#last;
+    const number = ++this.last;
     const event = encodeSse(message, { event: "message", id: `${stream.id}-${number}` });
     this.#events.push({ stream, number, event });
     this.#size += event.length;

@@ -2,14 +2,12 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 
 import { background } from "../../../../base/background.ts";
 import { evictedFor } from "../../../../base/limit/eviction.ts";
-import { STANDARD } from "../../../../rpc/codes.ts";
 import { readElements } from "../../../../rpc/message/envelope.ts";
 import { classify, type Message } from "../../../../rpc/message/message.ts";
-import { RpcError } from "../../../../rpc/rpc-error.ts";
 import { mcpDialect } from "../../dialect.ts";
 import type { Principal } from "../../../../base/principal.ts";
 import { SESSION_REVISIONS, sessionCodec } from "../../revision/revisions.ts";
-import { accepted, accepts, type PostedMessage, refuse, transportError } from "./reply.ts";
+import { accepted, accepts, invalid, type PostedMessage, refuse, transportError } from "./reply.ts";
 import type { ResolvedMcpHttpOptions } from "./options.ts";
 import { type ResumeProblem, Session } from "./session.ts";
 
@@ -44,9 +42,7 @@ export class LegacyRequests {
     if (!Array.isArray(value) && first?.kind === "invalid") {
       return refuse(response, 400, invalid(first.why), { id: String(first.id) });
     }
-    if (messages.some(isInitialize)) {
-      return this.#initialize(posted, messages, principal);
-    }
+    if (messages.some(isInitialize)) return this.#initialize(posted, messages, principal);
     const session = this.#find(request, response, principal);
     if (session === undefined) return undefined;
     if (
@@ -79,11 +75,9 @@ export class LegacyRequests {
   /** DELETE: ends the session. */
   delete(request: IncomingMessage, response: ServerResponse, principal: Principal): void {
     const session = this.#find(request, response, principal);
-    if (session === undefined) return undefined;
+    if (session === undefined) return;
     this.#end(session);
-    response.writeHead(200, { "content-length": 0 });
-    response.end();
-    return undefined;
+    response.writeHead(200, { "content-length": 0 }).end();
   }
 
   /** Sends keep-alives, and ends sessions that are idle for too long. */
@@ -146,7 +140,6 @@ export class LegacyRequests {
     this.#take(session, posted, messages);
     // `initialize` failed, and its answer says why.
     if (!session.connection.isInitialized) this.#end(session);
-    return undefined;
   }
 
   #take(session: Session, posted: PostedMessage, messages: readonly Message[]): void {
@@ -220,8 +213,4 @@ function refuseResume(problem: ResumeProblem, response: ServerResponse): void {
         headers: { allow: "POST, DELETE" },
       });
   }
-}
-
-function invalid(why: string): RpcError {
-  return RpcError.of(STANDARD.invalidRequest, why);
 }

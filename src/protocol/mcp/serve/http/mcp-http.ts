@@ -90,8 +90,7 @@ export class McpHttp {
       try {
         found = await authorize(request, response);
       } catch {
-        const why = transportError("Cannot tell who you are: try again later");
-        return refuse(response, 503, why);
+        return refuse(response, 503, transportError("Cannot tell who you are: try again later"));
       }
     }
     if (!("principal" in found)) {

@@ -1,4 +1,6 @@
 import type { IncomingHttpHeaders, ServerResponse } from "node:http";
+import { atMost } from "../../../../base/abort.ts";
+import { attempt } from "../../../../base/attempt.ts";
 import { background } from "../../../../base/background.ts";
 import { STANDARD, MCP } from "../../../../rpc/codes.ts";
 import { classify } from "../../../../rpc/message/message.ts";
@@ -11,7 +13,7 @@ import { nameOfRequest, parameterHeaders, valueAt } from "../../param-headers.ts
 import { OWNER, type Principal } from "../../../../base/principal.ts";
 import { statelessCodec } from "../../revision/revisions.ts";
 import type { ResolvedMcpHttpOptions } from "./options.ts";
-import { accepted, type PostedMessage, refuse, reply } from "./reply.ts";
+import { accepted, invalid, type PostedMessage, refuse, reply } from "./reply.ts";
 import type { Toolbox } from "../../../../tool/toolbox.ts";
 import { isObject } from "../../../../base/check.ts";
 import { nextTurn } from "../../../../base/event-loop.ts";
@@ -74,10 +76,9 @@ export class ModernRequests {
     const exchange = new ModernExchange(response, this.#options.channelLimits);
     const peer = new Peer(exchange, connection, this.#peerOptions);
     background(peer.message(text, value), "Taking a message");
-    if (exchange.isAnswered) return undefined;
+    if (exchange.isAnswered) return;
     this.#open.set(exchange, peer);
     exchange.onOver(() => this.#open.delete(exchange));
-    return undefined;
   }
 
   keepAlive(): void {
@@ -115,10 +116,6 @@ function envelopeProblem(
     throw error;
   }
   return headerProblem(headers, method, params);
-}
-
-function invalid(why: string): RpcError {
-  return RpcError.of(STANDARD.invalidRequest, why);
 }
 
 /**
@@ -191,11 +188,7 @@ function decodeHeader(value: string): string | undefined {
   if (!value.startsWith(PREFIX) || !value.endsWith(SUFFIX)) return value;
   const encoded = value.slice(PREFIX.length, -SUFFIX.length);
   if (!BASE64.test(encoded)) return undefined;
-  try {
-    return utf8.decode(Buffer.from(encoded, "base64"));
-  } catch {
-    return undefined;
-  }
+  return attempt(() => utf8.decode(Buffer.from(encoded, "base64")));
 }
 
 /** Whether a header says the same as the argument it stands for. */
@@ -274,10 +267,8 @@ export class ModernExchange implements Channel<string> {
   /** Waits until the client has taken all there is, but no longer than the grace. */
   async #taken(): Promise<void> {
     const taken = Promise.withResolvers<void>();
-    const timer = setTimeout(taken.resolve, this.#limits.closeGrace);
     this.#response.once("close", taken.resolve);
-    await taken.promise;
-    clearTimeout(timer);
+    await atMost(this.#limits.closeGrace, taken.promise);
   }
 
   #stream(): EventResponse {
@@ -307,6 +298,5 @@ const STATUS: ReadonlyMap<number, number> = new Map([
 
 /** § Server Validation: an HTTP error for a bad request; all other errors come with status 200. */
 function statusOf(errorCode: number | undefined): number {
-  if (errorCode === undefined) return 200;
-  return STATUS.get(errorCode) ?? 200;
+  return errorCode === undefined ? 200 : (STATUS.get(errorCode) ?? 200);
 }

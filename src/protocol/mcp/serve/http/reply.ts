@@ -1,6 +1,7 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
 
 import { aboutToSend, atTurnEnd, justSent } from "../../../../base/event-loop.ts";
+import { STANDARD } from "../../../../rpc/codes.ts";
 import { errorText, RpcError } from "../../../../rpc/rpc-error.ts";
 
 /** A message that was posted, read and parsed. */
@@ -34,8 +35,7 @@ export function reply(
 
 /** MCP, basic/transports § Sending Messages: 202 without a body for what needs no answer. */
 export function accepted(response: ServerResponse): void {
-  response.writeHead(202, { "content-length": 0 });
-  response.end();
+  response.writeHead(202, { "content-length": 0 }).end();
 }
 
 /** Refuses a request before it reaches a peer. An unknown id is left out, never null. */
@@ -48,6 +48,11 @@ export function refuse(
   const { id, headers } = options;
   const known = id === undefined || id === "null" ? "" : `"id":${id},`;
   reply(response, status, `{"jsonrpc":"2.0",${known}"error":${errorText(error)}}`, headers);
+}
+
+/** The error for a message that is no valid request. */
+export function invalid(why: string): RpcError {
+  return RpcError.of(STANDARD.invalidRequest, why);
 }
 
 /** An error of the transport, with a code of the range that JSON-RPC 2.0 § 5.1 leaves to servers. */

@@ -63,8 +63,7 @@ export class Session implements Channel<string> {
 
   /** Milliseconds since it was last used; 0 while a client is connected. */
   get idle(): number {
-    if (this.#own.isConnected || this.#exchanges.size > 0) return 0;
-    return performance.now() - this.usedAt;
+    return this.#own.isConnected || this.#exchanges.size > 0 ? 0 : performance.now() - this.usedAt;
   }
 
   /**

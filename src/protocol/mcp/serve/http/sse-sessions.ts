@@ -41,7 +41,6 @@ export class SseSessions {
       this.#options.onSession("closed");
     });
     session.begin(`/messages?sessionId=${id}`);
-    return undefined;
   }
 
   /** POST /messages: a message of the client, answered on the session's stream. */
@@ -52,10 +51,8 @@ export class SseSessions {
       const why = "No session has this id: begin one with GET /sse";
       return refuse(response, 404, transportError(why, -32001));
     }
-    response.writeHead(202, { "content-length": 8 });
-    response.end("Accepted");
+    response.writeHead(202, { "content-length": 8 }).end("Accepted");
     background(session.peer.message(text, value), "Taking a message");
-    return undefined;
   }
 
   keepAlive(): void {

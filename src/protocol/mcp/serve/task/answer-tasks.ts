@@ -55,8 +55,7 @@ export async function listTasks(
   const { principal, tasks } = call.state;
   const { page, next } = pageOf([...tasks], params.cursor);
   const known = await Promise.all(page.map((id) => keptTask(door, id, principal.id)));
-  const told = known.flatMap((task) => (task ? [client.codec.shapeTask(task)] : []));
-  return { tasks: told, ...next };
+  return { tasks: known.flatMap((task) => (task ? [client.codec.shapeTask(task)] : [])), ...next };
 }
 
 /** Waits for the end. Questions of the task are sent meanwhile, on the stream of this request. */
@@ -107,7 +106,7 @@ async function beginAsWeChoose(
   const isTheirs = tool.task === "if-asked";
   if (isTheirs || (tool.asksFirst === true && mayAsk(client))) {
     const goOn: Asking["goOn"] = async (rounds, context) => {
-      context.becomeTask();
+      context.isTask = true;
       const { id: owner } = call.state.principal;
       const stop = (reason: Error): void => context.stopped(reason);
       const remote = remoteOf(tool, context.remote);
@@ -132,7 +131,7 @@ async function beginAsAsked(door: McpDoor, request: CallRequest, tool: Tool): Pr
 function begin(door: McpDoor, request: CallRequest, tool: Tool, ttl: unknown): Promise<Task> {
   const { call } = request;
   const context = door.contextOf(request);
-  context.becomeTask();
+  context.isTask = true;
   return door.tasks.start({
     owner: call.state.principal.id,
     begin: () => {
@@ -164,7 +163,7 @@ export function resumeTask(
 ): ResumedWork {
   // The request that asks for the task is not the one that began it: its `_meta` says nothing of it.
   const context = door.contextOf({ client, call, params: undefined });
-  context.becomeTask();
+  context.isTask = true;
   context.detach();
   const begin = (): Rounds<JsonObject> =>
     new Rounds(async (ask: Ask) => {

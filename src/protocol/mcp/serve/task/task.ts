@@ -104,8 +104,7 @@ export class Task implements KnownTask {
     outcome: { readonly result?: JsonObject; readonly error?: TaskError },
   ): Promise<void> {
     if (this.isOver) return;
-    const { store } = this.#options;
-    await store(this.#record({ status, ...outcome }));
+    await this.#options.store(this.#record({ status, ...outcome }));
     if (this.isOver) return;
     this.result = outcome.result;
     this.error = outcome.error;

@@ -85,8 +85,7 @@ export class Tasks {
     const record = await find();
     if (record?.owner !== owner) return theirs(id, owner, undefined);
     if (record.isLost === true && record.remote !== undefined && resume !== undefined) {
-      const isOurs = await store?.adopt(id);
-      const work = isOurs === true ? await resume(record.remote) : undefined;
+      const work = (await store?.adopt(id)) === true ? await resume(record.remote) : undefined;
       const task = work === undefined ? undefined : this.#begin(record, work);
       const found = task ?? this.#tasks.get(id);
       if (found !== undefined) return found;
