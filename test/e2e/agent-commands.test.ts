@@ -1,3 +1,4 @@
+// Long: a program for each command.
 import assert from "node:assert/strict";
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";

@@ -1,3 +1,4 @@
+// Long: the whole demo.
 import assert from "node:assert/strict";
 import { existsSync, readdirSync } from "node:fs";
 import { describe, it } from "node:test";

@@ -1,3 +1,4 @@
+// Long: every command of the documents.
 import assert from "node:assert/strict";
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";

@@ -1,3 +1,4 @@
+// Long: repositories with hooks, and many commits.
 import assert from "node:assert/strict";
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,3 +1,4 @@
+// Long: a program for each question.
 import assert from "node:assert/strict";
 import { symlinkSync } from "node:fs";
 import { join } from "node:path";

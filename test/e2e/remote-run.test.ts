@@ -1,3 +1,4 @@
+// Long: whole remote runs.
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";

@@ -1,3 +1,4 @@
+// Long: a program for each call.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
