@@ -9,6 +9,7 @@ import { setTimeout as delay } from "node:timers/promises";
 
 import { MovingRig, prompts, SESSION } from "../support/moving-rig.ts";
 import { SshServer, WITHOUT_SSHD } from "../support/git-rig/ssh-server.ts";
+import { until } from "../support/until.ts";
 import { Tmux, type TmuxOptions, withoutTmux } from "../support/tmux.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
@@ -105,7 +106,7 @@ const quiet = (): Promise<void> => delay(600);
 const skip = withoutTmux();
 
 describe("trunkline chat in a terminal", { skip, timeout: 600_000 }, () => {
-  it("moves the session to a gateway with `/move`, and goes on where it is", async () => {
+  it("moves the session to a gateway and back with `/move`, and goes on where it is", async () => {
     await using rig = await MovingRig.create();
     const { env, home } = rig.laptop;
     const variables = Object.fromEntries(
@@ -130,6 +131,12 @@ describe("trunkline chat in a terminal", { skip, timeout: 600_000 }, () => {
     // The turn has ended when the status says nothing of it.
     await terminal.shows(/No language model is in use[^]*auto-accept *$/m);
     assert.deepEqual((await prompts(rig.server.home.data)).at(-1), "/help");
+    terminal.enter("/move here");
+    const moved = new RegExp(`^Moved ${SESSION}\\. It works in ${home.project} now`, "m");
+    // The conversation, which is shown again after it, is longer than the screen.
+    await until(() => moved.test(terminal.scrollback));
+    await terminal.shows(asks);
+    assert.deepEqual((await prompts(home.data)).at(-1), "/help");
   });
 
   it("edits several lines, takes a paste as one, and leaves the text in the scrollback", async () => {
