@@ -3,9 +3,9 @@ import { background, currentSession } from "../base/background.ts";
 import { TrunklineError } from "../base/errors.ts";
 import type { LimitTable } from "../base/limit/limits.ts";
 import type { Log } from "../base/log.ts";
-import { type Confine, OwnedChild } from "../base/process/child-process.ts";
+import { type ChildConfiner, OwnedChild } from "../base/process/child-process.ts";
 import { usualVariables } from "../base/process/environment.ts";
-import { LastWords } from "../base/process/stderr-log.ts";
+import { LastStderrLine } from "../base/process/stderr-log.ts";
 import { carrierOf, endSpan } from "../base/trace.ts";
 import { AgentConnection, type AgentListener } from "../protocol/acp/connect.ts";
 import { METHODS } from "../protocol/acp/methods.ts";
@@ -67,7 +67,7 @@ export interface ExternalAgentOptions {
   /** Finds the identity for git in a folder. Each identity has its own process, with its own environment. */
   readonly actsAs?: ActsAs | undefined;
   /** Runs the agent, and the commands that it has us run, in a sandbox. */
-  readonly confine?: Confine | undefined;
+  readonly confine?: ChildConfiner | undefined;
   /** Opens the sandbox of the commands that it has us run, where only those are in one. */
   readonly sandbox?: OpenCommandSandbox | undefined;
   /** The holder of its sessions. Whoever takes one of them ends the processes, which serve them all. */
@@ -229,7 +229,7 @@ export class ExternalAgent implements Agent, AsyncDisposable {
     const { name, command, args = [], env, limits, log, confine = asItIs } = this.#options;
     const { serves = currentSession() } = this.#options;
     const tap = this.#options.tap?.(name);
-    const words = new LastWords();
+    const words = new LastStderrLine();
     const said = (line: string): void => {
       words.add(line);
       log.info("agent.said", { agent: name, line });
@@ -304,7 +304,7 @@ export class ExternalAgent implements Agent, AsyncDisposable {
   }
 }
 
-const asItIs: Confine = (options) => options;
+const asItIs: ChildConfiner = (options) => options;
 
 const CLOSED = { action: "cancel" } as const;
 

@@ -10,18 +10,18 @@ export function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-type Work = () => void;
+type Callback = () => void;
 
 /** What this process does at the end of this turn of the event loop. */
 interface Turn {
-  readonly last: Work[];
+  readonly last: Callback[];
   /** Whether `last` is running, and whether it has sent something. */
   isEnding: boolean;
   hasSent: boolean;
   /** Work that is due before the next bytes are sent. */
-  readonly due: Work[];
+  readonly due: Callback[];
   /** Work that is due once the next bytes have been sent. */
-  readonly owed: Work[];
+  readonly owed: Callback[];
 }
 
 const turn: Turn = {
@@ -36,7 +36,7 @@ const turn: Turn = {
  * Runs work at the end of this turn of the event loop, when everything that is ready was read, together
  * with all other such work. Promises go on after all of it.
  */
-export function atTurnEnd(work: Work): void {
+export function atTurnEnd(work: Callback): void {
   if (turn.last.push(work) === 1) setImmediate(endTurn);
 }
 
@@ -63,7 +63,7 @@ function endTurn(): void {
  * of this turn of the event loop. So a store has written what an answer tells before the answer is
  * sent, and all writes of one turn are one write.
  */
-export function beforeSending(work: Work): void {
+export function beforeSending(work: Callback): void {
   if (turn.due.push(work) === 1) atTurnEnd(aboutToSend);
 }
 
@@ -76,7 +76,7 @@ export function aboutToSend(): void {
  * Runs work as soon as this process has handed the bytes of this turn of the event loop to the
  * system: whoever receives them may end this process at once, so the rest of the turn is too late.
  */
-export function afterSending(work: Work): void {
+export function afterSending(work: Callback): void {
   // Where nothing is sent, right after channels would have written at the end of the turn.
   if (turn.owed.push(work) === 1) process.nextTick(() => setImmediate(justSent));
 }

@@ -121,11 +121,11 @@ function remedyFor({ id }: Principal, scope: Scope): string {
   return `Make a token that has it: trunkline token create NAME --scope ${scope}`;
 }
 
-type Named = "agents" | "tools" | "repositories";
-type Compiled = Partial<Record<Named, readonly ((text: string) => boolean)[]>>;
+type LimitName = "agents" | "tools" | "repositories";
+type CompiledLimits = Partial<Record<LimitName, readonly ((text: string) => boolean)[]>>;
 
 /** Patterns are compiled once for each token, not for each call. */
-const compiled = new WeakMap<PrincipalLimits, Compiled>();
+const compiled = new WeakMap<PrincipalLimits, CompiledLimits>();
 
 export function mayUseTool({ limits }: Principal, tool: string): boolean {
   return limits?.tools === undefined || fits(limits, "tools", tool);
@@ -148,7 +148,7 @@ export function mayUseFolder({ limits }: Principal, path: string): boolean {
   return limits.folders.some((folder) => isInside(real, realPath(folder)));
 }
 
-function fits(limits: PrincipalLimits, kind: Named, text: string): boolean {
+function fits(limits: PrincipalLimits, kind: LimitName, text: string): boolean {
   let known = compiled.get(limits);
   if (known === undefined) compiled.set(limits, (known = {}));
   const compile = kind === "repositories" ? remotePattern : glob;

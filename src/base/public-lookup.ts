@@ -10,10 +10,10 @@ export interface PublicLookupOptions {
   /** Which addresses may not be reached; private ones by default. */
   readonly forbids?: ((address: string) => boolean) | undefined;
   /** Resolves a name; by default as the system does. */
-  readonly resolve?: Resolve | undefined;
+  readonly resolve?: AddressResolver | undefined;
 }
 
-export type Resolve = (
+export type AddressResolver = (
   host: string,
   found: (error: Error | null, addresses: LookupAddress[]) => void,
 ) => void;
@@ -57,7 +57,7 @@ export function refusePrivate(url: URL, options: PublicLookupOptions): void {
   if (isIP(host) !== 0 && forbids(host)) throw refuse(host);
 }
 
-const addressesOf: Resolve = (host, found) => {
+const addressesOf: AddressResolver = (host, found) => {
   process.getBuiltinModule("node:dns").lookup(host, { all: true }, found);
 };
 

@@ -12,7 +12,7 @@ import { type Amounts, amountsBy, NOTHING_USED, plus } from "../base/limit/budge
 import { TaskQueue } from "../base/limit/task-queue.ts";
 import type { BudgetPool, PoolAccount, PoolShare } from "../session/budget/budgets.ts";
 import type { FleetConnection } from "./connection/connect.ts";
-import { Outdated, toProtocolError } from "./ownership/session-entry.ts";
+import { OutdatedError, toProtocolError } from "./ownership/session-entry.ts";
 import { budgetStream } from "./store/session-streams.ts";
 import { ensureStream } from "./stream-reader.ts";
 
@@ -34,14 +34,14 @@ export interface FleetBudgetsOptions {
 }
 
 /** What one worker has used of an account, and how far it may go before it reserves more. */
-interface Use {
+interface WorkerUsage {
   readonly used: Amounts;
   readonly upTo: Amounts;
 }
 
 interface Entry {
   /** By the stable ids of nodes. */
-  readonly nodes: Readonly<Record<string, Use>>;
+  readonly nodes: Readonly<Record<string, WorkerUsage>>;
   readonly reportedCost?: number | undefined;
 }
 
@@ -171,7 +171,7 @@ export class FleetBudgets implements BudgetPool {
         }
       } catch (error) {
         const why = toProtocolError(error);
-        if (!(why instanceof Outdated)) throw why;
+        if (!(why instanceof OutdatedError)) throw why;
       }
       await delay(LOOK_EVERY * Math.random());
     }
@@ -200,7 +200,7 @@ function keyOf(name: string): string {
 /** Others may have written anything. */
 function readEntry(text: string): Entry {
   const { nodes, reportedCost }: Partial<Entry> = objectIn(text) ?? {};
-  const read = (use: unknown): Use => {
+  const read = (use: unknown): WorkerUsage => {
     const { used, upTo } = isObject(use) ? use : {};
     const known = amountsOf(used);
     return { used: known, upTo: amountsBy((it) => Math.max(known[it], amountsOf(upTo)[it])) };

@@ -92,7 +92,7 @@ const SILENT: ReadonlySet<string> = new Set(["heartbeats_missed"]);
 type Statuses = AsyncIterable<{ readonly type: string }> & { stop?: () => void };
 
 /** Where to begin, and what is read. */
-type Reading = Pick<
+type ReadPosition = Pick<
   Partial<ConsumerConfig>,
   "deliver_policy" | "opt_start_seq" | "filter_subject" | "headers_only"
 >;
@@ -106,7 +106,7 @@ type Reading = Pick<
 export async function openReader(
   nats: NatsConnection,
   stream: string,
-  reading: Reading,
+  reading: ReadPosition,
   options: ConsumeOptions,
 ) {
   const client = jetstream(nats, { timeout: TIMEOUT });

@@ -1,4 +1,4 @@
-import type { Confine } from "../base/process/child-process.ts";
+import type { ChildConfiner } from "../base/process/child-process.ts";
 import {
   type Hook,
   type HookEvent,
@@ -16,7 +16,7 @@ export interface HookSandbox {
   /** False or an error where there is none. */
   isThere(): Promise<boolean>;
   /** Lets one command in, without a network. */
-  enter(): Promise<AsyncDisposable & { readonly confine: Confine }>;
+  enter(): Promise<AsyncDisposable & { readonly confine: ChildConfiner }>;
 }
 
 export interface HooksOptions {

@@ -2,7 +2,7 @@ import { currentSession } from "../base/background.ts";
 import {
   type ChildExit,
   type ChildOptions,
-  type Confine,
+  type ChildConfiner,
   OwnedChild,
 } from "../base/process/child-process.ts";
 import { readOutput } from "../base/process/read-output.ts";
@@ -17,7 +17,7 @@ export interface HookProcess {
   /** Milliseconds. */
   readonly timeout: number;
   readonly signal: AbortSignal;
-  readonly confine?: Confine | undefined;
+  readonly confine?: ChildConfiner | undefined;
 }
 
 /** How a hook ended. */

@@ -1,7 +1,7 @@
 import { STANDARD } from "../rpc/codes.ts";
 import { RpcError } from "../rpc/rpc-error.ts";
 import { answerOf } from "../protocol/bus/answer.ts";
-import { type Asked, type AskOptions, BusClient } from "../protocol/bus/connect.ts";
+import { type BusRequest, type AskOptions, BusClient } from "../protocol/bus/connect.ts";
 import type { PluginResponse } from "../protocol/bus/plugin.gen.ts";
 import { fromToolResponse } from "../protocol/bus/shape/tool-result.ts";
 import { fromBusPrompt, fromPromptGetResponse } from "../protocol/bus/shape/prompt-shape.ts";
@@ -18,7 +18,7 @@ import {
   ToolFault,
   type ToolResult,
 } from "../tool/tool.ts";
-import { Published } from "../tool/offer/published.ts";
+import { PublishedEntries } from "../tool/offer/published-entries.ts";
 import { parseAddress } from "../wire/quic/address.ts";
 import type { Connection } from "../wire/quic/connection.ts";
 
@@ -37,8 +37,8 @@ export class RemoteBus implements AsyncDisposable {
   readonly #client: BusClient;
   readonly #name: string;
   readonly #patience: RemoteBusOptions["patience"];
-  #tools: Published<Tool> | undefined;
-  #prompts: Published<Prompt> | undefined;
+  #tools: PublishedEntries<Tool> | undefined;
+  #prompts: PublishedEntries<Prompt> | undefined;
 
   constructor({ address, patience, ...options }: RemoteBusOptions) {
     // Throws for an invalid address now, instead of with every call.
@@ -59,8 +59,8 @@ export class RemoteBus implements AsyncDisposable {
 
   /** Offers what is there, asked for anew with each list. */
   offerIn(offer: Offer): void {
-    this.#tools = new Published((_, tool) => offer.tools.add(tool));
-    this.#prompts = new Published((name, prompt) => offer.prompts.add(name, prompt));
+    this.#tools = new PublishedEntries((_, tool) => offer.tools.add(tool));
+    this.#prompts = new PublishedEntries((name, prompt) => offer.prompts.add(name, prompt));
     offer.waitFor({ known: () => this.#refresh() });
   }
 
@@ -141,7 +141,7 @@ export class RemoteBus implements AsyncDisposable {
   }
 
   /** Orchestra transport.stdio, Error Codes: that there was no answer is -32603, whatever it was. */
-  async #ask(request: Asked, options: AskOptions): Promise<PluginResponse> {
+  async #ask(request: BusRequest, options: AskOptions): Promise<PluginResponse> {
     try {
       return await this.#client.ask(request, options);
     } catch (error) {
@@ -155,7 +155,7 @@ function callOf(
   name: string,
   args: Arguments,
   context: Pick<ToolContext, "session" | "folder" | "project">,
-): Asked {
+): BusRequest {
   const { session } = context;
   const value = toToolRequest({ name, args, session, project: projectFolder(context) });
   return { case: "toolCall", value };

@@ -2,7 +2,7 @@ import { existsSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs
 import { dirname, join } from "node:path";
 import type { Message, Repository, Thread } from "../store/review/review-thread.ts";
 import type { Anchor, Suggestion } from "../store/schema.gen.ts";
-import { Reviews, type Saying } from "../store/review/reviews.ts";
+import { Reviews, type ThreadMessage } from "../store/review/reviews.ts";
 import type { ThreadFilter } from "../store/review/reviews-rows.ts";
 import { addComment, type NewComment } from "./add-comment.ts";
 import { GONE } from "./anchor/line-position.ts";
@@ -94,7 +94,7 @@ export class ReviewCommands implements Disposable {
   async say(
     what: "reply" | "propose" | "resolve" | "reopen",
     id: string,
-    saying: Saying,
+    saying: ThreadMessage,
   ): Promise<ThreadView> {
     return this.show((await this.reviews[what](id, saying)).id);
   }

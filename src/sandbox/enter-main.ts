@@ -5,7 +5,7 @@ import { dlopen, getRawPointer } from "node:ffi";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { createInterface } from "node:readline";
 
-import type { HandedOut } from "../base/process/child-process.ts";
+import type { HandleMessage } from "../base/process/child-process.ts";
 
 /** The input of this program, as JSON in its only argument. */
 export interface Entry {
@@ -124,7 +124,7 @@ async function handOutListeners(ports: readonly number[], isLast: boolean): Prom
 }
 
 /** The other side confirms that it has it. */
-async function handOut(said: HandedOut, handle?: Server | Socket): Promise<void> {
+async function handOut(said: HandleMessage, handle?: Server | Socket): Promise<void> {
   const taken = new Promise((resolve) => process.once("message", resolve));
   await new Promise<void>((resolve, reject) => {
     process.send?.(said, handle, {}, (error) => (error === null ? resolve() : reject(error)));

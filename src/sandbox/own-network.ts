@@ -6,7 +6,7 @@ import { TrunklineError } from "../base/errors.ts";
 import {
   type ChildExit,
   type ChildOptions,
-  type HandedOut,
+  type HandleMessage,
   OwnedChild,
 } from "../base/process/child-process.ts";
 import { untilAborted } from "../base/abort.ts";
@@ -99,7 +99,7 @@ class Dialler implements AsyncDisposable {
     await this.#child.end();
   }
 
-  #made(socket: Socket | undefined, { problem = "" }: HandedOut): void {
+  #made(socket: Socket | undefined, { problem = "" }: HandleMessage): void {
     const { port = 0, made } = this.#wishes.shift() ?? {};
     if (socket === undefined) made?.reject(unreachable(port, problem));
     else made?.resolve(socket);

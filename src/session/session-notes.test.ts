@@ -7,13 +7,13 @@ import { SampleFolder } from "../../test/samples/sample-folder.ts";
 import { DiskFaults } from "../../test/support/disk-faults.ts";
 import { until } from "../../test/support/until.ts";
 import { SessionLog } from "../store/session/session-log.ts";
-import { SessionNotes, titleOf, WriteAgain } from "./session-notes.ts";
+import { SessionNotes, titleOf, WriteRetry } from "./session-notes.ts";
 
 describe("WriteAgain", () => {
   it("repeats a refused write until it succeeds, and not after the end", () => {
     mock.timers.enable({ apis: ["setTimeout"] });
     let writes = 0;
-    using again = new WriteAgain(async () => {
+    using again = new WriteRetry(async () => {
       if (++writes < 3) again.failed();
       else again.succeeded();
     });

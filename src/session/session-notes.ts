@@ -11,7 +11,7 @@ const LIMITS = { firstWait: 500, longestWait: 60_000, mostFailures: Infinity, re
  * Repeats a write that the store has refused until it succeeds or the session ends: until then, others who
  * read the store would see a turn that has ended as running.
  */
-export class WriteAgain implements Disposable {
+export class WriteRetry implements Disposable {
   readonly #write: () => Promise<unknown>;
   readonly #backoff = new Backoff(LIMITS);
   #timer: NodeJS.Timeout | undefined;
@@ -82,7 +82,7 @@ export class SessionNotes {
   #isOver = false;
   /** What the store refused, beside the notes themselves. */
   #unwritten: SessionDescription = {};
-  readonly #again = new WriteAgain(() => this.#write());
+  readonly #again = new WriteRetry(() => this.#write());
 
   constructor(store: SessionStore, { key, record }: HeldSession) {
     this.#store = store;

@@ -79,13 +79,13 @@ function readCursor(cursor: string): ListedSession {
 }
 
 /** Removes what a session has beside its record, such as a workspace. */
-type Forget = () => Promise<unknown>;
+type Cleanup = () => Promise<unknown>;
 
 /** Sessions whose agent did not start, and which are still to be deleted with all that belongs to them. */
 export class UnstartedSessions {
   readonly #store: SessionStore;
   readonly #log: Log;
-  readonly #forgets = new Map<string, Forget>();
+  readonly #forgets = new Map<string, Cleanup>();
 
   constructor(store: SessionStore, log: Log) {
     this.#store = store;
@@ -100,7 +100,7 @@ export class UnstartedSessions {
     return this.#forgets.has(id);
   }
 
-  async delete(id: string, forget: Forget): Promise<void> {
+  async delete(id: string, forget: Cleanup): Promise<void> {
     this.#forgets.set(id, forget);
     await this.deleteAll();
   }

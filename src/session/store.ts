@@ -1,7 +1,7 @@
 import type { StoredEvent } from "./event.ts";
 
 /** The events of one session that are committed together. */
-export interface Appended {
+export interface AppendResult {
   /** Number of the last appended event. */
   readonly last: number;
   /** Resolves when all of them are on disk. */
@@ -37,7 +37,7 @@ export interface SessionStore {
    * events appended to the session since fail too, and the next event gets the number after the last one on
    * disk.
    */
-  append(key: number, direction: "client" | "agent", message: string, text?: string): Appended;
+  append(key: number, direction: "client" | "agent", message: string, text?: string): AppendResult;
   describe(
     key: number,
     change: { readonly title?: string; readonly notes?: object; readonly updated?: number },

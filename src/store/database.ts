@@ -62,7 +62,7 @@ const STOPPED_AFTER = 1_000;
 /** Milliseconds per turn of the event loop for the work of all databases of this process. */
 const budget = new LoopBudget(4);
 
-type Work<T> = (database: DatabaseSync) => T;
+type DatabaseWork<T> = (database: DatabaseSync) => T;
 
 export type Row = Readonly<Record<string, SQLOutputValue>>;
 
@@ -128,7 +128,7 @@ export class Database implements Disposable {
   }
 
   /** Runs a read. */
-  async read<T>(work: Work<T>): Promise<T> {
+  async read<T>(work: DatabaseWork<T>): Promise<T> {
     try {
       return await this.#patiently(work);
     } catch (error) {
@@ -159,15 +159,16 @@ export class Database implements Disposable {
    * Changes are made in the order of their calls, also when another process delays them: an earlier
    * call never overwrites a later one.
    */
-  async change<T>(work: Work<T>, { isHasty = false }: ChangeOptions = {}): Promise<T> {
+  async change<T>(work: DatabaseWork<T>, { isHasty = false }: ChangeOptions = {}): Promise<T> {
     const giveUpAt = Date.now() + LONGEST_WAIT;
-    const inPlace: Work<T> = (database) => {
+    const inPlace: DatabaseWork<T> = (database) => {
       this.#stopAgain();
       const result = work(database);
       this.#mustBeInPlace();
       return result;
     };
-    const once: Work<T> = (database) => transact(database, inPlace, isHasty && !this.#isHasty);
+    const once: DatabaseWork<T> = (database) =>
+      transact(database, inPlace, isHasty && !this.#isHasty);
     try {
       if (this.#waiting === undefined && budget.hasRoom) {
         try {
@@ -229,7 +230,7 @@ export class Database implements Disposable {
   }
 
   /** Retries while another process has the lock. */
-  async #patiently<T>(work: Work<T>, giveUpAt = Date.now() + LONGEST_WAIT): Promise<T> {
+  async #patiently<T>(work: DatabaseWork<T>, giveUpAt = Date.now() + LONGEST_WAIT): Promise<T> {
     const stoppedAt = Date.now() + STOPPED_AFTER;
     for (;;) {
       try {
@@ -246,7 +247,7 @@ export class Database implements Disposable {
   }
 }
 
-function transact<T>(database: DatabaseSync, work: Work<T>, isHasty: boolean): T {
+function transact<T>(database: DatabaseSync, work: DatabaseWork<T>, isHasty: boolean): T {
   // A transaction that could not be rolled back would block all later ones.
   if (database.isTransaction) database.exec("ROLLBACK");
   if (isHasty) database.exec("PRAGMA synchronous = NORMAL");

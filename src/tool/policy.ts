@@ -150,14 +150,14 @@ function textOf(args: Arguments, name: string): string {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-type Calling = Pick<ToolContext, "caller" | "project" | "profile">;
+type CallOrigin = Pick<ToolContext, "caller" | "project" | "profile">;
 
 /** What the policy says of a call, or the caller's profile where that is stricter. */
 export function decisionOn(
   policy: Policy,
   tool: Tool,
   args: Arguments,
-  calling: Calling,
+  calling: CallOrigin,
 ): Decision | NeedsProject {
   const question = questionOn(tool, args, calling);
   const decision = policy.decide(question);
@@ -171,7 +171,7 @@ export function decisionOn(
 export function visibleTools(
   policy: Policy,
   all: readonly Tool[],
-  calling: Calling,
+  calling: CallOrigin,
 ): readonly Tool[] {
   const { profile } = calling;
   const denying = [policy, profile?.policy].filter((each) => each?.denies === true);
@@ -190,7 +190,7 @@ export function visibleTools(
 export function questionOn(
   { definition, source }: Tool,
   args: Arguments,
-  { caller, project }: Calling,
+  { caller, project }: CallOrigin,
 ): PolicyQuestion {
   return { tool: definition.name, server: source?.server, caller, project, args };
 }

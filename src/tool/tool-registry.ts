@@ -36,7 +36,7 @@ export function heldKey(name: string, person: string | undefined): string {
 type Verdict = Pick<HeldTool, "why" | "like"> | undefined;
 
 /** A tool of another server: the verdict on it, and how to remove it from its registry. */
-interface Judged {
+interface RemoteToolEntry {
   readonly verdict: Verdict;
   readonly remove: () => void;
 }
@@ -49,7 +49,7 @@ export class ToolRegistry {
   readonly offered = new Registry<Tool>("tool");
   readonly held = new Registry<HeldTool>("held tool");
   readonly #approver: Approver | undefined;
-  readonly #judged = new Map<Tool, Judged>();
+  readonly #judged = new Map<Tool, RemoteToolEntry>();
   /** Tools whose names look the same, in the order they came. */
   readonly #alike = new Map<string, Set<Tool>>();
   /** Tools that are not in `#alike` yet: while all tools are ours, no names are compared. */

@@ -46,7 +46,7 @@ export function isKnown(catalogue: Catalogue | undefined): boolean {
 }
 
 /** What is remembered of an upstream from an earlier run. */
-export interface Remembered {
+export interface RememberedCatalogue {
   readonly era: Era;
   readonly catalogue: Catalogue;
 }
@@ -54,7 +54,7 @@ export interface Remembered {
 /** Of the file's form. */
 const VERSION = 4;
 
-interface Saved extends Remembered {
+interface SavedCatalogue extends RememberedCatalogue {
   readonly version: typeof VERSION;
   /** The program or the address that it was learned from. */
   readonly source: string;
@@ -74,12 +74,12 @@ export class CatalogueFile {
     this.#source = hashOf(JSON.stringify(sourceOf(settings)));
   }
 
-  async read(): Promise<Remembered | undefined> {
+  async read(): Promise<RememberedCatalogue | undefined> {
     // Missing or unreadable: it is fetched again.
     return attempt(() => {
       // Synchronously: the start waits for it, and loading node:fs/promises takes longer than reading.
       if (statSync(this.#path, { throwIfNoEntry: false }) === undefined) return undefined;
-      const saved = JSON.parse(readFileSync(this.#path, "utf8")) as Partial<Saved>;
+      const saved = JSON.parse(readFileSync(this.#path, "utf8")) as Partial<SavedCatalogue>;
       if (saved.version !== VERSION || saved.source !== this.#source) return undefined;
       const { era = "auto", catalogue } = saved;
       const isWhole = KINDS.every((kind) => Array.isArray(catalogue?.[kind]));
@@ -88,8 +88,8 @@ export class CatalogueFile {
   }
 
   /** One write after the other. Rejects when it cannot be kept. */
-  write(remembered: Remembered): Promise<void> {
-    const saved: Saved = { version: VERSION, source: this.#source, ...remembered };
+  write(remembered: RememberedCatalogue): Promise<void> {
+    const saved: SavedCatalogue = { version: VERSION, source: this.#source, ...remembered };
     return this.#writes.run(() => this.#replace(JSON.stringify(saved)));
   }
 

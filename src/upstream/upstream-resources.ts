@@ -224,7 +224,7 @@ export class UpstreamResources implements ResourceProvider {
 
   #byTemplate(uri: string, left = EFFORT): FoundResource | undefined {
     for (const upstream of this.#upstreams()) {
-      const effort: Effort = { left };
+      const effort: MatchBudget = { left };
       for (const { uriTemplate } of upstream.catalogue?.templates ?? []) {
         const template = String(uriTemplate);
         effort.left -= template.length;
@@ -265,7 +265,7 @@ function isNotFound({ code, data, message }: ToolFault, uri: string): boolean {
 }
 
 /** How much may be spent on finding out which of many templates a URI fits. */
-export interface Effort {
+export interface MatchBudget {
   left: number;
 }
 
@@ -304,7 +304,7 @@ export class UriTemplate {
   }
 
   /** False, too, when the effort does not suffice to tell. */
-  fits(uri: string, effort: Effort): boolean {
+  fits(uri: string, effort: MatchBudget): boolean {
     if (this.#isTooLong) return false;
     let reached = this.#from(0, new Set());
     for (const character of uri) {

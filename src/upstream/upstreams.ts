@@ -18,7 +18,7 @@ import type { MissingSource, ToolSources } from "../tool/offer/tool-sources.ts";
 import type { Toolbox } from "../tool/toolbox.ts";
 import { type CatalogueKind, isKnown } from "./catalogue.ts";
 import { Names } from "../tool/offer/names.ts";
-import { type Publication, Published } from "../tool/offer/published.ts";
+import { type Publication, PublishedEntries } from "../tool/offer/published-entries.ts";
 import {
   isAddress,
   isIncluded,
@@ -62,8 +62,8 @@ export class Upstreams implements Required<Omit<ToolSources, "opened">>, AsyncDi
   readonly #person: string | undefined;
   readonly #addresses: ResourceAddresses;
   readonly #resources: UpstreamResources;
-  readonly #tools: Published<Tool>;
-  readonly #prompts: Published<Prompt>;
+  readonly #tools: PublishedEntries<Tool>;
+  readonly #prompts: PublishedEntries<Prompt>;
   readonly #removeResources: () => void;
   readonly #unlisten: () => void;
   /** The state in which people were last told that an upstream is missing from lists. */
@@ -77,8 +77,8 @@ export class Upstreams implements Required<Omit<ToolSources, "opened">>, AsyncDi
     const person = principal && personOf(principal);
     this.#options = options;
     this.#person = person;
-    this.#tools = new Published((_, tool) => offer.tools.add(tool));
-    this.#prompts = new Published((name, prompt) => offer.prompts.add(name, prompt, person));
+    this.#tools = new PublishedEntries((_, tool) => offer.tools.add(tool));
+    this.#prompts = new PublishedEntries((name, prompt) => offer.prompts.add(name, prompt, person));
     this.#addresses = new ResourceAddresses(
       (uri) => this.#resources.serverByTemplate(uri),
       ({ server, uri }, shown) => {

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { Principal } from "../../src/base/principal.ts";
 import type { Config } from "../../src/config/config.ts";
 import { loadConfig } from "../../src/config/load.ts";
-import { Shared } from "../../src/fleet/open/open-shared.ts";
+import { SharedData } from "../../src/fleet/open/open-shared.ts";
 import { SharedTools } from "../../src/fleet/open/shared-tools.ts";
 import { AppContext } from "../../src/config/app-context.ts";
 import { type OpenedTools, openTools } from "../../src/app/tool/open-tools.ts";
@@ -79,13 +79,13 @@ export class AppNode implements AsyncDisposable {
   readonly app: AppContext;
   readonly data: string;
   readonly tools: OpenedTools;
-  readonly shared: Shared;
+  readonly shared: SharedData;
   readonly #opened: AsyncDisposableStack;
 
   private constructor(
     app: AppContext,
     tools: OpenedTools,
-    shared: Shared,
+    shared: SharedData,
     opened: AsyncDisposableStack,
   ) {
     this.app = app;
@@ -106,7 +106,7 @@ export class AppNode implements AsyncDisposable {
       new FleetNode(await connectTo(url, name), name, () => ({ ...STATE, ...own?.state })),
     );
     const own: SharedTools = opened.use(new SharedTools({ app, offer: tools.offer, fleet }));
-    const shared = opened.use(new Shared({ app, fleet, role: "gateway", env }));
+    const shared = opened.use(new SharedData({ app, fleet, role: "gateway", env }));
     fleet.members.join();
     return new AppNode(app, tools, shared, opened.move());
   }

@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { describe, it } from "node:test";
 import { brotliCompressSync, gzipSync } from "node:zlib";
 
-import type { Resolve } from "../../base/public-lookup.ts";
+import type { AddressResolver } from "../../base/public-lookup.ts";
 import { AgentRig } from "../../../test/agent/agent-rig.ts";
 import { call } from "../../../test/agent/call-tools.ts";
 import { FakeLlm } from "../../../test/agent/fake-llm.ts";
@@ -30,7 +30,7 @@ async function serve(answer: RequestListener) {
     web: {
       resolve: ((host, found) => {
         found(null, [{ address: host === "inside.test" ? "10.0.0.7" : "127.0.0.1", family: 4 }]);
-      }) as Resolve,
+      }) as AddressResolver,
       forbids: (address: string) => address !== "127.0.0.1",
     },
     [Symbol.asyncDispose]: async () => {
@@ -79,7 +79,7 @@ describe("web_fetch", () => {
   it("sends nothing if the person does not allow the host", async () => {
     await using site = await serve(page);
     let looked = 0;
-    const resolve: Resolve = (_, found) => {
+    const resolve: AddressResolver = (_, found) => {
       looked++;
       found(null, [{ address: "127.0.0.1", family: 4 }]);
     };

@@ -3,7 +3,7 @@ import { JobQueue } from "../../fleet/members/job-queue.ts";
 import {
   Placer,
   type PlacementRequest,
-  type Queued,
+  type QueueListener,
   TAKE_OVER_WITHIN,
 } from "../../fleet/members/placer.ts";
 import type { Offer } from "../../tool/offer/offer.ts";
@@ -84,7 +84,7 @@ export class FleetGateway implements AsyncDisposable {
 export type Place = (
   request: PlacementRequest,
   signal: AbortSignal,
-  queued?: Queued,
+  queued?: QueueListener,
 ) => Promise<string>;
 
 export interface GatewaySharingOptions {
@@ -149,7 +149,7 @@ export class GatewaySharing implements SessionSharing {
   async #home(
     { sessionId, _meta }: HomeParams,
     signal: AbortSignal,
-    queued: Queued,
+    queued: QueueListener,
   ): Promise<string | undefined> {
     if (sessionId === undefined)
       return await this.#options.place(requestOf({}, _meta), signal, queued);

@@ -1,12 +1,12 @@
 import type { Offer } from "../../tool/offer/offer.ts";
 import type { AppContext } from "../../config/app-context.ts";
 import type { Fleet } from "../../fleet/open/fleet.ts";
-import { Shared } from "../../fleet/open/open-shared.ts";
+import { SharedData } from "../../fleet/open/open-shared.ts";
 import { SharedTools } from "../../fleet/open/shared-tools.ts";
 
 /** What a node has in common with the others of its pool, beside sessions. */
 export interface SharedParts extends AsyncDisposable {
-  readonly folder: Shared;
+  readonly folder: SharedData;
   readonly tools: SharedTools;
 }
 
@@ -17,7 +17,7 @@ export async function shareNode(
   { role, offer }: { readonly role: "gateway" | "worker"; readonly offer: Offer },
 ): Promise<SharedParts> {
   await using opening = new AsyncDisposableStack();
-  const folder = opening.use(new Shared({ app, fleet, role }));
+  const folder = opening.use(new SharedData({ app, fleet, role }));
   const tools = opening.use(new SharedTools({ app, offer, fleet }));
   const shared = opening.move();
   return { folder, tools, [Symbol.asyncDispose]: () => shared.disposeAsync() };

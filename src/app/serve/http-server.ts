@@ -5,7 +5,7 @@ import { TrunklineError } from "../../base/errors.ts";
 import { Lazy } from "../../base/lazy.ts";
 import { OWNER, type Principal } from "../../base/principal.ts";
 import { VERSION } from "../../base/version.ts";
-import type { Refused } from "../../server/access/access.ts";
+import type { AccessRefusal } from "../../server/access/access.ts";
 import { COMEBACK_PATH, LOGINS_PAGE, LOGINS_PATH } from "../../server/access/login-page.ts";
 import { ServerLoginRoutes } from "../../server/access/server-login-routes.ts";
 import { agentLogin } from "../door/agent-login.ts";
@@ -16,7 +16,11 @@ import {
   type OwnAddress,
   refuseForeign,
 } from "../../server/access/refuse-foreign.ts";
-import { clearTextWarning, resolveServing, type Serving } from "../../server/access/serving.ts";
+import {
+  clearTextWarning,
+  resolveServing,
+  type ServeSettings,
+} from "../../server/access/serving.ts";
 import { LazyDashboard } from "../../server/dashboard/lazy-dashboard.ts";
 import type { DashboardSources } from "../../server/dashboard/sources.ts";
 import { TrafficRing } from "../../server/dashboard/traffic/traffic-ring.ts";
@@ -24,7 +28,7 @@ import { AppContext } from "../../config/app-context.ts";
 import { loadConfig } from "../../config/load.ts";
 import { fail, failWith, refuseUpgrade, send, sendJson } from "../../server/http/http-answers.ts";
 import { createListener, listen } from "../../server/http/listener.ts";
-import { type Moving, MOVES_PATH, moveStep } from "../../server/http/move-routes.ts";
+import { type MoveContext, MOVES_PATH, moveStep } from "../../server/http/move-routes.ts";
 import { Metrics } from "../../server/http/metrics.ts";
 import { Readiness } from "../../server/http/readiness.ts";
 import { NotifyRoutes } from "../../server/notify/notify-routes.ts";
@@ -74,7 +78,7 @@ export class HttpServer {
   /** The address by which it is reached; the port is known once it listens. */
   #own: OwnAddress;
   readonly #app: AppContext;
-  readonly #serving: Serving;
+  readonly #serving: ServeSettings;
   readonly #admission: Admission;
   readonly #login: Login;
   readonly #sockets: WebSocketAcceptor;
@@ -98,7 +102,7 @@ export class HttpServer {
   readonly #fleet: DashboardSources["fleet"];
   readonly #readiness: Readiness;
 
-  private constructor(app: AppContext, serving: Serving, options: HttpServerOptions) {
+  private constructor(app: AppContext, serving: ServeSettings, options: HttpServerOptions) {
     const { limits } = app.config;
     this.#app = app;
     this.#metrics = options.metrics ?? new Metrics();
@@ -311,7 +315,7 @@ export class HttpServer {
     if (isForAll(path)) return this.#route(path, request, response, OWNER);
     const then = {
       admitted: (principal: Principal) => this.#route(path, request, response, principal),
-      refused: ({ status, message, headers }: Refused) => {
+      refused: ({ status, message, headers }: AccessRefusal) => {
         const isWelcome = status === 401 && path === "/" && isForPerson(request);
         if (isWelcome) WELCOME.send(response, status, headers);
         else fail(response, status, message, headers);
@@ -356,10 +360,10 @@ export class HttpServer {
     }
   }
 
-  async #moving(): Promise<Moving> {
+  async #moving(): Promise<MoveContext> {
     if (this.#isFleet) throw new TrunklineError("usage", NOT_OF_FLEET);
     const [mover, sessions] = [await this.#mover.get(), await this.#sessions.open()];
-    const letGo: Moving["letGo"] = async (id, interrupts, signal) => {
+    const letGo: MoveContext["letGo"] = async (id, interrupts, signal) => {
       if (!interrupts) await betweenCalls(mover.log, id, signal);
       if (sessions.get(id) !== undefined) await sessions.close(id);
     };
@@ -401,7 +405,7 @@ export class HttpServer {
         );
         return undefined;
       },
-      refused: ({ status, message, headers }: Refused) =>
+      refused: ({ status, message, headers }: AccessRefusal) =>
         refuseUpgrade(socket, status, message, headers),
     };
     return this.#admission.ask(request, socket, then, ENTRIES[path]);

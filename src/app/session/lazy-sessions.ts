@@ -1,7 +1,7 @@
 import { join } from "node:path";
 
 import { Lazy } from "../../base/lazy.ts";
-import type { Reach } from "../../protocol/acp/relay/session-links.ts";
+import type { HolderDialer } from "../../protocol/acp/relay/session-links.ts";
 import type { Sessions } from "../../session/sessions.ts";
 import type { AppContext } from "../../config/app-context.ts";
 import type { SessionSharing } from "../../session/open/session-sharing.ts";
@@ -29,7 +29,7 @@ export class LazySessions extends Lazy<OpenedSessions> {
 
 /** The processes of this machine share the sessions of a data folder. */
 export function localSharing(data: string): SessionSharing {
-  const reach: Reach = async (holder, principal) => {
+  const reach: HolderDialer = async (holder, principal) => {
     const { reachHolder } = await import("../../session/open/holder-socket.ts");
     return await reachHolder(data, holder, principal);
   };

@@ -23,7 +23,7 @@ export interface ApiCall {
  * one may see; a scope; `admin`, for what belongs to others or to all; or `programs`, which needs `admin`
  * too, for what decides which commands are started for all.
  */
-export type Need = "nothing" | "sessions" | "review" | "admin" | "programs";
+export type RequiredAccess = "nothing" | "sessions" | "review" | "admin" | "programs";
 
 /** The answer as JSON; undefined where the handler has answered itself. */
 export type ApiHandler = (call: ApiCall) => Promise<object | undefined>;
@@ -32,7 +32,7 @@ export interface ApiRoute {
   readonly method: "GET" | "POST";
   /** Such as `/api/sessions/:id/traffic/:part`. */
   readonly path: string;
-  readonly needs: Need;
+  readonly needs: RequiredAccess;
   /** The tool that does the same: a token that is limited to tools must allow that tool. */
   readonly tool?: string;
   /** Bytes of the body of a POST; a megabyte where it is left out. */
@@ -43,7 +43,7 @@ export interface ApiRoute {
 /** A route: `route("GET /api/tokens", "admin", handle)`. */
 export function route(
   address: `${ApiRoute["method"]} /api/${string}`,
-  needs: Need,
+  needs: RequiredAccess,
   handle: ApiHandler,
   tool?: string,
 ): ApiRoute {

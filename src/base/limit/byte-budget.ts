@@ -31,7 +31,7 @@ export class ByteBudget {
 export const BUFFERS = new ByteBudget(DEFAULT_LIMITS.maxBuffered);
 
 /** What one connection, body or queue holds of a budget. */
-export class Holding {
+export class ByteReservation {
   readonly #budget: ByteBudget;
   #counted = 0;
 

@@ -1,5 +1,5 @@
 /** A session or connection that stays open for a client that may come back. */
-export interface Evictable {
+export interface EvictionCandidate {
   /** The id of the principal whose it is. */
   readonly owner: string;
   /** Milliseconds since it was last used; 0 while it is in use. */
@@ -11,7 +11,10 @@ export interface Evictable {
  * that has most, or of the newcomer. So nobody can evict those of others by opening more and more.
  * Undefined if all of those are in use.
  */
-export function evictedFor<T extends Evictable>(newcomer: string, all: Iterable<T>): T | undefined {
+export function evictedFor<T extends EvictionCandidate>(
+  newcomer: string,
+  all: Iterable<T>,
+): T | undefined {
   const counts = new Map<string, number>();
   let most = newcomer;
   const kept = [...all];

@@ -25,16 +25,16 @@ export interface ChildOptions {
    * Receives the handles that the child sends, such as a listener in its own network namespace. The
    * channel is closed after the last one, which has `isLast`.
    */
-  readonly takes?: ((handle: unknown, said: HandedOut) => void) | undefined;
+  readonly takes?: ((handle: unknown, said: HandleMessage) => void) | undefined;
   /** Open files that it inherits, as its descriptors from 3 on. They are closed here once it runs. */
   readonly files?: readonly number[] | undefined;
 }
 
 /** Changes how a program is started, for example to run it in a sandbox. */
-export type Confine = (options: ChildOptions) => ChildOptions;
+export type ChildConfiner = (options: ChildOptions) => ChildOptions;
 
 /** The message that a child sends with each handle. */
-export interface HandedOut {
+export interface HandleMessage {
   readonly isLast: boolean;
   /** Why it has no handle to send. */
   readonly problem?: string;
@@ -120,7 +120,7 @@ export class OwnedChild implements AsyncDisposable {
     }
     const { pid } = child;
     if (takes !== undefined) {
-      child.on("message", (said: HandedOut, handle) => {
+      child.on("message", (said: HandleMessage, handle) => {
         takes(handle, said);
         // The child waits for this, and executes another program after the last handle.
         child.send("taken", () => {

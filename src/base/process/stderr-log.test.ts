@@ -4,10 +4,10 @@ import { describe, it } from "node:test";
 
 import { Log } from "../log.ts";
 import { holdSecret } from "../text/mask.ts";
-import { LastWords, StderrLog } from "./stderr-log.ts";
+import { LastStderrLine, StderrLog } from "./stderr-log.ts";
 
 function lastOf(text: string): string | undefined {
-  const words = new LastWords();
+  const words = new LastStderrLine();
   for (const line of text.trimEnd().split("\n")) words.add(line);
   return words.line;
 }
@@ -26,7 +26,7 @@ describe("StderrLog", () => {
 describe("LastWords", () => {
   it("is the last line", () => {
     assert.equal(lastOf("TypeError: once, long ago\nthe disk is on fire"), "the disk is on fire");
-    assert.equal(new LastWords().line, undefined);
+    assert.equal(new LastStderrLine().line, undefined);
   });
 
   for (const [program, expected] of Object.entries({

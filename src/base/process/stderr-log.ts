@@ -13,7 +13,7 @@ export class StderrLog {
   readonly #log: Log;
   readonly #kind: string;
   readonly #tail: string[] = [];
-  readonly #words = new LastWords();
+  readonly #words = new LastStderrLine();
   readonly #throttle = new Throttle(LOGGED);
 
   /** `kind` is what the child is to us, as events name it: "upstream". */
@@ -56,7 +56,7 @@ const FOOTER = /^(?:Node\.js v\d|npm error A complete log)/;
 const ERROR = /^(?:(?:Uncaught )?\w*Error\b|npm error (?:request|\d{3} [A-Z]\w+ (?!that)))/;
 
 /** The line on a child's stderr that tells most of why it ended: its last, or the error above it. */
-export class LastWords {
+export class LastStderrLine {
   #last: string | undefined;
   #error: string | undefined;
 

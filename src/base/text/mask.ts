@@ -43,14 +43,14 @@ function masked(text: string): string {
   return SECRET_MARK.test(shown) ? shown.replace(SECRET_TEXT, MASK) : shown;
 }
 
-interface Walk {
+interface CopyState {
   /** The containers around the present value. */
   readonly path: object[];
   /** Values that may still be copied. */
   left: number;
 }
 
-function copy(value: unknown, walk: Walk): unknown {
+function copy(value: unknown, walk: CopyState): unknown {
   walk.left--;
   if (typeof value === "string") return maskText(value);
   if (typeof value === "bigint") return String(value);
@@ -70,7 +70,7 @@ function copy(value: unknown, walk: Walk): unknown {
   return copied;
 }
 
-function copyItems(list: readonly unknown[], walk: Walk): unknown {
+function copyItems(list: readonly unknown[], walk: CopyState): unknown {
   const items: unknown[] = [];
   for (const item of list) {
     if (walk.left <= 0) return [...items, `… (${list.length})`];
@@ -79,7 +79,7 @@ function copyItems(list: readonly unknown[], walk: Walk): unknown {
   return items;
 }
 
-function copyFields(value: object, walk: Walk): unknown {
+function copyFields(value: object, walk: CopyState): unknown {
   const isPair = isSecretPair(value);
   const masked: Record<string, unknown> = {};
   for (const [key, item] of Object.entries(value)) {

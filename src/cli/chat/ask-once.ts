@@ -1,6 +1,6 @@
 import { background } from "../../base/background.ts";
 import { untilSignal } from "../../base/process/long-running.ts";
-import { type Attached, type Ended, withLoss } from "../../protocol/acp/attach.ts";
+import { type AttachedSession, type Ended, withLoss } from "../../protocol/acp/attach.ts";
 import { ConversationText } from "../transcript/conversation-text.ts";
 import { permitting } from "../session/questions.ts";
 import { paint } from "../shell/layout.ts";
@@ -52,7 +52,7 @@ export async function askOnce(invocation: ChatInvocation, prompt: string): Promi
 }
 
 function resultOf(
-  { sessionId }: Attached,
+  { sessionId }: AttachedSession,
   model: string | undefined,
   { stopReason, usage }: Ended,
   answer: string,

@@ -3,7 +3,7 @@ import { atMost } from "../../base/abort.ts";
 import {
   type OpenedSession,
   type TerminalClient,
-  type Wanted,
+  type SessionTarget,
   withLoss,
 } from "../../protocol/acp/attach.ts";
 import { control, firstLine } from "../shell/layout.ts";
@@ -48,7 +48,7 @@ export interface ConversationHost {
   /** How a session is opened; undefined is a new one. */
   readonly wanted: (
     sessionId: string | undefined,
-  ) => Promise<Wanted & { readonly agent?: string | undefined }>;
+  ) => Promise<SessionTarget & { readonly agent?: string | undefined }>;
 }
 
 /** A message that waits to be taken by the agent. */
@@ -142,7 +142,7 @@ export class Conversation implements Disposable {
   /** The client is there: opens the first session. Rejects if that fails. */
   async begin(
     client: TerminalClient,
-    wanted: Wanted,
+    wanted: SessionTarget,
     agent: string,
     folder: string,
   ): Promise<Pick<OpenedSession, "settings">> {
@@ -286,7 +286,7 @@ export class Conversation implements Disposable {
     });
   }
 
-  async #open(wanted: Wanted, agent: string, folder: string): Promise<void> {
+  async #open(wanted: SessionTarget, agent: string, folder: string): Promise<void> {
     this.#status = new Status(agent);
     this.#opening = "sessionId" in wanted ? wanted.sessionId : undefined;
     this.#session = undefined;

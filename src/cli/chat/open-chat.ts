@@ -1,12 +1,12 @@
 import { visibleLine } from "../../base/text/visible.ts";
 import type { AppContext } from "../../config/app-context.ts";
 import {
-  type Attached,
+  type AttachedSession,
   type AttachOptions,
   attachTo,
   TerminalClient,
   type TerminalListener,
-  type Wanted,
+  type SessionTarget,
 } from "../../protocol/acp/attach.ts";
 import type { Workplace, WorktreeRequest } from "../../session/workplace.ts";
 import { offerAgent } from "../agent/offer-agents.ts";
@@ -24,7 +24,7 @@ export type ChatValues = OptionValues<
 export type ChatInvocation = Invocation<ChatValues>;
 
 /** A session, and the name of its agent as far as it is known. */
-export type NamedSession = Wanted & { readonly agent?: string | undefined };
+export type NamedSession = SessionTarget & { readonly agent?: string | undefined };
 
 /** The gateway that the command names, or where the session is that has moved away. */
 async function whereIs(invocation: ChatInvocation, app: AppContext): Promise<string | undefined> {
@@ -86,7 +86,7 @@ function worktreeOf({ worktree, branch }: ChatValues): WorktreeRequest | true | 
 }
 
 /** Where a session with a work tree works, and what is missing there. */
-export function worktreeLines({ settings }: Pick<Attached, "settings">): string[] {
+export function worktreeLines({ settings }: Pick<AttachedSession, "settings">): string[] {
   type Meta = { readonly trunkline?: { readonly worktree?: Workplace } };
   const { _meta } = (settings ?? {}) as { readonly _meta?: Meta };
   if (_meta?.trunkline?.worktree === undefined) return [];
@@ -107,7 +107,7 @@ export async function openChat(
   invocation: ChatInvocation,
   opened: AsyncDisposableStack,
   { task = "/", update, ...person }: ChatListener,
-): Promise<{ readonly session: Attached; readonly status: Status }> {
+): Promise<{ readonly session: AttachedSession; readonly status: Status }> {
   const { env, err, values } = invocation;
   const { app, agent } = await withOfferedAgent(invocation, await openQuietApp(invocation));
   const url = await whereIs(invocation, app);

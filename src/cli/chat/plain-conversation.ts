@@ -3,7 +3,7 @@ import { createInterface } from "node:readline";
 import { atMost } from "../../base/abort.ts";
 import { background } from "../../base/background.ts";
 import { untilSignal } from "../../base/process/long-running.ts";
-import { type Attached, withLoss } from "../../protocol/acp/attach.ts";
+import { type AttachedSession, withLoss } from "../../protocol/acp/attach.ts";
 import { ConversationText } from "../transcript/conversation-text.ts";
 import { askingWith, Questions } from "../session/questions.ts";
 import { type ChatInvocation, openChat } from "./open-chat.ts";
@@ -65,7 +65,7 @@ export async function conversePlainly(invocation: ChatInvocation): Promise<Movin
 }
 
 interface ConversationParts {
-  readonly session: Pick<Attached, "prompt" | "cancel" | "ended">;
+  readonly session: Pick<AttachedSession, "prompt" | "cancel" | "ended">;
   readonly status: Pick<Status, "text">;
   readonly out: (text: string) => void;
   readonly text: Pick<ConversationText, "end">;

@@ -1,5 +1,5 @@
 import { visibleLine } from "../../base/text/visible.ts";
-import type { Attached } from "../../protocol/acp/attach.ts";
+import type { AttachedSession } from "../../protocol/acp/attach.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -27,7 +27,7 @@ export class Status {
     return at < 0 ? ids : [...ids.slice(at), ...ids.slice(0, at)];
   }
 
-  opened(settings: Attached["settings"]): void {
+  opened(settings: AttachedSession["settings"]): void {
     const { models, modes, configOptions } = settings ?? {};
     const current = models?.currentModelId;
     if (typeof current === "string") this.#model = current;

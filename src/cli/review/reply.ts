@@ -1,5 +1,5 @@
 import type { ThreadView } from "../../review/thread-view.ts";
-import type { Saying } from "../../store/review/reviews.ts";
+import type { ThreadMessage } from "../../store/review/reviews.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
 import { linesText, print } from "../shell/layout.ts";
 import { openCommands, personIn, type RepoValues } from "./open-reviews.ts";
@@ -52,7 +52,7 @@ export async function apply(
   return print(invocation, { file, patch, id, state }, text);
 }
 
-async function speaker(invocation: Invocation<SayValues>): Promise<Saying> {
+async function speaker(invocation: Invocation<SayValues>): Promise<ThreadMessage> {
   return { by: await personIn(invocation), role: "person", text: invocation.values.comment };
 }
 

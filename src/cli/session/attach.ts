@@ -6,7 +6,7 @@ import { ownAcpChannel, remoteAcpChannel } from "../../app/door/acp-channel.ts";
 import type { AppContext } from "../../config/app-context.ts";
 import { ownerTokenFor } from "../../server/http/local-gateway.ts";
 import { SessionCommands } from "../../session/open/session-commands.ts";
-import { type Attached, attachTo } from "../../protocol/acp/attach.ts";
+import { type AttachedSession, attachTo } from "../../protocol/acp/attach.ts";
 import { readForeignId } from "../../session/foreign/foreign-sessions.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
 import { gatewayOf } from "../shell/gateway-url.ts";
@@ -66,7 +66,7 @@ const OBSERVING = "You observe this session: you can read everything, but not pr
 const CONTROLLING = "You control this session: a line that you type is a prompt or an answer.\n";
 
 async function say(
-  session: Attached,
+  session: AttachedSession,
   line: string,
   { text, out, err }: Pick<Invocation, "out" | "err"> & { readonly text: ConversationText },
 ): Promise<void> {

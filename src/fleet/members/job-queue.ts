@@ -62,7 +62,7 @@ export function queueName(labels: Readonly<Record<string, string>>): string {
 }
 
 /** What a gateway asks a worker for that seems to have a free slot. */
-export interface Take {
+export interface SlotRequest {
   /** The process that had the session open and counts as dead. */
   readonly lost?: string | undefined;
   /** The session, unless it is a new one. Whoever asks for it again gets the same slot. */

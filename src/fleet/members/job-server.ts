@@ -3,7 +3,7 @@ import { type Consumer, type JsMsg, jetstream } from "@nats-io/jetstream";
 import { background } from "../../base/background.ts";
 import type { Log } from "../../base/log.ts";
 import { addressOf, answerNodes } from "../connection/node-server.ts";
-import { type Offer, type OfferAnswer, type Take, queueName, readJob } from "./job-queue.ts";
+import { type Offer, type OfferAnswer, type SlotRequest, queueName, readJob } from "./job-queue.ts";
 import type { Members } from "./members.ts";
 import { hasLabels, isCompatible } from "./placer.ts";
 
@@ -112,7 +112,7 @@ export function serveJobs({ members, slots, log }: JobServerOptions) {
   };
 
   /** A gateway asks for a slot. */
-  const take = ({ lost, session }: Take): void => {
+  const take = ({ lost, session }: SlotRequest): void => {
     if (lost !== undefined) members.doubt(lost);
     if (members.state.isDraining) throw new Error("it is draining");
     const isKept = session !== undefined && slots.has(session);
@@ -121,7 +121,7 @@ export function serveJobs({ members, slots, log }: JobServerOptions) {
       throw new Error(`all its ${slots.slots} slots are taken`);
   };
 
-  const takes = answerNodes(connection, self, "take", (asked) => take(asked as Take));
+  const takes = answerNodes(connection, self, "take", (asked) => take(asked as SlotRequest));
   const stops = [members, connection].map((each) => each.onChange(wake));
   wake();
   return {

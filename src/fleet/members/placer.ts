@@ -3,7 +3,7 @@ import { TrunklineError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
 import { counted } from "../../base/text/counted.ts";
 import { askNode, type NodeAddress } from "../connection/node-server.ts";
-import type { JobQueue, Take } from "./job-queue.ts";
+import type { JobQueue, SlotRequest } from "./job-queue.ts";
 import type { Member, Members } from "./members.ts";
 
 /** What a session asks of the worker that is to hold it. */
@@ -135,7 +135,7 @@ interface PlacerOptions {
 }
 
 /** Called with the place in the queue of a request that has to wait, and why it has to. */
-export type Queued = (place: number, why: string) => void;
+export type QueueListener = (place: number, why: string) => void;
 
 /** Finds workers for sessions. */
 export class Placer {
@@ -152,7 +152,7 @@ export class Placer {
   async place(
     request: PlacementRequest,
     signal: AbortSignal,
-    queued: Queued = () => {},
+    queued: QueueListener = () => {},
   ): Promise<NodeAddress> {
     const workers = await this.#workers(request, signal);
     // One that seems full may keep a slot for this very session.
@@ -172,7 +172,7 @@ export class Placer {
     { lost, session }: PlacementRequest,
   ): Promise<Member | undefined> {
     const { connection } = this.#options.members;
-    const take: Take = { lost, session };
+    const take: SlotRequest = { lost, session };
     const asked: Promise<Member>[] = [];
     const taken = (): Promise<Member | undefined> => Promise.any(asked).catch(() => undefined);
     for (const worker of workers) {
@@ -210,7 +210,7 @@ export class Placer {
     workers: readonly Member[],
     { labels = {}, session }: PlacementRequest,
     signal: AbortSignal,
-    queued: Queued,
+    queued: QueueListener,
   ): Promise<NodeAddress> {
     const {
       queue,

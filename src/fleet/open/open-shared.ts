@@ -44,7 +44,7 @@ const TRY_AGAIN = 1_000;
  * other nodes. It does not wait for NATS: what is here is used, and what is changed here is sent when
  * NATS can be reached. No other node uses the folder (see `connectFleet`).
  */
-export class Shared implements AsyncDisposable {
+export class SharedData implements AsyncDisposable {
   readonly #options: SharedOptions;
   readonly #over = new AbortController();
   readonly #running: Promise<void>;

@@ -7,7 +7,7 @@ import { Connection } from "../../protocol/mcp/serve/connection.ts";
 import { McpDoor } from "../../protocol/mcp/serve/door.ts";
 import { Peer } from "../../rpc/peer.ts";
 import { Offer } from "../../tool/offer/offer.ts";
-import { Published } from "../../tool/offer/published.ts";
+import { PublishedEntries } from "../../tool/offer/published-entries.ts";
 import { type Caller, type Tool, type ToolContext, errorResult } from "../../tool/tool.ts";
 import type { UpstreamStatus } from "../../upstream/upstream.ts";
 import { type UpstreamOffer, Upstreams } from "../../upstream/upstreams.ts";
@@ -162,7 +162,7 @@ interface SharedOfferOptions {
  */
 function shareOffer(app: AppContext, own: Offer, { isForeign, changed }: SharedOfferOptions) {
   const offered = new Offer();
-  const published = new Published<Tool>((_, tool) => offered.tools.add(tool));
+  const published = new PublishedEntries<Tool>((_, tool) => offered.tools.add(tool));
   const door = new McpDoor({ offer: offered });
   const keys = new WeakMap<Tool, number>();
   let lastKey = 0;

@@ -1,7 +1,7 @@
 import { type EventPiece, piecesOf, takeTogether } from "./event-pages.ts";
 import type { EventMessage, Journal } from "./journal.ts";
-import { Fenced } from "./ownership.ts";
-import { type Bookmark, Outdated, Refused } from "./session-entry.ts";
+import { FencedError } from "./ownership.ts";
+import { type Bookmark, OutdatedError, RefusedWriteError } from "./session-entry.ts";
 
 export interface EventPublisherOptions {
   readonly journal: Journal;
@@ -16,7 +16,7 @@ export interface EventPublisherOptions {
   /** Bytes of events in one message. */
   readonly mostBytes: number;
   readonly pause: (attempt: number) => Promise<void>;
-  /** The session cannot be published any more: `Fenced` or `Refused`. What waits has failed with it. */
+  /** The session cannot be published any more: `FencedError` or `RefusedWriteError`. What waits has failed with it. */
   readonly failed: (error: Error) => void;
   /** An attempt got no answer and is repeated. */
   readonly unanswered?: (error: unknown, attempt: number) => void;
@@ -123,12 +123,12 @@ export class EventPublisher {
     try {
       return await this.#retry(() => journal.publish(id, message, this.#sequence));
     } catch (error) {
-      if (!(error instanceof Outdated)) throw error;
+      if (!(error instanceof OutdatedError)) throw error;
     }
     // The message may have been stored although its answer was lost.
     const last = await this.#retry(() => journal.last(id));
     if (last?.id === message.id && last.epoch === message.epoch) return last.sequence;
-    throw new Fenced(`Another process has taken session '${id}'.`);
+    throw new FencedError(`Another process has taken session '${id}'.`);
   }
 
   /** Repeats what got no answer, until it gets one or the publisher is stopped. */
@@ -138,7 +138,7 @@ export class EventPublisher {
       try {
         return await work();
       } catch (error) {
-        if (error instanceof Refused || error instanceof Outdated) throw error;
+        if (error instanceof RefusedWriteError || error instanceof OutdatedError) throw error;
         unanswered?.(error, attempt);
         await pause(attempt);
       }

@@ -85,7 +85,7 @@ interface StreamJournalOptions {
 /** Called with the number of the last event of a session. */
 type Follower = (id: string, last: number) => void;
 
-export interface Following extends AsyncDisposable {
+export interface JournalSubscription extends AsyncDisposable {
   /** Resolves when the last message of each session was heard. */
   readonly known: Promise<unknown>;
 }
@@ -125,7 +125,7 @@ export class StreamJournal implements Journal {
   }
 
   /** Reports the last message of each session, and then each new message. */
-  follow(heard: Follower): Following {
+  follow(heard: Follower): JournalSubscription {
     const { connection } = this.#options;
     const { subjects, nats } = connection;
     const reading = { deliver_policy: DeliverPolicy.LastPerSubject, headers_only: true };

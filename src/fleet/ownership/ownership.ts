@@ -1,12 +1,12 @@
 import { TrunklineError } from "../../base/errors.ts";
-import { HeldElsewhere } from "../../store/session/session-log.ts";
+import { HeldElsewhereError } from "../../store/session/session-log.ts";
 import type { EventMessage, Journal } from "./journal.ts";
 import {
   ATTEMPTS,
   type Bookmark,
   type EntryRecord,
   isFinal,
-  Outdated,
+  OutdatedError,
   type Records,
   retryUnanswered,
   sessionDeleted,
@@ -50,8 +50,8 @@ export interface EntryChange {
 }
 
 /** Another process has taken a session that this one held. */
-export class Fenced extends Error {
-  override readonly name = "Fenced";
+export class FencedError extends Error {
+  override readonly name = "FencedError";
 }
 
 /** Attempts that may lose against another writer. The holder that is replaced may be publishing all the time. */
@@ -92,7 +92,7 @@ export class Ownership {
     }
   }
 
-  /** Takes a session that exists. Throws "not-found", "closed" or `HeldElsewhere`. */
+  /** Takes a session that exists. Throws "not-found", "closed" or `HeldElsewhereError`. */
   async take(id: string): Promise<Claim> {
     const { isAlive, holder } = this.#options;
     for (let race = 0; ; race++) {
@@ -101,7 +101,7 @@ export class Ownership {
       if (entry.deleted !== undefined) throw sessionDeleted(id);
       const isFree = entry.holder === undefined || entry.holder === holder;
       if (!isFree && isAlive(entry.holder)) {
-        throw new HeldElsewhere(id, entry.holder, `node ${entry.node}`);
+        throw new HeldElsewhereError(id, entry.holder, `node ${entry.node}`);
       }
       const claim = await this.#takeFrom(before, entry.record, race);
       if (claim !== undefined) return claim;
@@ -120,7 +120,7 @@ export class Ownership {
       const found = existing(claim.id, await this.#get(claim.id));
       // An earlier write of ours, whose answer was lost, may have come late.
       if (found.entry.epoch !== claim.epoch || found.entry.holder !== holder || race > RACES) {
-        throw new Fenced(`Another process has taken session '${claim.id}'.`);
+        throw new FencedError(`Another process has taken session '${claim.id}'.`);
       }
       ({ entry: now, revision } = found);
     }
@@ -134,7 +134,7 @@ export class Ownership {
       const { entry } = existing(id, before);
       const isElsewhere = entry.holder !== undefined && entry.holder !== holder;
       if (isElsewhere && isAlive(entry.holder)) {
-        throw new HeldElsewhere(id, entry.holder, `node ${entry.node}`);
+        throw new HeldElsewhereError(id, entry.holder, `node ${entry.node}`);
       }
       const { cwd, agent, created, updated } = entry.record;
       const record = { id, cwd, agent, created, updated, notes: {} };
@@ -194,7 +194,7 @@ export class Ownership {
         return { sequence: await journal.publish(id, message, before?.sequence ?? 0), last };
       } catch (error) {
         // The next round finds whether it was stored.
-        if (error instanceof Outdated && race < RACES) continue;
+        if (error instanceof OutdatedError && race < RACES) continue;
         if (isFinal(error)) throw error;
         if (++failures === ATTEMPTS) throw unanswered(error);
         await pause(failures);
@@ -213,7 +213,7 @@ export class Ownership {
       try {
         return await records.put(id, entry, revision);
       } catch (error) {
-        if (!(error instanceof Outdated)) throw error;
+        if (!(error instanceof OutdatedError)) throw error;
         const now = await records.get(id);
         return now?.entry.write === entry.write ? now.revision : undefined;
       }

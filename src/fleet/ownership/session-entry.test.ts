@@ -4,7 +4,7 @@ import { TrunklineError } from "../../base/errors.ts";
 import {
   ATTEMPTS,
   newRecord,
-  Outdated,
+  OutdatedError,
   readEntry,
   retryUnanswered,
   type SessionEntry,
@@ -86,7 +86,7 @@ describe("retryUnanswered", () => {
   });
 
   it("does not repeat what would end in the same way", async () => {
-    const outdated = new Outdated("wrong last sequence");
+    const outdated = new OutdatedError("wrong last sequence");
     assert.deepEqual(await tried(outdated), { attempts: 1, outcome: outdated });
   });
 });

@@ -100,32 +100,32 @@ export interface StoredEntry {
 export interface Records {
   get(id: string): Promise<StoredEntry | undefined>;
   /**
-   * Returns the new revision. `revision` 0 writes an entry that does not exist yet. Throws `Outdated` if
-   * the entry has another revision, and `Refused` if it cannot be written. After any other error it may
+   * Returns the new revision. `revision` 0 writes an entry that does not exist yet. Throws `OutdatedError` if
+   * the entry has another revision, and `RefusedWriteError` if it cannot be written. After any other error it may
    * have been written, now or later.
    */
   put(id: string, entry: SessionEntry, revision: number): Promise<number>;
 }
 
 /** What was to be replaced, or continued, has changed meanwhile. Nothing was written. */
-export class Outdated extends Error {
-  override readonly name = "Outdated";
+export class OutdatedError extends Error {
+  override readonly name = "OutdatedError";
 }
 
 /** The server has refused to write something, for a reason that is not who holds the session. */
-export class Refused extends Error {
-  override readonly name = "Refused";
+export class RefusedWriteError extends Error {
+  override readonly name = "RefusedWriteError";
 }
 
 /** Whether another attempt would end in the same way. */
 export function isFinal(error: unknown): boolean {
   if (error instanceof TrunklineError) return error.code !== "unavailable";
-  return error instanceof Outdated || error instanceof Refused;
+  return error instanceof OutdatedError || error instanceof RefusedWriteError;
 }
 
 /** The error for the caller: a refusal of NATS with its reason, or the error itself. */
 export function told(error: unknown): unknown {
-  if (!(error instanceof Refused)) return error;
+  if (!(error instanceof RefusedWriteError)) return error;
   return new TrunklineError("unavailable", error.message, { cause: error });
 }
 
@@ -143,17 +143,19 @@ export function kvRecords(
       const entry = readEntry(id, found.string());
       if (entry !== undefined) return { entry, revision: found.revision };
       const next = "Restore it from a backup, or remove it from the bucket";
-      throw new Refused(`The entry of session '${id}' in NATS cannot be read. ${next}.`);
+      throw new RefusedWriteError(`The entry of session '${id}' in NATS cannot be read. ${next}.`);
     },
 
     async put(id: string, entry: SessionEntry, revision: number): Promise<number> {
       if (!isSessionId(id))
-        throw new Refused(`'${id.slice(0, 64)}' cannot be the id of a session.`);
+        throw new RefusedWriteError(`'${id.slice(0, 64)}' cannot be the id of a session.`);
       const value = Buffer.from(JSON.stringify(entry));
       if (value.length > mostBytes) {
         const size = `it has ${value.length} bytes, and NATS takes ${mostBytes}`;
         const next = "Raise `max_payload` of the NATS server";
-        throw new Refused(`The record of session '${id}' is too large: ${size}. ${next}.`);
+        throw new RefusedWriteError(
+          `The record of session '${id}' is too large: ${size}. ${next}.`,
+        );
       }
       const put = connection.ask(() => kv.put(id, value, { previousSeq: revision }));
       return await put.catch((error: unknown) => {
@@ -172,8 +174,8 @@ const PASSING: ReadonlySet<number> = new Set([10005, 10008, 10009, 10039, 10076]
 /** What an error of a write to JetStream means for who holds a session. */
 export function toProtocolError(error: unknown): unknown {
   if (!(error instanceof JetStreamApiError) || PASSING.has(error.code)) return error;
-  if (WRONG_SEQUENCE.has(error.code)) return new Outdated(error.message, { cause: error });
-  return new Refused(`NATS refused it: ${error.message}.`, { cause: error });
+  if (WRONG_SEQUENCE.has(error.code)) return new OutdatedError(error.message, { cause: error });
+  return new RefusedWriteError(`NATS refused it: ${error.message}.`, { cause: error });
 }
 
 /** Attempts whose answer is lost, until the caller is told. */

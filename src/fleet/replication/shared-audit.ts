@@ -5,7 +5,7 @@ import { objectIn } from "../../base/check.ts";
 import { addToCopy } from "../../store/audit/whole-audit.ts";
 import { auditFiles } from "../../store/audit/audit-reader.ts";
 import { SharedBase } from "./shared-base.ts";
-import { type Published, SharedStore, type SharedStoreOptions } from "./shared-store.ts";
+import { type PublishedMessage, SharedStore, type SharedStoreOptions } from "./shared-store.ts";
 
 const NEWLINE = 0x0a;
 
@@ -126,7 +126,7 @@ export class SharedAudit extends SharedStore {
     return (await this.base.read([KIND])).get(KIND) ?? 0;
   }
 
-  protected override async apply(messages: readonly Published[]): Promise<void> {
+  protected override async apply(messages: readonly PublishedMessage[]): Promise<void> {
     const { connection, data, name } = this.#options;
     for (const message of messages) {
       const node = message.subject.slice(connection.subjects.audit("").length);

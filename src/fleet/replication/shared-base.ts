@@ -17,7 +17,7 @@ export interface SharedRows {
 }
 
 /** Makes or changes a row: gets it as it is. */
-export type Decide = (key: string, local: SharedText) => SharedText;
+export type RowUpdate = (key: string, local: SharedText) => SharedText;
 
 /**
  * A store whose rows all nodes of a fleet share, such as the access tokens. Each node has its own store,
@@ -35,7 +35,7 @@ export interface SharedKind {
    * Changes rows in one transaction: `decide` gets the row as it is then, and says how it is to be.
    * Returns the rows as they are afterwards, which differs where this version cannot keep a text.
    */
-  change(keys: readonly string[], decide: Decide): Promise<ReadonlyMap<string, SharedText>>;
+  change(keys: readonly string[], decide: RowUpdate): Promise<ReadonlyMap<string, SharedText>>;
   /** The row where one was changed here and meanwhile also elsewhere. What it returns differs from `shared` only if that is to be sent. */
   merge(local: SharedText, shared: SharedText): SharedText;
 }
@@ -55,7 +55,7 @@ export abstract class DatabaseKind implements SharedKind {
   /** Changes a row. Leaves it as it is where this version does not understand the text. */
   protected abstract write(database: DatabaseSync, key: string, next: SharedText): void;
 
-  change(keys: readonly string[], decide: Decide): Promise<ReadonlyMap<string, SharedText>> {
+  change(keys: readonly string[], decide: RowUpdate): Promise<ReadonlyMap<string, SharedText>> {
     return this.database.change((database) => {
       const changed = new Map<string, SharedText>();
       for (const key of keys) {

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 
 import type { Subjects } from "../subjects.ts";
 import {
-  type Decide,
+  type RowUpdate,
   type Entry,
   isPending,
   markOf,
@@ -12,7 +12,7 @@ import {
 } from "./shared-base.ts";
 import {
   type ChangeStreamSettings,
-  type Published,
+  type PublishedMessage,
   SharedStore,
   type SharedStoreOptions,
 } from "./shared-store.ts";
@@ -22,7 +22,7 @@ const IN_FLIGHT = 64;
 /** Bytes of a message beside its text. */
 const HEADERS = 1024;
 
-interface Sent {
+interface SentRow {
   /** Undefined if it is to be read again in any case. */
   readonly stamp: unknown;
   readonly end: unknown;
@@ -44,7 +44,7 @@ export class SharedState extends SharedStore {
   readonly #options: SharedStateOptions;
   readonly #kinds: ReadonlyMap<string, SharedKind>;
   /** What each store was like when all its changes were last sent. */
-  readonly #sent = new Map<string, Sent>();
+  readonly #sent = new Map<string, SentRow>();
   /** Sizes of texts that NATS refuses, by kind and key, so that they are reported once. */
   readonly #refused = new Map<string, number>();
 
@@ -69,8 +69,8 @@ export class SharedState extends SharedStore {
   }
 
   /** Applies messages of others in their order. */
-  protected override async apply(messages: readonly Published[]): Promise<void> {
-    const latest = new Map<string, Map<string, Published>>();
+  protected override async apply(messages: readonly PublishedMessage[]): Promise<void> {
+    const latest = new Map<string, Map<string, PublishedMessage>>();
     for (const message of messages) {
       const [kind = "", ...rest] = message.subject.slice(this.stream.prefix.length).split(".");
       const key = rest.join(".");
@@ -97,11 +97,11 @@ export class SharedState extends SharedStore {
 
   async #applyRows(
     name: string,
-    rows: ReadonlyMap<string, Published>,
+    rows: ReadonlyMap<string, PublishedMessage>,
   ): Promise<Map<string, Entry>> {
     const kind = this.#kinds.get(name);
     const known = await this.base.entries(name, rows.keys());
-    const isNew = ([key, { seq }]: [string, Published]): boolean => {
+    const isNew = ([key, { seq }]: [string, PublishedMessage]): boolean => {
       return seq > (known.get(key)?.seq ?? 0);
     };
     const fresh = new Map([...rows].filter(isNew));
@@ -109,7 +109,7 @@ export class SharedState extends SharedStore {
     if (kind === undefined || fresh.size === 0) return agreed;
     /** Rows that differ from those of the other nodes. */
     const unsent = new Map<string, string>();
-    const decide: Decide = (key, local) => {
+    const decide: RowUpdate = (key, local) => {
       const shared = textOf(fresh.get(key));
       unsent.delete(key);
       const entry = known.get(key);
@@ -133,7 +133,7 @@ export class SharedState extends SharedStore {
   async #change(
     kind: SharedKind,
     keys: readonly string[],
-    decide: Decide,
+    decide: RowUpdate,
   ): Promise<ReadonlyMap<string, SharedText>> {
     try {
       return await kind.change(keys, decide);
@@ -261,7 +261,7 @@ function isRowsFault(error: unknown): boolean {
 }
 
 /** A deleted row is an empty message. */
-function textOf(message: Published | undefined): SharedText {
+function textOf(message: PublishedMessage | undefined): SharedText {
   if (message === undefined || message.data.length === 0) return undefined;
   return Buffer.from(message.data).toString();
 }

@@ -30,7 +30,7 @@ export interface ChangeStreamSettings extends Pick<StreamConfig, "name" | "subje
   readonly maxBytes?: number;
 }
 
-export interface Published {
+export interface PublishedMessage {
   readonly subject: string;
   readonly data: Uint8Array;
   readonly seq: number;
@@ -92,7 +92,7 @@ export function changeStream(connection: FleetConnection, settings: ChangeStream
      * stream is gone. A message that JetStream delivered here from another stream keeps the subject that it
      * had there: such messages are not from nodes that may write to this stream, so their subjects are empty.
      */
-    async *follow(after: number, signal: AbortSignal): AsyncGenerator<Published> {
+    async *follow(after: number, signal: AbortSignal): AsyncGenerator<PublishedMessage> {
       const reading = { deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: after + 1 };
       const options = { max_messages: 256, expires: PULL, idle_heartbeat: HEARTBEAT };
       await using reader = await openReader(nats, name, reading, options);
@@ -155,7 +155,7 @@ export abstract class SharedStore implements AsyncDisposable {
   /** The last message that was applied, of the stream that was created then. */
   protected abstract begin(created: string): Promise<number>;
   /** Applies messages in their order. Never at the same time as `send`. */
-  protected abstract apply(messages: readonly Published[]): Promise<void>;
+  protected abstract apply(messages: readonly PublishedMessage[]): Promise<void>;
   /** Sends what is to be sent. Not called before all that was there at the beginning is applied. */
   protected abstract send(): Promise<void>;
 

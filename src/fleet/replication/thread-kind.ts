@@ -4,7 +4,7 @@ import { defined } from "../../base/defined.ts";
 import type { Database } from "../../store/database.ts";
 import { repositoryFor } from "../../store/review/reviews-repositories.ts";
 import type { ThreadState } from "../../store/review/review-thread.ts";
-import type { Moment } from "../../store/review/reviews-rows.ts";
+import type { QueryContext } from "../../store/review/reviews-rows.ts";
 import { sql } from "../../store/sql.ts";
 import type { ThreadDocument, WrittenEvent } from "../../store/schema.gen.ts";
 import {
@@ -79,9 +79,9 @@ const MARK = 8;
 /** The review threads, with all that happened to them. */
 export class ThreadKind extends DatabaseKind {
   readonly name = "thread";
-  readonly #moment: () => Moment;
+  readonly #moment: () => QueryContext;
 
-  constructor(database: Database, moment: () => Moment) {
+  constructor(database: Database, moment: () => QueryContext) {
     super(database);
     this.#moment = moment;
   }
@@ -146,7 +146,7 @@ function markOf({ comment, by, at, anchor, source }: ThreadDocument): string {
 function findLocal(
   database: DatabaseSync,
   key: string,
-  moment: Moment,
+  moment: QueryContext,
 ): ThreadDocument | undefined {
   const id = key.slice(0, -MARK - 1);
   const mark = key.slice(-MARK);

@@ -6,7 +6,7 @@ import { readAccessToken } from "../../store/access/access-token.ts";
 import type { AccessToken } from "../../store/schema.gen.ts";
 import type { AccessTokens } from "../../store/access/access-tokens.ts";
 import {
-  type Decide,
+  type RowUpdate,
   rowText,
   type SharedKind,
   type SharedRows,
@@ -33,7 +33,10 @@ export class TokenKind implements SharedKind {
     return { rows, isWhole: true, isLost: !existsSync(this.#tokens.path) };
   }
 
-  async change(keys: readonly string[], decide: Decide): Promise<ReadonlyMap<string, SharedText>> {
+  async change(
+    keys: readonly string[],
+    decide: RowUpdate,
+  ): Promise<ReadonlyMap<string, SharedText>> {
     const result = new Map<string, SharedText>();
     await this.#tokens.replace((before) => {
       const tokens = new Map(before.map((token) => [token.id, token]));

@@ -3,7 +3,7 @@ import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import type { StoredEvent } from "../../session/event.ts";
 import type { HeldSession, SessionRecord, SessionStore } from "../../session/store.ts";
-import { HeldElsewhere } from "../../store/session/session-log.ts";
+import { HeldElsewhereError } from "../../store/session/session-log.ts";
 import { type LoggedEvent, READ } from "../../store/session/session-pages.ts";
 import {
   type ListRequest,
@@ -12,8 +12,8 @@ import {
   type ReadSession,
   type SessionReading,
 } from "../../store/session/session-reader.ts";
-import type { Queued } from "../members/placer.ts";
-import type { Following } from "../ownership/journal.ts";
+import type { QueueListener } from "../members/placer.ts";
+import type { JournalSubscription } from "../ownership/journal.ts";
 import {
   liveHolder,
   recordOf,
@@ -34,7 +34,7 @@ export interface GatewayStoreOptions extends FleetStoreOptions {
     record: SessionRecord,
     lost: string | undefined,
     signal?: AbortSignal,
-    queued?: Queued,
+    queued?: QueueListener,
   ) => Promise<string>;
 }
 
@@ -60,12 +60,16 @@ export class GatewayStore extends FleetStore implements SessionStore, AsyncDispo
     const entry = await this.need(id);
     if (entry.deleted !== undefined) throw sessionDeleted(id);
     const holder = liveHolder(entry, this.isAlive);
-    if (holder !== undefined) throw new HeldElsewhere(id, holder, `node ${entry.node}`);
-    throw new HeldElsewhere(id, await this.#place(entry), "a worker that was chosen for it");
+    if (holder !== undefined) throw new HeldElsewhereError(id, holder, `node ${entry.node}`);
+    throw new HeldElsewhereError(id, await this.#place(entry), "a worker that was chosen for it");
   }
 
   /** The process that holds the session, or that is to take it; undefined if it does not exist. */
-  async homeOf(id: string, signal: AbortSignal, queued?: Queued): Promise<string | undefined> {
+  async homeOf(
+    id: string,
+    signal: AbortSignal,
+    queued?: QueueListener,
+  ): Promise<string | undefined> {
     const entry = await this.streams.find(id);
     if (entry === undefined || entry.deleted !== undefined) return undefined;
     return liveHolder(entry, this.isAlive) ?? (await this.#place(entry, signal, queued));
@@ -88,7 +92,7 @@ export class GatewayStore extends FleetStore implements SessionStore, AsyncDispo
     return FleetReader.open({ streams, mirror, isAlive, onMembers });
   }
 
-  #place(entry: SessionEntry, signal?: AbortSignal, queued?: Queued): Promise<string> {
+  #place(entry: SessionEntry, signal?: AbortSignal, queued?: QueueListener): Promise<string> {
     const record = recordOf(entry, this.isAlive);
     return this.#options.place(record, entry.holder, signal, queued);
   }
@@ -121,7 +125,7 @@ interface FleetReaderOptions {
 /** Reads the sessions of a fleet, which its workers write. */
 export class FleetReader implements SessionReading {
   readonly #options: FleetReaderOptions;
-  readonly #following: Following;
+  readonly #following: JournalSubscription;
   readonly #ends = new DisposableStack();
   /** Numbers of the last events. */
   readonly #lasts = new Map<string, number>();

@@ -1,7 +1,7 @@
 import { atMost } from "../../base/abort.ts";
 import { TaskQueue } from "../../base/limit/task-queue.ts";
 import { TrunklineError } from "../../base/errors.ts";
-import type { Appended } from "../../session/store.ts";
+import type { AppendResult } from "../../session/store.ts";
 import type { AppendedPage } from "../../store/session/session-commits.ts";
 import type { SessionLog } from "../../store/session/session-log.ts";
 import type { EventPublisher } from "../ownership/event-publisher.ts";
@@ -15,7 +15,7 @@ export const MOST_WAITING = 8 * 1024 * 1024;
 const PATIENCE = 5_000;
 
 /** Events that are stored when they are in the local log and in NATS. */
-class PendingAppend implements Appended {
+class PendingAppend implements AppendResult {
   readonly page: AppendedPage;
   readonly #end = Promise.withResolvers<void>();
   readonly stored = this.#end.promise;
@@ -98,7 +98,7 @@ export class HeldReplica {
     return isSameTurn ? bookmark : (this.#publisher.bookmark ?? bookmark);
   }
 
-  append(direction: "client" | "agent", text: string): Appended {
+  append(direction: "client" | "agent", text: string): AppendResult {
     const refusal = this.failure ?? (this.#waiting > MOST_WAITING ? full(this.id) : undefined);
     if (refusal !== undefined) return refused(this.last, refusal);
     // The whole message, never its text alone: a message of NATS may begin with any event.
@@ -162,7 +162,7 @@ export class HeldReplica {
   }
 }
 
-function refused(last: number, failure: Error): Appended {
+function refused(last: number, failure: Error): AppendResult {
   const stored = Promise.reject(failure);
   stored.catch(() => {});
   return { last, stored, failure };

@@ -3,7 +3,7 @@ import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import type { StoredEvent } from "../../session/event.ts";
 import type {
-  Appended,
+  AppendResult,
   HeldSession,
   NewSession,
   SessionRecord,
@@ -12,7 +12,7 @@ import type {
 import { SessionLog } from "../../store/session/session-log.ts";
 import { SessionReplicas } from "../../store/session/session-replicas.ts";
 import { nodeIdOf } from "../ownership/node-id.ts";
-import { type Claim, type EntryChange, Fenced, Ownership } from "../ownership/ownership.ts";
+import { type Claim, type EntryChange, FencedError, Ownership } from "../ownership/ownership.ts";
 import { newRecord, recordOf, type SessionEntry, told } from "../ownership/session-entry.ts";
 import { copyEvents, eventsUpTo, readEvents } from "./read-events.ts";
 import { HeldReplica, notOpen } from "./held-replica.ts";
@@ -104,7 +104,7 @@ export class WorkerStore extends FleetStore implements SessionStore, AsyncDispos
       if (held.failure !== undefined) throw held.failure;
       const { epoch, holder } = await this.need(id);
       if (epoch === held.claim.epoch && holder === this.holder) return;
-      this.#failed(held.key, new Fenced(`Another process has taken session '${id}'.`));
+      this.#failed(held.key, new FencedError(`Another process has taken session '${id}'.`));
       throw held.failure ?? notOpen(id);
     });
   }
@@ -145,7 +145,7 @@ export class WorkerStore extends FleetStore implements SessionStore, AsyncDispos
           return await this.#begin(claim, held !== undefined);
         } catch (error) {
           // The next attempt finds the process that has taken it.
-          if (error instanceof Fenced) continue;
+          if (error instanceof FencedError) continue;
           await this.#ownership.write(claim, { holder: undefined }).catch(() => {});
           throw error;
         }
@@ -160,7 +160,7 @@ export class WorkerStore extends FleetStore implements SessionStore, AsyncDispos
     await held.left();
   }
 
-  append(key: number, direction: "client" | "agent", text: string): Appended {
+  append(key: number, direction: "client" | "agent", text: string): AppendResult {
     return this.#held.get(key)?.append(direction, text) ?? this.log.append(key, direction, text);
   }
 
@@ -277,7 +277,7 @@ export class WorkerStore extends FleetStore implements SessionStore, AsyncDispos
     const held = this.#held.get(key);
     if (held === undefined || held.isLost) return;
     const { id } = held;
-    if (error instanceof Fenced) {
+    if (error instanceof FencedError) {
       held.isLost = true;
       held.fail(new TrunklineError("closed", `Session '${id}' has moved to another worker.`));
       this.#options.log.warn("fleet.session-lost", { session: id });
@@ -306,7 +306,7 @@ export class WorkerStore extends FleetStore implements SessionStore, AsyncDispos
         return;
       } catch (error) {
         const isGone = error instanceof TrunklineError && error.code !== "unavailable";
-        if (isGone) return this.#failed(held.key, new Fenced(error.message));
+        if (isGone) return this.#failed(held.key, new FencedError(error.message));
         this.#options.log.warn("fleet.session-not-stored", { session: held.id, attempt, error });
       }
     }
@@ -347,7 +347,7 @@ export class WorkerStore extends FleetStore implements SessionStore, AsyncDispos
     const bookmark = held.bookmarkFor((change.record ?? held.claim.entry.record).notes);
     const writing = this.#ownership.write(held.claim, { ...change, bookmark });
     held.claim = await writing.catch((error: unknown) => {
-      if (error instanceof Fenced) this.#failed(key, error);
+      if (error instanceof FencedError) this.#failed(key, error);
       throw held.failure ?? told(error);
     });
   }

@@ -14,7 +14,7 @@ import { type BusHandlers, serveExchange } from "../../protocol/bus/serve.ts";
 import type { BidiStream, Connection } from "../../wire/quic/connection.ts";
 import { DefinedPlugin } from "../sdk/defined-plugin.ts";
 import { definePlugin } from "../sdk/define-plugin.ts";
-import { outsideOf } from "../sdk/outside.ts";
+import { orchestratorAccess } from "../sdk/orchestrator-access.ts";
 import { RunningCalls } from "../sdk/serve/running-calls.ts";
 import {
   deliverTo,
@@ -60,7 +60,7 @@ function goodHandlers(): BusHandlers {
   const parts = DefinedPlugin.take(plugin);
   const log = new Log("error", () => {});
   const client = new BusClient({ name: "Nobody", dial: () => Promise.reject(new Error("none")) });
-  const outside = outsideOf({ id: "tools.good", client, log, storageType: "" });
+  const outside = orchestratorAccess({ id: "tools.good", client, log, storageType: "" });
   const service = { tools: parts.tools, outside, calls: new RunningCalls(), log };
   const storage = new MemoryStorage();
   const shutdown = async (): Promise<boolean> => true;

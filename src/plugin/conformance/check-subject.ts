@@ -1,5 +1,5 @@
 import { atMost, untilAborted } from "../../base/abort.ts";
-import { Probe, type Rule, Skipped, type Subject } from "./probe.ts";
+import { Probe, type Rule, SkippedRuleError, type Subject } from "./probe.ts";
 import { LIFECYCLE_RULES, SHUTDOWN_RULE } from "./rules/lifecycle-rules.ts";
 import { REQUEST_RULES } from "./rules/request-rules.ts";
 import { STORAGE_RULES } from "./rules/storage-rules.ts";
@@ -60,6 +60,6 @@ async function outcomeOf(
     return { outcome: "passed" };
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    return { outcome: error instanceof Skipped ? "skipped" : "failed", why };
+    return { outcome: error instanceof SkippedRuleError ? "skipped" : "failed", why };
   }
 }

@@ -16,7 +16,7 @@ import { parseManifest } from "../declared-manifest.ts";
 import { PluginFolder } from "../plugin/plugin-folder.ts";
 import { startInFolder } from "../plugin/plugin-process.ts";
 import { pluginSettings } from "../plugin/settings.ts";
-import type { Role, SafeCall, Stranger, Subject } from "./probe.ts";
+import type { Role, SafeCall, InvalidClient, Subject } from "./probe.ts";
 
 export interface OpenSubjectOptions {
   readonly address: string;
@@ -68,7 +68,7 @@ export async function openSubject(options: OpenSubjectOptions): Promise<OpenedSu
     ...{ role, name: `The ${role} at ${address}`, dial },
     ...{ call: options.call, stream: options.stream },
     ...(role === "orchestrator" ? { asPlugin: { id: PLUGIN, dial: asPlugin } } : {}),
-    dialAs: async (stranger: Stranger) => {
+    dialAs: async (stranger: InvalidClient) => {
       const own = await certificates.of(shown);
       const alpn = stranger === "another protocol" ? { alpn: OTHER_PROTOCOL } : {};
       const credentials = { ...alpn, credentials: own };

@@ -1,7 +1,7 @@
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { answerOf } from "../../protocol/bus/answer.ts";
 import { bodyOf, decodeResponse, encodeRequest } from "../../protocol/bus/codec.ts";
-import type { Asked } from "../../protocol/bus/connect.ts";
+import type { BusRequest } from "../../protocol/bus/connect.ts";
 import { readResponses } from "../../protocol/bus/frame-stream.ts";
 import type { PluginManifest, PluginResponse } from "../../protocol/bus/plugin.gen.ts";
 import { encodeFrame, MAX_FRAME, PREFIX } from "../../wire/framing/length-prefixed.ts";
@@ -15,7 +15,7 @@ export interface SafeCall {
 }
 
 /** Clients that must be refused. */
-export type Stranger = "another protocol" | "another authority" | "no certificate";
+export type InvalidClient = "another protocol" | "another authority" | "no certificate";
 
 /** The program that is checked. */
 export interface Subject {
@@ -26,7 +26,7 @@ export interface Subject {
   /** How an orchestrator is dialled by a plugin; the id is that in its certificate. */
   readonly asPlugin?: { readonly id: string; readonly dial: () => Promise<Connection> };
   /** Left out where there is no network. */
-  readonly dialAs?: (stranger: Stranger) => Promise<Connection>;
+  readonly dialAs?: (stranger: InvalidClient) => Promise<Connection>;
   /** A tool that may be called, if one was named. */
   readonly call?: SafeCall | undefined;
   /** A tool that answers in pieces, if one was named. */
@@ -78,7 +78,7 @@ export class Probe implements AsyncDisposable {
   }
 
   /** Asks, and reads the answer as the protocol has it: one frame, and the id of the request. */
-  async ask(request: Asked): Promise<PluginResponse> {
+  async ask(request: BusRequest): Promise<PluginResponse> {
     const requestId = this.nextId();
     const stream = await this.open();
     await stream.end(encodeRequest({ requestId, request }));
@@ -92,7 +92,7 @@ export class Probe implements AsyncDisposable {
   }
 
   /** Asks with bytes of a field that no schema has, and that is passed over. */
-  async askWith(request: Asked, bytes: Uint8Array): Promise<PluginResponse> {
+  async askWith(request: BusRequest, bytes: Uint8Array): Promise<PluginResponse> {
     const known = bodyOf(encodeRequest({ requestId: this.nextId(), request }));
     const field = new BinaryWriter().tag(UNKNOWN, WireType.LengthDelimited).bytes(bytes).finish();
     const reaction = await this.send(encodeFrame(Buffer.concat([known, field])));
@@ -101,7 +101,7 @@ export class Probe implements AsyncDisposable {
   }
 
   /** Asks for what comes in pieces. */
-  async *askForMany(request: Asked): AsyncGenerator<PluginResponse, void, void> {
+  async *askForMany(request: BusRequest): AsyncGenerator<PluginResponse, void, void> {
     const stream = await this.open();
     await stream.end(encodeRequest({ requestId: this.nextId(), request }));
     yield* readResponses(stream);
@@ -170,12 +170,12 @@ export interface Rule {
 }
 
 /** A rule that could not be checked, and why. */
-export class Skipped extends Error {
-  override readonly name = "Skipped";
+export class SkippedRuleError extends Error {
+  override readonly name = "SkippedRuleError";
 }
 
 export function skip(why: string): never {
-  throw new Skipped(why);
+  throw new SkippedRuleError(why);
 }
 
 /** Throws what was found instead, if something does not hold. */

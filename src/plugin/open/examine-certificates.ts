@@ -6,7 +6,7 @@ import {
   checkPair,
   parseCertificates,
   parseKey,
-  Unusable,
+  UnusableFileError,
 } from "../../protocol/bus/certificates/certificate-files.ts";
 
 /** A certificate of the bus that cannot be used. */
@@ -56,7 +56,7 @@ async function problemOf(folder: string, name: string, now: number): Promise<str
     if (first.validToDate.getTime() > now || canRenew) return undefined;
     return `'${certificate}' has expired, and there is no 'ca.key' to renew it with`;
   } catch (error) {
-    if (error instanceof Unusable) return error.message;
+    if (error instanceof UnusableFileError) return error.message;
     throw error;
   }
 }
@@ -70,6 +70,8 @@ async function readText(path: string): Promise<string | undefined> {
     return await readFile(path, "utf8");
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw new Unusable(`'${path}' cannot be read: ${fileWords(error, path)}`, { cause: error });
+    throw new UnusableFileError(`'${path}' cannot be read: ${fileWords(error, path)}`, {
+      cause: error,
+    });
   }
 }

@@ -2,7 +2,7 @@ import { realpathSync } from "node:fs";
 import { join } from "node:path";
 
 import { usualVariables } from "../../base/process/environment.ts";
-import { LastWords } from "../../base/process/stderr-log.ts";
+import { LastStderrLine } from "../../base/process/stderr-log.ts";
 import {
   type DeclaredManifest,
   MALFORMED,
@@ -65,7 +65,7 @@ async function askInSandbox(found: FoundPlugin, data: string): Promise<DeclaredM
 
 function wordsOf({ stderr, code, isEnded }: Outcome): string {
   if (isEnded) return `it takes too long, or prints too much. ${GIVE_ID}`;
-  const words = new LastWords();
+  const words = new LastStderrLine();
   for (const line of stderr.trim().split("\n")) words.add(line);
   const next = stderr.includes("Cannot find package") ? INSTALL : GIVE_ID;
   return `${words.line || `it ended with ${code}`}. ${next}`;

@@ -2,7 +2,7 @@ import { atMost } from "../../base/abort.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { Semaphore } from "../../base/limit/semaphore.ts";
 import {
-  type Asked,
+  type BusRequest,
   type AskForManyOptions,
   type AskOptions,
   BusClient,
@@ -18,7 +18,7 @@ export interface PluginLinkOptions extends Pick<BusClientOptions, "dial" | "lost
 }
 
 /** Who makes a request. */
-export interface OnBehalf {
+export interface CallOrigin {
   /** A plugin makes it, possibly while it answers a call itself. */
   readonly isNested: boolean;
 }
@@ -89,7 +89,7 @@ export class PluginLink implements AsyncDisposable {
     return this.#calls.connect();
   }
 
-  async ask(request: Asked, options: AskOptions & OnBehalf): Promise<PluginResponse> {
+  async ask(request: BusRequest, options: AskOptions & CallOrigin): Promise<PluginResponse> {
     let entered: Disposable;
     try {
       entered = await this.#enter(options);
@@ -103,8 +103,8 @@ export class PluginLink implements AsyncDisposable {
   }
 
   async *askForMany(
-    request: Asked,
-    options: Omit<AskForManyOptions, "cancel"> & OnBehalf & { readonly cancel: Asked },
+    request: BusRequest,
+    options: Omit<AskForManyOptions, "cancel"> & CallOrigin & { readonly cancel: BusRequest },
   ): AsyncGenerator<PluginResponse, void, void> {
     const { signal, cancel } = options;
     using _ = await this.#enter(options);
@@ -140,7 +140,7 @@ export class PluginLink implements AsyncDisposable {
     await Promise.all([this.control[Symbol.asyncDispose](), this.#calls[Symbol.asyncDispose]()]);
   }
 
-  async #enter({ isNested, signal }: OnBehalf & Pick<AskOptions, "signal">): Promise<Disposable> {
+  async #enter({ isNested, signal }: CallOrigin & Pick<AskOptions, "signal">): Promise<Disposable> {
     const entered = new DisposableStack();
     entered.defer(() => {
       if (this.running === 0) this.#idle?.resolve();

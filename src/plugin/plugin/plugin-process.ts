@@ -4,10 +4,14 @@ import { isAbsolute } from "node:path";
 
 import { atMost, onAbort } from "../../base/abort.ts";
 import { background } from "../../base/background.ts";
-import { type ChildOptions, type Confine, OwnedChild } from "../../base/process/child-process.ts";
+import {
+  type ChildOptions,
+  type ChildConfiner,
+  OwnedChild,
+} from "../../base/process/child-process.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { readLines } from "../../base/process/lines.ts";
-import { LastWords } from "../../base/process/stderr-log.ts";
+import { LastStderrLine } from "../../base/process/stderr-log.ts";
 import { maskText } from "../../base/text/mask.ts";
 import { usualVariables } from "../../base/process/environment.ts";
 import { PREFERRED_TRANSPORT } from "../sdk/flags.ts";
@@ -36,7 +40,7 @@ export interface ConfinedPlugin extends PermittedPaths {
 
 /** What keeps a plugin to what was approved, as long as it runs. */
 export interface PluginConfinement extends AsyncDisposable {
-  readonly confine: Confine;
+  readonly confine: ChildConfiner;
   /** Where it reaches the bus. */
   readonly busAddress: string;
   /** Connects to a port that it listens at. */
@@ -79,7 +83,7 @@ export async function startPlugin(start: PluginStart): Promise<PluginProcess> {
   signal.throwIfAborted();
   const ready = Promise.withResolvers<string>();
   ready.promise.catch(() => {});
-  const words = new LastWords();
+  const words = new LastStderrLine();
   const { child, reach } = await launch(start, (line) => {
     const address = READY.exec(line)?.[1];
     if (address !== undefined) return ready.resolve(address);
@@ -122,9 +126,9 @@ export async function startInFolder(
   return begin();
 }
 
-type Launched = Omit<PluginProcess, "address">;
+type LaunchedPlugin = Omit<PluginProcess, "address">;
 
-async function launch(start: PluginStart, stderr: (line: string) => void): Promise<Launched> {
+async function launch(start: PluginStart, stderr: (line: string) => void): Promise<LaunchedPlugin> {
   const { binary: command, permissions } = start.settings;
   if (isLimited(permissions)) return launchLimited(start, stderr);
   const args = argumentsOf(start, start.orchestratorAddress);
@@ -135,7 +139,7 @@ async function launch(start: PluginStart, stderr: (line: string) => void): Promi
 async function launchLimited(
   start: PluginStart,
   stderr: (line: string) => void,
-): Promise<Launched> {
+): Promise<LaunchedPlugin> {
   const { settings, certsDir, confine, bus, orchestratorAddress } = start;
   const { id, binary, code, wrapper, permissions = {} } = settings;
   const { run = false, hosts = [] } = permissions;

@@ -16,7 +16,7 @@ import { fromToolResponse } from "../../protocol/bus/shape/tool-result.ts";
 import { fromBusTool, isIdempotent, toToolRequest } from "../../protocol/bus/shape/tool-shape.ts";
 import { Names } from "../../tool/offer/names.ts";
 import type { Offer } from "../../tool/offer/offer.ts";
-import { type Publication, Published } from "../../tool/offer/published.ts";
+import { type Publication, PublishedEntries } from "../../tool/offer/published-entries.ts";
 import {
   type Arguments,
   type Prompt,
@@ -97,7 +97,7 @@ export function pluginPrompt(plugin: AskedPlugin, prompt: BusPrompt, name: strin
 }
 
 /** A tool or prompt of a plugin. */
-interface Owned<T> extends Publication<T> {
+interface OwnedPublication<T> extends Publication<T> {
   readonly owner: string;
 }
 
@@ -105,16 +105,16 @@ interface Owned<T> extends Publication<T> {
 export class PluginTools {
   readonly #offer: Offer;
   readonly #manifestOf: (id: string) => PluginManifest | undefined;
-  readonly #tools: Published<Tool>;
-  readonly #prompts: Published<Prompt>;
+  readonly #tools: PublishedEntries<Tool>;
+  readonly #prompts: PublishedEntries<Prompt>;
   #toolOwners: ReadonlyMap<string, string> = new Map();
   #promptOwners: ReadonlyMap<string, string> = new Map();
 
   constructor(offer: Offer, manifestOf: (id: string) => PluginManifest | undefined) {
     this.#offer = offer;
     this.#manifestOf = manifestOf;
-    this.#tools = new Published((_, tool) => offer.tools.add(tool));
-    this.#prompts = new Published((name, prompt) => offer.prompts.add(name, prompt));
+    this.#tools = new PublishedEntries((_, tool) => offer.tools.add(tool));
+    this.#prompts = new PublishedEntries((name, prompt) => offer.prompts.add(name, prompt));
   }
 
   /** The plugin that brings a tool. Where several do, it is none of them alone: an empty text. */
@@ -149,7 +149,7 @@ export class PluginTools {
     return [...settings.providesAi, ...(this.#manifestOf(id)?.providesAi ?? [])];
   }
 
-  #plain(plugins: readonly Plugin[]): Owned<Tool>[] {
+  #plain(plugins: readonly Plugin[]): OwnedPublication<Tool>[] {
     const names = this.#names();
     return plugins
       .filter((plugin) => this.#aiOf(plugin).length === 0)
@@ -157,7 +157,7 @@ export class PluginTools {
   }
 
   /** Providers of AI offer the same tools; each name is there once. */
-  #ofProviders(plugins: readonly Plugin[]): Owned<Tool>[] {
+  #ofProviders(plugins: readonly Plugin[]): OwnedPublication<Tool>[] {
     const byName = new Map<string, { keys: string[]; owners: string[]; tools: AiTool[] }>();
     for (const plugin of plugins) {
       const providers = this.#aiOf(plugin);
@@ -191,7 +191,7 @@ function ownedBy<D extends { readonly name: string }, T>(
   offered: readonly D[] = [],
   names: Names,
   make: (plugin: AskedPlugin, one: D, name: string) => T,
-): Owned<T>[] {
+): OwnedPublication<T>[] {
   return offered.map((one) => {
     const name = names.give(plugin.id, one.name);
     const key = `${plugin.key}\n${JSON.stringify(one)}`;
@@ -199,7 +199,7 @@ function ownedBy<D extends { readonly name: string }, T>(
   });
 }
 
-function ownersOf(all: readonly Owned<unknown>[]): ReadonlyMap<string, string> {
+function ownersOf(all: readonly OwnedPublication<unknown>[]): ReadonlyMap<string, string> {
   return new Map(all.map(({ name, owner }) => [name, owner]));
 }
 

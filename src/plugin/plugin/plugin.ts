@@ -85,7 +85,7 @@ export interface PluginOptions extends PluginPlace {
 const LONGEST_WAIT = 5_000;
 
 /** A plugin that is up. */
-interface Running extends Pick<PluginProcess, "child" | "address"> {
+interface PluginRun extends Pick<PluginProcess, "child" | "address"> {
   readonly folder: PluginFolder;
   readonly link: PluginLink;
   /** Whether it reaches only what was approved. */
@@ -114,7 +114,7 @@ export class Plugin {
   /** When it was first started, by the clock of `performance`. */
   firstStart: number | undefined;
   #starting: Promise<void> | undefined;
-  #running: Running | undefined;
+  #running: PluginRun | undefined;
   #timer: NodeJS.Timeout | undefined;
   #lastError: string | undefined;
 
@@ -277,7 +277,7 @@ export class Plugin {
     this.#isUp({ child, folder, link, address, isLimited: reach !== undefined });
   }
 
-  #isUp(started: Omit<Running, "health">): void {
+  #isUp(started: Omit<PluginRun, "health">): void {
     const { child, folder, link, address } = started;
     const health = watchHealth(link.control, this.#limits, (why) => {
       this.#log.warn("plugin.unhealthy", { why });

@@ -34,7 +34,7 @@ type Stream<S> = (
   context: CallContext,
 ) => AsyncIterable<Chunk> | Iterable<Chunk>;
 
-interface Described<S> {
+interface ToolDescription<S> {
   readonly description: string;
   /** JSON Schema of the arguments. Arguments are checked before the tool is called. */
   readonly input?: S & Schema;
@@ -43,13 +43,13 @@ interface Described<S> {
 }
 
 /** A tool with a single result. With `stream` it can also send chunks. */
-export interface CalledTool<S> extends Described<S> {
+export interface CalledTool<S> extends ToolDescription<S> {
   readonly call: Call<S>;
   readonly stream?: Stream<S>;
 }
 
 /** A tool that sends chunks. A caller that does not stream gets them joined. */
-export interface StreamedTool<S> extends Described<S> {
+export interface StreamedTool<S> extends ToolDescription<S> {
   readonly stream: Stream<S>;
   readonly call?: undefined;
 }
@@ -101,12 +101,12 @@ export interface EventSpec {
 
 /** A storage that the plugin offers to others. An error that it throws is sent to the caller. */
 export interface StorageProvider {
-  read(path: string): Maybe<StorageReadResult | undefined>;
+  read(path: string): MaybePromise<StorageReadResult | undefined>;
   /** Returns the new version. `options.version` is the one that must be there: 0 none, undefined any. */
-  write(path: string, content: Uint8Array, options: WriteOptions): Maybe<number>;
+  write(path: string, content: Uint8Array, options: WriteOptions): MaybePromise<number>;
   /** Returns whether the document existed. */
-  delete(path: string): Maybe<boolean>;
-  list(prefix: string, pattern: string): Maybe<readonly StoredEntry[]>;
+  delete(path: string): MaybePromise<boolean>;
+  list(prefix: string, pattern: string): MaybePromise<readonly StoredEntry[]>;
 }
 
 export interface StorageReadResult {
@@ -116,7 +116,7 @@ export interface StorageReadResult {
   readonly version: number;
 }
 
-type Maybe<T> = T | Promise<T>;
+type MaybePromise<T> = T | Promise<T>;
 
 export type HealthStatus = "healthy" | "degraded" | "unhealthy";
 
@@ -174,7 +174,7 @@ export interface PluginDefinition<Tools = unknown, Prompts = unknown> {
   /** Called before the plugin ends. */
   shutdown?(): unknown;
   /** Reports the plugin's health. Without it, the plugin counts as healthy. */
-  health?(): Maybe<HealthStatus | Health>;
+  health?(): MaybePromise<HealthStatus | Health>;
 }
 
 /** A plugin's description of itself, with the field names of the bus. */

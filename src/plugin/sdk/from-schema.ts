@@ -17,9 +17,11 @@ export interface Schema {
 }
 
 /** The type of the values that a schema lets through, as far as types can tell. */
-export type FromSchema<S> = S extends { readonly nullable: true } ? Plain<S> | null : Plain<S>;
+export type FromSchema<S> = S extends { readonly nullable: true }
+  ? NonNullableValue<S> | null
+  : NonNullableValue<S>;
 
-type Plain<S> = S extends { readonly const: infer Value }
+type NonNullableValue<S> = S extends { readonly const: infer Value }
   ? Value
   : S extends { readonly enum: readonly (infer Value)[] }
     ? Value

@@ -7,15 +7,15 @@ import { answerOf, checkAnswer } from "../../protocol/bus/answer.ts";
 import type { BusClient } from "../../protocol/bus/connect.ts";
 import { PluginManifestSchema } from "../../protocol/bus/plugin.gen.ts";
 import type { EventSpec, Manifest } from "./definition.ts";
-import { ORCHESTRATOR } from "./outside.ts";
-import type { Deliver } from "./serve/plugin-service.ts";
+import { ORCHESTRATOR } from "./orchestrator-access.ts";
+import type { EventDeliverer } from "./serve/plugin-service.ts";
 
 export interface RegistrationOptions {
   readonly client: BusClient;
   /** Read for each registration: what a plugin offers may change. */
   readonly manifest: () => Manifest;
   readonly events: ReadonlyMap<string, EventSpec>;
-  readonly deliver: Deliver;
+  readonly deliver: EventDeliverer;
   readonly log: Log;
 }
 

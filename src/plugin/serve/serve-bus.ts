@@ -162,7 +162,7 @@ function serveEvents({ events, guests, deliverTo }: Bus): BusHandlers {
       const confirmed: Answer = { case: "eventDelivery", value: { subscriptionId: id, topic } };
       const send = deliverTo(name);
       if (send !== undefined) {
-        const deliver = ({ type, payload, source }: Delivered): Promise<void> =>
+        const deliver = ({ type, payload, source }: DeliveredEvent): Promise<void> =>
           send({ topic, eventType: type, payload, sourcePlugin: source });
         events.subscribe(name, { id, topic, filters, deliver });
         return confirmed;
@@ -210,4 +210,4 @@ function mayNotUse(what: string, topic: string, { name }: Guest): TrunklineError
   );
 }
 
-type Delivered = Parameters<Parameters<Events["subscribe"]>[1]["deliver"]>[0];
+type DeliveredEvent = Parameters<Parameters<Events["subscribe"]>[1]["deliver"]>[0];

@@ -1,6 +1,6 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { Semaphore } from "../../base/limit/semaphore.ts";
-import type { Asked } from "../../protocol/bus/connect.ts";
+import type { BusRequest } from "../../protocol/bus/connect.ts";
 import type { BusCall, BusHandlers } from "../../protocol/bus/serve.ts";
 import { type Guest, nameOf } from "../guests.ts";
 import { SHARED, approving } from "../plugin/permissions.ts";
@@ -16,11 +16,11 @@ export function routeStorage(
 ): BusHandlers {
   // Once a change was sent, nobody knows whether it was made: its caller has versions to find out.
   const reads: readonly string[] = ["storageRead", "storageList"];
-  const route = (kind: keyof BusHandlers) => async (value: Routed, call: BusCall) => {
+  const route = (kind: keyof BusHandlers) => async (value: TypedRequest, call: BusCall) => {
     const plugin = providerOf(value.storageType || DEFAULT_STORAGE);
     if (plugin === undefined) return (own[kind] as Handler | undefined)?.(value as never, call);
     const asking = reads.includes(kind) ? { signal: call.signal, again: true } : {};
-    const request = { case: kind, value } as Asked;
+    const request = { case: kind, value } as BusRequest;
     const link = await plugin.link();
     const { response } = await link.ask(request, { ...asking, isNested: isNested(call) });
     if (response.case === undefined) throw new Error("The plugin gave an empty answer");
@@ -30,7 +30,7 @@ export function routeStorage(
   return Object.fromEntries(kinds.map((kind) => [kind, route(kind)]));
 }
 
-interface Routed {
+interface TypedRequest {
   readonly storageType: string;
 }
 

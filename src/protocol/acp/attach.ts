@@ -20,7 +20,7 @@ import { VERSION } from "../../base/version.ts";
 import type { Channel } from "../../wire/channel.ts";
 
 /** A session that is there, a new one in a folder, or a new run on a revision of a repository. */
-export type Wanted =
+export type SessionTarget =
   | {
       readonly sessionId: string;
       readonly cwd: string;
@@ -74,7 +74,7 @@ export interface AttachOptions {
 export type Ended = PromptResult;
 
 /** A person at a session. */
-export interface Attached extends AsyncDisposable {
+export interface AttachedSession extends AsyncDisposable {
   readonly sessionId: string;
   /** What it may do there: a token may be limited to observing. */
   readonly role: "controller" | "observer";
@@ -89,9 +89,9 @@ export interface Attached extends AsyncDisposable {
 /** Opens a session, shows all that was said in it, and takes part from then on. */
 export async function attachTo(
   channel: Channel<string>,
-  wanted: Wanted,
+  wanted: SessionTarget,
   { update, ...person }: AttachOptions,
-): Promise<Attached> {
+): Promise<AttachedSession> {
   await using opening = new AsyncDisposableStack();
   const listener = { ...person, update: (_: string, each: UpdateParams["update"]) => update(each) };
   const client = opening.use(await TerminalClient.open(channel, listener));
@@ -154,7 +154,7 @@ export class TerminalClient implements AsyncDisposable {
   }
 
   /** Opens a session. What was said in it is shown by updates before this resolves. */
-  open(wanted: Wanted): Promise<OpenedSession> {
+  open(wanted: SessionTarget): Promise<OpenedSession> {
     return openSession(this.#peer, wanted).catch(inWords);
   }
 
@@ -191,7 +191,7 @@ export class TerminalClient implements AsyncDisposable {
 
 /** Resolves when the turn ends; rejects if the connection is lost. */
 export async function withLoss(
-  session: Pick<Attached, "ended">,
+  session: Pick<AttachedSession, "ended">,
   turn: Promise<Ended>,
 ): Promise<Ended> {
   const lost = session.ended.then((): never => {
@@ -225,9 +225,9 @@ function personRoutes({
 }
 
 /** A session, and its modes, models and options when it was opened. */
-export type OpenedSession = Pick<Attached, "sessionId" | "settings">;
+export type OpenedSession = Pick<AttachedSession, "sessionId" | "settings">;
 
-export async function openSession(peer: Peer, wanted: Wanted): Promise<OpenedSession> {
+export async function openSession(peer: Peer, wanted: SessionTarget): Promise<OpenedSession> {
   if ("sessionId" in wanted) {
     const { sessionId, cwd, observe = false } = wanted;
     const _meta = observe ? { trunkline: { role: "observer" } } : undefined;

@@ -19,7 +19,7 @@ import type { Hello } from "./codec.ts";
 import type { AcpConnection } from "./connection.ts";
 import { acpDialect } from "./dialect.ts";
 import { CLIENT_METHODS, METHODS, ours } from "./methods.ts";
-import type { Progress, Reach, RelayObserver } from "./relay/session-links.ts";
+import type { Progress, HolderDialer, RelayObserver } from "./relay/session-links.ts";
 import type { InitializeParams, NewSessionParams, OldSessionParams } from "./schema.gen.ts";
 import { type KnownAgent, offerFor, serveLogin, withMethods } from "./serve-login.ts";
 import { servePrompts } from "./serve-prompts.ts";
@@ -46,7 +46,7 @@ export interface AcpDoorOptions {
   /** Whether a process that has sessions open is known to be stopped. */
   readonly isStopped?: ((holder: string) => Promise<boolean>) | undefined;
   /** Reaches processes that have sessions open; without it, only sessions that are free can be opened. */
-  readonly reach?: Reach | undefined;
+  readonly reach?: HolderDialer | undefined;
   /**
    * Finds the process in which the session of a request is opened, where that is not this one: it goes
    * on there when this one ends.

@@ -8,7 +8,7 @@ import {
 } from "@bufbuild/protobuf";
 import { TrunklineError } from "../../base/errors.ts";
 import { encodeFrame, MAX_FRAME, PREFIX } from "../../wire/framing/length-prefixed.ts";
-import type { Refuse } from "../../wire/quic/connection.ts";
+import type { PrefixCheck } from "../../wire/quic/connection.ts";
 import {
   type PluginRequest,
   PluginRequestSchema,
@@ -42,13 +42,13 @@ export function encodeResponse(response: ResponseInit): Buffer {
 }
 
 /** Called with the number of parts of a message before it is parsed. Throws to refuse the message. */
-export type Weigh = (parts: number) => void;
+export type PartsCheck = (parts: number) => void;
 
 /**
  * Reads the body of a frame. A kind of request that our schema does not have is a request whose `case`
  * is undefined: it has an id, so it can be answered. Unknown fields are kept.
  */
-export function decodeRequest(body: Uint8Array, weigh?: Weigh): PluginRequest {
+export function decodeRequest(body: Uint8Array, weigh?: PartsCheck): PluginRequest {
   return decode(PluginRequestSchema, body, weigh);
 }
 
@@ -57,7 +57,7 @@ export function decodeResponse(body: Uint8Array): PluginResponse {
 }
 
 /** Refuses a frame as soon as its prefix announces too many bytes. */
-export const REFUSE_LONG_FRAME: Refuse = {
+export const REFUSE_LONG_FRAME: PrefixCheck = {
   length: PREFIX,
   problem(begin) {
     const length = begin.readUInt32BE();
@@ -97,7 +97,7 @@ function encode<D extends DescMessage>(schema: D, init: MessageInitShape<D>): Bu
 function decode<D extends DescMessage>(
   schema: D,
   body: Uint8Array,
-  weigh?: Weigh,
+  weigh?: PartsCheck,
 ): MessageShape<D> {
   if (body.length > MAX_FRAME) throw tooLong("read", schema.name, body.length);
   try {

@@ -17,7 +17,7 @@ import { answersOn, noAnswer } from "./frame-stream.ts";
 import type { PluginResponse } from "./plugin.gen.ts";
 
 /** A request, by the name of its kind. */
-export type Asked = NonNullable<RequestInit["request"]>;
+export type BusRequest = NonNullable<RequestInit["request"]>;
 
 export interface BusClientOptions extends RedialOptions {
   /** Milliseconds to wait for an answer, or a piece of one, unless the request has its own timeout. */
@@ -70,7 +70,7 @@ export class BusClient implements AsyncDisposable {
   }
 
   /** Sends a request and waits for its answer. Rejects with `LostError` if the connection is lost. */
-  async ask(request: Asked, options: AskOptions = {}): Promise<PluginResponse> {
+  async ask(request: BusRequest, options: AskOptions = {}): Promise<PluginResponse> {
     try {
       return await this.#once(request, options);
     } catch (error) {
@@ -83,7 +83,7 @@ export class BusClient implements AsyncDisposable {
 
   /** Sends a request whose answer comes in pieces, until the reader has enough or it is cancelled. */
   async *askForMany(
-    request: Asked,
+    request: BusRequest,
     options: AskForManyOptions = {},
   ): AsyncGenerator<PluginResponse, void, void> {
     const { signal, cancel } = options;
@@ -104,7 +104,7 @@ export class BusClient implements AsyncDisposable {
     await this.#redial[Symbol.asyncDispose]();
   }
 
-  async #once(request: Asked, options: AskOptions): Promise<PluginResponse> {
+  async #once(request: BusRequest, options: AskOptions): Promise<PluginResponse> {
     const requestId = this.#nextId();
     const frame = encodeRequest({ requestId, request });
     const opening = this.#redial.open();
@@ -146,7 +146,7 @@ export class BusClient implements AsyncDisposable {
     throw new TrunklineError("unavailable", why);
   }
 
-  #asked(request: Asked): string {
+  #asked(request: BusRequest): string {
     // Elsewhere the name begins a sentence.
     const name = this.#name.charAt(0).toLowerCase() + this.#name.slice(1);
     return `${name} to '${request.case}'`;

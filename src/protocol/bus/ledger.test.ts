@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { type Begun, Ledger, OverLimit } from "./serve.ts";
+import { type IncompleteExchange, Ledger, OverLimitError } from "./serve.ts";
 
-function exchange(givenUp: string[], name: string): Begun {
+function exchange(givenUp: string[], name: string): IncompleteExchange {
   return { giveUp: () => void givenUp.push(name) };
 }
 
@@ -27,7 +27,7 @@ describe("Ledger", () => {
     const ledger = new Ledger({ exchanges: 1, bytes: 10 });
     const [first, second] = [exchange([], "first"), exchange([], "second")];
     ledger.run(first);
-    assert.throws(() => ledger.run(second), OverLimit);
+    assert.throws(() => ledger.run(second), OverLimitError);
     ledger.done();
     ledger.run(second);
     ledger.take(10);

@@ -75,7 +75,7 @@ export async function serveExchange(
 }
 
 /** One request and its answer. */
-class Exchange implements FrameTaker, BusCall, Begun {
+class Exchange implements FrameTaker, BusCall, IncompleteExchange {
   readonly connection: Connection;
   readonly #stream: BidiStream;
   readonly #service: BusService;
@@ -146,7 +146,7 @@ class Exchange implements FrameTaker, BusCall, Begun {
     const { message } = error;
     this.#report("bus.unreadable", { error: message });
     try {
-      const code = error instanceof OverLimit ? error.code : FAILURE.unknownRequest;
+      const code = error instanceof OverLimitError ? error.code : FAILURE.unknownRequest;
       await this.#stream.end(this.#frameOf({ case: "toolCall", value: failure(code, message) }));
     } catch {
       // The other side has gone.
@@ -251,7 +251,7 @@ export interface LedgerLimits {
 }
 
 /** An exchange whose request has not arrived whole. */
-export interface Begun {
+export interface IncompleteExchange {
   giveUp(): void;
 }
 
@@ -262,7 +262,7 @@ export interface Begun {
 export class Ledger {
   readonly #limits: LedgerLimits;
   /** Exchanges whose request has not arrived whole, the oldest first. */
-  readonly #begun = new Set<Begun>();
+  readonly #begun = new Set<IncompleteExchange>();
   exchanges = 0;
   bytes = 0;
 
@@ -276,7 +276,7 @@ export class Ledger {
   }
 
   /** A request begins to arrive. If there are too many of these, the oldest is reset. */
-  begin(exchange: Begun): void {
+  begin(exchange: IncompleteExchange): void {
     this.#begun.add(exchange);
     if (this.#begun.size <= this.#limits.exchanges) return;
     const [oldest] = this.#begun;
@@ -286,16 +286,16 @@ export class Ledger {
   }
 
   /** The request will not arrive. */
-  end(exchange: Begun): void {
+  end(exchange: IncompleteExchange): void {
     this.#begun.delete(exchange);
   }
 
   /** A request has arrived and runs. Throws "limit" if too many run. */
-  run(exchange: Begun): void {
+  run(exchange: IncompleteExchange): void {
     this.#begun.delete(exchange);
     const { exchanges } = this.#limits;
     if (this.exchanges >= exchanges) {
-      throw new OverLimit(`you have ${exchanges} requests running, the most at once`);
+      throw new OverLimitError(`you have ${exchanges} requests running, the most at once`);
     }
     this.exchanges++;
   }
@@ -308,7 +308,9 @@ export class Ledger {
   take(bytes: number): void {
     const limit = this.#limits.bytes;
     if (this.bytes + bytes > limit) {
-      throw new OverLimit(`your requests and answers have over ${limit} bytes, the most at once`);
+      throw new OverLimitError(
+        `your requests and answers have over ${limit} bytes, the most at once`,
+      );
     }
     this.bytes += bytes;
   }
@@ -319,7 +321,7 @@ export class Ledger {
 }
 
 /** A guest has reached one of its limits. */
-export class OverLimit extends TrunklineError {
+export class OverLimitError extends TrunklineError {
   constructor(why: string) {
     super("limit", `Cannot take the request: ${why}. Wait for some to end.`);
   }

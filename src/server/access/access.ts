@@ -15,19 +15,19 @@ import type { BrowserLogins } from "./browser-logins.ts";
 import type { Verdict } from "./jwt-verifier.ts";
 import type { Proof } from "./admission.ts";
 import { isLocal } from "./refuse-foreign.ts";
-import type { Serving } from "./serving.ts";
+import type { ServeSettings } from "./serving.ts";
 import type { Verifications } from "./verifications.ts";
 import { isIPv6 } from "node:net";
 
 /** An authenticated caller, and how long that holds. */
-export interface Admitted {
+export interface AdmittedCaller {
   readonly principal: Principal;
   /** The token or cookie; connections that were opened with it are closed once it is not valid. */
   readonly proof?: Proof;
   /** When this is no longer valid, the work that the caller started ends, too. */
   readonly standing?: Proof;
 }
-export type Refused = Exclude<Authorization, { principal: Principal }>;
+export type AccessRefusal = Exclude<Authorization, { principal: Principal }>;
 
 /** Milliseconds between two log lines about tokens that cannot be verified. */
 const TELL_EVERY = 60_000;
@@ -38,7 +38,7 @@ const TELL_EVERY = 60_000;
 const RENEWAL = 60_000;
 
 export interface AccessOptions {
-  readonly serving: Serving;
+  readonly serving: ServeSettings;
   readonly owner: OwnerToken;
   readonly tokens: AccessTokens;
   readonly logins: BrowserLogins;
@@ -62,7 +62,7 @@ export class Access {
   }
 
   /** `takesRaw` allows a token without a scheme. */
-  async admit(request: IncomingMessage, takesRaw = false): Promise<Admitted | Refused> {
+  async admit(request: IncomingMessage, takesRaw = false): Promise<AdmittedCaller | AccessRefusal> {
     const bearer = readBearer(request, takesRaw);
     if (bearer === "unreadable") return this.#challenge("Send one token: Authorization: Bearer …");
     try {
@@ -83,7 +83,7 @@ export class Access {
   }
 
   /** A browser has a cookie instead of a token. */
-  #admitWithout(request: IncomingMessage): Admitted | Refused {
+  #admitWithout(request: IncomingMessage): AdmittedCaller | AccessRefusal {
     const { logins, serving, owner } = this.#options;
     const login = logins.find(request);
     if (login !== undefined) {
@@ -94,7 +94,7 @@ export class Access {
     return isFree ? { principal: ANYONE } : this.#challenge(missing(request));
   }
 
-  #useOwn(token: string, request: IncomingMessage): Admitted | Refused {
+  #useOwn(token: string, request: IncomingMessage): AdmittedCaller | AccessRefusal {
     const { owner, tokens } = this.#options;
     const mark = owner.match(token);
     if (mark !== undefined) return this.#owner(mark);
@@ -108,13 +108,13 @@ export class Access {
   }
 
   /** The owner, until the owner's token changes. */
-  #owner(mark: string): Admitted {
+  #owner(mark: string): AdmittedCaller {
     const { owner } = this.#options;
     const proof = { key: `owner ${mark}`, isLive: () => owner.mark === mark };
     return { principal: OWNER, proof, standing: proof };
   }
 
-  #judged(verdict: Verdict | undefined, request: IncomingMessage): Admitted | Refused {
+  #judged(verdict: Verdict | undefined, request: IncomingMessage): AdmittedCaller | AccessRefusal {
     switch (verdict?.kind) {
       case "valid": {
         const { issuer, subject, until } = verdict;
@@ -138,7 +138,7 @@ export class Access {
     }
   }
 
-  #fail(request: IncomingMessage, why: string): Refused {
+  #fail(request: IncomingMessage, why: string): AccessRefusal {
     // Of the socket: `X-Forwarded-For` could be made up.
     const address = request.socket.remoteAddress ?? "";
     const wait = this.#attempts.wait(address);
@@ -151,7 +151,7 @@ export class Access {
   }
 
   /** A token that cannot be verified now is refused. */
-  #unsure(error: unknown): Refused {
+  #unsure(error: unknown): AccessRefusal {
     if (performance.now() - this.#toldAt > TELL_EVERY) {
       this.#toldAt = performance.now();
       this.#options.log.error("access.unknown", { error });
@@ -160,13 +160,13 @@ export class Access {
     return { status: 503, message, headers: { "retry-after": "5" } };
   }
 
-  #insufficient(): Refused {
+  #insufficient(): AccessRefusal {
     const scopes = this.#options.serving.oauth?.scopes ?? [];
     const message = `The token lacks a scope: it needs ${scopes.join(" ")}`;
     return { ...this.#challenge(message, { error: "insufficient_scope" }), status: 403 };
   }
 
-  #challenge(message: string, more: Parameters<typeof challenge>[0] = {}): Refused {
+  #challenge(message: string, more: Parameters<typeof challenge>[0] = {}): AccessRefusal {
     const { oauth } = this.#options.serving;
     const header = challenge({
       ...more,
@@ -177,7 +177,7 @@ export class Access {
   }
 }
 
-function tooMany(seconds: number): Refused {
+function tooMany(seconds: number): AccessRefusal {
   const message = "Too many wrong tokens have come from your address: try again later";
   return { status: 429, message, headers: { "retry-after": String(seconds) } };
 }

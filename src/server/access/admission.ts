@@ -8,14 +8,14 @@ import { Devices } from "../../store/access/devices.ts";
 import { LoginCodes } from "../../store/access/login-codes.ts";
 import { OwnerToken } from "../../store/access/access-token.ts";
 import type { AppContext } from "../../config/app-context.ts";
-import { Access, type Admitted, type Refused, challenge } from "./access.ts";
+import { Access, type AdmittedCaller, type AccessRefusal, challenge } from "./access.ts";
 import { BrowserLogins } from "./browser-logins.ts";
 import type { OwnAddress } from "./refuse-foreign.ts";
-import type { Serving } from "./serving.ts";
+import type { ServeSettings } from "./serving.ts";
 import { Verifications } from "./verifications.ts";
 
 export interface AdmissionOptions {
-  readonly serving: Serving;
+  readonly serving: ServeSettings;
   /** The server as it is reached; known once it listens. */
   readonly own: () => OwnAddress;
   /** The token of the principal with that id is no longer valid: what it started must end. */
@@ -95,7 +95,7 @@ export class Admission implements AsyncDisposable {
     request: IncomingMessage,
     open: Open,
     entry: Entry = {},
-  ): Promise<Admitted | Refused> {
+  ): Promise<AdmittedCaller | AccessRefusal> {
     const { scopes, what, takesRaw } = entry;
     const found = await this.#access.admit(request, takesRaw);
     if (!("principal" in found)) return found;
@@ -115,10 +115,10 @@ export class Admission implements AsyncDisposable {
   ask(
     request: IncomingMessage,
     open: Open,
-    then: { admitted: (principal: Principal) => void; refused: (refused: Refused) => void },
+    then: { admitted: (principal: Principal) => void; refused: (refused: AccessRefusal) => void },
     entry: Entry = {},
   ): void {
-    const go = (found: Admitted | Refused): void => {
+    const go = (found: AdmittedCaller | AccessRefusal): void => {
       if ("principal" in found) then.admitted(found.principal);
       else then.refused(found);
     };
@@ -136,7 +136,7 @@ export class Admission implements AsyncDisposable {
 /** People whose tokens are kept at once. */
 const MOST_KEPT = 1_000;
 
-function metadataOf({ oauth }: Serving): Readonly<Record<string, unknown>> | undefined {
+function metadataOf({ oauth }: ServeSettings): Readonly<Record<string, unknown>> | undefined {
   if (oauth === undefined) return undefined;
   const { resource, authorizationServers, scopes } = oauth;
   return {

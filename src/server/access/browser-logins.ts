@@ -155,20 +155,20 @@ function isOfThisMachine({ headers: { host = "" } }: IncomingMessage): boolean {
 /** Whose program is at the other end of a connection; unknown on systems other than Linux. */
 export type PeerUser = "owner" | "other" | "remote" | "unknown";
 
-type Ends = Pick<Socket, "remoteAddress" | "remotePort" | "localAddress" | "localPort">;
+type SocketAddresses = Pick<Socket, "remoteAddress" | "remotePort" | "localAddress" | "localPort">;
 
-const found = new WeakMap<Ends, PeerUser>();
+const found = new WeakMap<SocketAddresses, PeerUser>();
 
 /**
  * The user at the other end of a connection, as the kernel has it. RFC 6265, section 8.5: cookies are
  * not isolated by port. A browser sends ours to every server of the same name, also to one of another
  * user, who could then use it from a program of theirs.
  */
-export function peerUser(socket: Ends): PeerUser {
+export function peerUser(socket: SocketAddresses): PeerUser {
   return found.getOrInsertComputed(socket, lookUp);
 }
 
-function lookUp({ remoteAddress, remotePort, localAddress, localPort }: Ends): PeerUser {
+function lookUp({ remoteAddress, remotePort, localAddress, localPort }: SocketAddresses): PeerUser {
   const me = process.getuid?.();
   if (remoteAddress === undefined || localAddress === undefined || me === undefined) {
     return "unknown";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { IncomingHttpHeaders } from "node:http";
 import { describe, it } from "node:test";
 
-import { isLocal, type Reach, refuseForeign } from "./refuse-foreign.ts";
+import { isLocal, type Reachability, refuseForeign } from "./refuse-foreign.ts";
 import { sampleServing } from "../../../test/samples/sample-serving.ts";
 
 const OWN = { scheme: "http", port: 4180 } as const;
@@ -15,7 +15,7 @@ const OPEN = sampleServing("0.0.0.0", {
 });
 
 /** Why a request with these headers is refused. */
-function why(headers: IncomingHttpHeaders, reach: Reach): string | undefined {
+function why(headers: IncomingHttpHeaders, reach: Reachability): string | undefined {
   const rawHeaders = Object.entries(headers).flatMap(([name, value]) => [name, String(value)]);
   const refusal = refuseForeign({ headers, rawHeaders }, reach, OWN);
   if (refusal !== undefined) assert.equal(refusal.status, 403);

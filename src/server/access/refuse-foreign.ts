@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:
 import { isIP } from "node:net";
 
 /** Who can reach a server, and by what names. */
-export interface Reach {
+export interface Reachability {
   /** It listens where only this machine can connect. */
   readonly isLoopback: boolean;
   /** What `Host` may say besides this machine's names. */
@@ -36,7 +36,7 @@ const ONLY_ONCE = ["host", "origin", "authorization", "sec-fetch-site"];
  */
 export function refuseForeign(
   request: Pick<IncomingMessage, "headers" | "rawHeaders" | "method" | "url">,
-  reach: Reach,
+  reach: Reachability,
   own: OwnAddress,
 ): ForeignRefusal | undefined {
   const { headers, rawHeaders } = request;
@@ -89,7 +89,7 @@ function headerTwice(rawHeaders: readonly string[]): string | undefined {
 }
 
 /** Whether a `Host` header may stand for this server. */
-function isOurs(authority: string, { isLoopback, hosts }: Reach): boolean {
+function isOurs(authority: string, { isLoopback, hosts }: Reachability): boolean {
   const host = hostOf(authority);
   if (host === undefined) return false;
   if (isLoopbackAddress(host) || hosts.has(host)) return true;

@@ -10,20 +10,20 @@ import { hashToken } from "../../store/access/access-token.ts";
 import type { Offer } from "../../tool/offer/offer.ts";
 import { mayHave } from "../../tool/policy.ts";
 import { issuerMetadata } from "../../upstream/oauth/discovery.ts";
-import { type Comeback, type LogInOptions, logInAt } from "../../upstream/oauth/log-in.ts";
+import { type LoginCallback, type LogInOptions, logInAt } from "../../upstream/oauth/log-in.ts";
 import { OAuthHttp } from "../../upstream/oauth/oauth-http.ts";
 import { logInTo, logOutOf, reachLogin } from "../../upstream/open/reach-login.ts";
 import { isAddress } from "../../upstream/settings.ts";
 import { fail, failWith, readJson, sendJson } from "../http/http-answers.ts";
-import type { Admitted, Refused } from "./access.ts";
+import type { AdmittedCaller, AccessRefusal } from "./access.ts";
 import type { Admission } from "./admission.ts";
 import { COMEBACK_PATH, LOGINS_PAGE, LOGINS_PATH } from "./login-page.ts";
 import { cookieIn, HOST, type PeerUser, peerUser } from "./browser-logins.ts";
 import { hostOf, isLoopbackAddress, isOwnOrigin, type OwnAddress } from "./refuse-foreign.ts";
-import type { Serving } from "./serving.ts";
+import type { ServeSettings } from "./serving.ts";
 
 export interface ServerLoginRoutesOptions {
-  readonly serving: Serving;
+  readonly serving: ServeSettings;
   readonly own: () => OwnAddress;
   readonly admission: Pick<Admission, "admit" | "logins">;
   readonly offer: Pick<Offer, "profileFor">;
@@ -41,7 +41,7 @@ interface BrowserSession {
   readonly from: PeerUser;
   /** The person; empty before it is known. */
   readonly person: string;
-  admitted?: Admitted;
+  admitted?: AdmittedCaller;
 }
 
 /** A login at an issuer that was begun. */
@@ -110,7 +110,7 @@ export class ServerLoginRoutes {
     if (what === "finish") return sendJson(response, await this.#finish(body, by));
     const person = "principal" in found ? personOf(found.principal) : undefined;
     if (!("principal" in found) || person === undefined || by === undefined) {
-      const { status, message } = found as Partial<Refused>;
+      const { status, message } = found as Partial<AccessRefusal>;
       const issuers = this.#options.serving.oauth?.authorizationServers ?? [];
       return sendJson(response, { error: message ?? NOBODY, issuers }, {}, status ?? 401);
     }
@@ -141,7 +141,7 @@ export class ServerLoginRoutes {
   }
 
   /** The servers that a person may log in to. */
-  async #list({ principal }: Admitted, person: string): Promise<object> {
+  async #list({ principal }: AdmittedCaller, person: string): Promise<object> {
     const { config } = await this.#options.app();
     const names = Object.keys(config.mcpServers).filter((name) =>
       this.#mayLogIn(config, name, { principal }),
@@ -160,7 +160,7 @@ export class ServerLoginRoutes {
   #mayLogIn(
     { mcpServers }: AppContext["config"],
     name: string,
-    { principal }: Pick<Admitted, "principal">,
+    { principal }: Pick<AdmittedCaller, "principal">,
   ): boolean {
     const settings = Object.hasOwn(mcpServers, name) ? mcpServers[name] : undefined;
     if (settings === undefined || !isAddress(settings)) return false;
@@ -174,7 +174,12 @@ export class ServerLoginRoutes {
       : settings.login !== "passed on" && mayUseAll(principal);
   }
 
-  async #reach(name: string, doing: string, admitted: Pick<Admitted, "principal">, person: string) {
+  async #reach(
+    name: string,
+    doing: string,
+    admitted: Pick<AdmittedCaller, "principal">,
+    person: string,
+  ) {
     const app = await this.#options.app();
     if (!this.#mayLogIn(app.config, name, admitted)) {
       const why = "no server with that name has logins of yours";
@@ -185,7 +190,7 @@ export class ServerLoginRoutes {
 
   async #begin(
     server: string,
-    admitted: Admitted,
+    admitted: AdmittedCaller,
     person: string,
     by: string,
     request: IncomingMessage,
@@ -240,7 +245,7 @@ export class ServerLoginRoutes {
     request: IncomingMessage,
     work: (
       show: LogInOptions["show"],
-      comeback: (state: string) => Comeback,
+      comeback: (state: string) => LoginCallback,
       signal: AbortSignal,
     ) => Promise<object>,
   ): Promise<{ readonly link: string }> {
@@ -251,7 +256,7 @@ export class ServerLoginRoutes {
     // Counted before its issuer is asked anything, which may take long.
     this.#begun.add(begun);
     const shown = Promise.withResolvers<{ readonly link: string }>();
-    const comeback = (state: string): Comeback => {
+    const comeback = (state: string): LoginCallback => {
       const came = Promise.withResolvers<URLSearchParams>();
       Object.assign(begun, { state, came: came.resolve });
       return { redirectUri, came: came.promise, [Symbol.asyncDispose]: async () => {} };

@@ -1,12 +1,17 @@
 import { TrunklineError } from "../../base/errors.ts";
 import type { Scope } from "../../base/principal.ts";
 import type { Config } from "../../config/config.ts";
-import { hostOf, isLoopbackAddress, isLoopbackAuthority, type Reach } from "./refuse-foreign.ts";
+import {
+  hostOf,
+  isLoopbackAddress,
+  isLoopbackAuthority,
+  type Reachability,
+} from "./refuse-foreign.ts";
 
 /**
  * How the gateway is served, and to whom: the resolved settings `server` and `serve`.
  */
-export interface Serving extends Reach {
+export interface ServeSettings extends Reachability {
   readonly host: string;
   readonly port: number;
   /**
@@ -52,7 +57,7 @@ export const METADATA_PATH = "/.well-known/oauth-protected-resource";
 export function resolveServing(
   { serve }: Pick<Config, "serve">,
   { noAuth = false }: { readonly noAuth?: boolean } = {},
-): Serving {
+): ServeSettings {
   const { host, port } = serve;
   const publicUrl = readPublicUrl(serve.publicUrl);
   const isLoopback = isLoopbackAddress(host);
@@ -86,7 +91,11 @@ function refuseOpen(...reaches: (string | undefined)[]): void {
 }
 
 /** A warning where tokens would travel in clear text over a network. */
-export function clearTextWarning({ isLoopback, tls, publicUrl }: Serving): string | undefined {
+export function clearTextWarning({
+  isLoopback,
+  tls,
+  publicUrl,
+}: ServeSettings): string | undefined {
   if (isLoopback || tls !== undefined || publicUrl?.startsWith("https:") === true) return undefined;
   return (
     "tokens travel in clear text to this address. Set `serve.tls`, or put a proxy in front that " +

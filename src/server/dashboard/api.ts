@@ -18,7 +18,7 @@ import type { PluginStatus } from "../../plugin/plugin/plugin.ts";
 import type { NoticeReason } from "../../session/notice.ts";
 import type { DeliveryState } from "../../store/notify/notify-store.ts";
 import type { Severity, ThreadState } from "../../store/review/review-thread.ts";
-import type { Ask, EventLog, SessionRow } from "./session-api.ts";
+import type { PersonQuestion, EventLog, SessionRow } from "./session-api.ts";
 
 /** The body of every answer with a status of 400 or more. */
 export interface Problem {
@@ -33,11 +33,11 @@ export interface Page<T> {
 }
 
 /** The answer of a POST that has no result. */
-export interface Done {
+export interface OkAnswer {
   readonly ok: true;
 }
 
-export interface RevokedToken extends Done {
+export interface RevokedToken extends OkAnswer {
   /** False while other gateways of the fleet still accept the token, since they cannot be told yet. */
   readonly isShared: boolean;
 }
@@ -66,11 +66,11 @@ export type LiveEvent =
   | { readonly event: "approval"; readonly data: Change<ApprovalRow> }
   | { readonly event: "calls"; readonly data: Change<ToolCalls> }
   | { readonly event: "overview"; readonly data: Change<Overview> }
-  | { readonly event: "trouble"; readonly data: Change<Trouble> }
+  | { readonly event: "trouble"; readonly data: Change<Alert> }
   /** Events of the session that the stream was opened for, in order, without gaps. */
   | { readonly event: "session-events"; readonly data: EventLog }
   /** What is asked in that session at this moment. Replaces the former list. */
-  | { readonly event: "session-asks"; readonly data: { readonly asks: readonly Ask[] } };
+  | { readonly event: "session-asks"; readonly data: { readonly asks: readonly PersonQuestion[] } };
 
 /** A row was added or changed, or (`row` is null) is gone. */
 export interface Change<T> {
@@ -84,7 +84,7 @@ export interface Hello {
 }
 
 /** Something that a person should know and that no row shows. */
-export interface Trouble {
+export interface Alert {
   readonly id: string;
   readonly at: number;
   readonly level: "warn" | "error";
@@ -96,7 +96,7 @@ export interface Trouble {
 /* ------------------------------------------------------------------------------ overview and person */
 
 /** `GET /api/me` */
-export interface Me {
+export interface CurrentPrincipal {
   /** How the principal is called; "owner" for the owner of the data folder. */
   readonly name: string;
   /**
@@ -303,7 +303,7 @@ export interface ToolDefinition {
 /**
  * `POST /api/tools/:name/call` `{arguments}` → lines of JSON, as they come. The call passes policy, limits
  * and audit as one over MCP does; closing the request cancels it. The first line names the call.
- * `POST /api/calls/:call/answer` `{question, answer}` answers a question of it → `Done`.
+ * `POST /api/calls/:call/answer` `{question, answer}` answers a question of it → `OkAnswer`.
  */
 export type ToolCallLine =
   | { readonly call: string }
@@ -323,7 +323,7 @@ export type ToolCallLine =
   /** The entry of the call in the audit. */
   | { readonly audit: AuditRow };
 
-/** `GET /api/approvals` → `{approvals}`. `POST /api/approvals/approve` `{id}` needs `admin` → `Done`; 409 where
+/** `GET /api/approvals` → `{approvals}`. `POST /api/approvals/approve` `{id}` needs `admin` → `OkAnswer`; 409 where
  * the tool has changed since it was shown. */
 export interface ApprovalRow {
   readonly id: string;
@@ -370,7 +370,7 @@ export interface OfferedAgent {
   /** What adds it in a terminal. */
   readonly command: string;
 }
-export interface AddedAgent extends Done {
+export interface AddedAgent extends OkAnswer {
   /** The file that it was added to. */
   readonly file: string;
   /** Why the change may not do what was meant. */
@@ -380,7 +380,7 @@ export interface AddedAgent extends Done {
 /* -------------------------------------------------------------------------- upstreams and plugins */
 
 /**
- * `GET /api/servers` → `{servers}`. `POST /api/servers/NAME/restart` needs `admin` → `Done`, as do:
+ * `GET /api/servers` → `{servers}`. `POST /api/servers/NAME/restart` needs `admin` → `OkAnswer`, as do:
  * `POST /api/servers` `{name, words, env?, headers?}` (a command line as a list, or one URL) and
  * `POST /api/servers/NAME/remove` → `{file, notes}`; `POST /api/servers/NAME/test` → `ServerTested`.
  * To name a program needs the scope `programs` too.
@@ -405,7 +405,7 @@ export interface ServerTested {
   readonly held: readonly string[];
   readonly log: readonly string[];
 }
-/** `GET /api/plugins` → `{plugins}`. `POST /api/plugins/ID/restart` needs `admin` → `Done`. */
+/** `GET /api/plugins` → `{plugins}`. `POST /api/plugins/ID/restart` needs `admin` → `OkAnswer`. */
 export type PluginRow = { readonly log: readonly string[] } & Pick<
   PluginStatus,
   "id" | "state" | "health" | "tools" | "restarts" | "calls" | "waiting" | "limits" | "lastError"

@@ -23,14 +23,14 @@ import { CAPABILITIES } from "../../config/capabilities.ts";
 import { followConfig } from "../../config/follow-config.ts";
 import type { AppContext } from "../../config/app-context.ts";
 import { agentIdentityName } from "../../identity/open/open-identities.ts";
-import type { Me, Trouble } from "./api.ts";
+import type { CurrentPrincipal, Alert } from "./api.ts";
 import { LiveRows } from "./live/live-rows.ts";
 import { LiveStream, placeOf, type Tail } from "./live/live-stream.ts";
 import { type LiveSource, PolledRows } from "./live/polled-rows.ts";
-import { Watching } from "./live/watching.ts";
+import { SourcePoller } from "./live/source-poller.ts";
 import { Router } from "./router.ts";
 import { SessionClients } from "./session/session-clients.ts";
-import type { Moving } from "../http/move-routes.ts";
+import type { MoveContext } from "../http/move-routes.ts";
 import { SessionRoutes } from "./session/session-routes.ts";
 import { SessionRows } from "./session/session-rows.ts";
 import { SessionSource } from "./session/session-source.ts";
@@ -64,7 +64,7 @@ export interface DashboardOptions {
   /** The URL by which others reach the server. */
   readonly origin: () => string;
   /** What moves sessions; throws where they do not move. */
-  readonly moving: () => Promise<Moving>;
+  readonly moving: () => Promise<MoveContext>;
   /** Assistants that are connected to /mcp now. */
   readonly assistants: () => number;
 }
@@ -80,7 +80,7 @@ export class Dashboard implements AsyncDisposable {
   readonly #clients: SessionClients;
   readonly #sessions: SessionRoutes;
   readonly #source: SessionSource;
-  readonly #watching: Watching;
+  readonly #watching: SourcePoller;
   readonly routes: readonly ApiRoute[];
   readonly #router: Router;
   readonly #streams = new Set<LiveStream>();
@@ -128,7 +128,7 @@ export class Dashboard implements AsyncDisposable {
       hasWorkers: options.sources.fleet !== undefined,
     });
     const parts = serverParts(options, rows, threads, ends);
-    this.#watching = new Watching({
+    this.#watching = new SourcePoller({
       rows: this.#live,
       sources: [this.#source, threads.source, ...parts.live],
       failed: (error) => tellTrouble(this.#live, { ...BLIND, error }),
@@ -182,7 +182,7 @@ export class Dashboard implements AsyncDisposable {
     ];
   }
 
-  #me(principal: Principal): Me {
+  #me(principal: Principal): CurrentPrincipal {
     const { id, name = id === "" ? "owner" : id } = principal;
     const { fleet, program } = this.#options.sources;
     const pool = fleet?.poolFor(principal);
@@ -312,6 +312,6 @@ const BLIND = { id: "changes", what: "The dashboard cannot see what changes", is
 function tellTrouble(live: LiveRows, { id, what, session, error, isFor }: Failure): void {
   const why = error instanceof TrunklineError ? error.message : "see the log of the server.";
   const says = maskText(`${what}: ${why}`);
-  const trouble = defined<Trouble>({ id, at: Date.now(), level: "error", says, session });
+  const trouble = defined<Alert>({ id, at: Date.now(), level: "error", says, session });
   live.set("trouble", id, error === undefined ? null : trouble, isFor);
 }

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 
 import { attempt } from "../../base/attempt.ts";
-import type { ApiCall, ApiRoute, Need } from "../../base/capability/api-route.ts";
+import type { ApiCall, ApiRoute, RequiredAccess } from "../../base/capability/api-route.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { Semaphore } from "../../base/limit/semaphore.ts";
 import type { Log } from "../../base/log.ts";
@@ -116,7 +116,7 @@ export function routeRefusal(
   { method, path, needs, tool }: Pick<ApiRoute, "method" | "path" | "needs" | "tool">,
 ): string | undefined {
   const isForAll = needs === "admin" || needs === "programs";
-  const scopes = new Set<Need>(isForAll ? ["admin", needs] : [needs]);
+  const scopes = new Set<RequiredAccess>(isForAll ? ["admin", needs] : [needs]);
   for (const scope of scopes) {
     const lacking = scope === "nothing" ? undefined : scopeRefusal(principal, scope, path);
     if (lacking !== undefined) return lacking;

@@ -53,7 +53,10 @@ export interface SessionDetail {
   readonly plan: readonly PlanEntry[];
   /** As ACP has them (`session/new` result); empty until the session is open somewhere. */
   readonly settings: {
-    readonly modes?: { readonly currentModeId: string; readonly availableModes: readonly Named[] };
+    readonly modes?: {
+      readonly currentModeId: string;
+      readonly availableModes: readonly NamedMode[];
+    };
     readonly models?: {
       readonly currentModelId: string;
       readonly availableModels: readonly NamedModel[];
@@ -61,7 +64,7 @@ export interface SessionDetail {
     readonly configOptions?: readonly ConfigOption[];
   };
   readonly commands: readonly { readonly name: string; readonly description: string }[];
-  readonly asks: readonly Ask[];
+  readonly asks: readonly PersonQuestion[];
   /** Whether its agent keeps what `undo` needs. */
   readonly canUndo: boolean;
 }
@@ -78,7 +81,7 @@ export interface UndoneTurn {
   readonly commands: readonly string[];
 }
 
-export interface Named {
+export interface NamedMode {
   readonly id: string;
   readonly name: string;
   readonly description?: string;
@@ -104,7 +107,7 @@ export interface PlanEntry {
 }
 
 /** A question to a person that nobody has answered yet. */
-export interface Ask {
+export interface PersonQuestion {
   /** For `POST /api/sessions/ID/answer`. */
   readonly id: string;
   readonly kind: "permission" | "question";
@@ -244,9 +247,9 @@ export type {
  * - `GET /api/start/agents` → `{agents}`: those that the principal may use, the default one first.
  * - `GET /api/start/folders[?path=PATH]` → `FolderPage`: the folders in a folder; without a path, where to begin.
  * - `GET /api/start/files?folder=PATH&q=TEXT` → `{files}`: names of files for `@` in a prompt.
- * - `POST /api/sessions` `NewSession` → `Begun`, as soon as the prompt is accepted. Where something of it
+ * - `POST /api/sessions` `NewSession` → `StartedSession`, as soon as the prompt is accepted. Where something of it
  *   fails, the session is deleted again.
- * - `POST /api/runs` `NewRun` → `Begun`: what `trunkline run` does, on this server.
+ * - `POST /api/runs` `NewRun` → `StartedSession`: what `trunkline run` does, on this server.
  */
 export interface AgentChoice {
   readonly name: string;
@@ -268,7 +271,7 @@ export interface FolderPage {
   /** There are more than are listed. */
   readonly isCut: boolean;
 }
-export interface Begun {
+export interface StartedSession {
   /** Of the session; a run has the same. */
   readonly id: string;
 }

@@ -4,7 +4,7 @@ import { createServer as createTlsServer } from "node:https";
 import { TrunklineError } from "../../base/errors.ts";
 import { memoryReturn } from "../../base/process/give-back-memory.ts";
 import type { Log } from "../../base/log.ts";
-import type { Serving } from "../access/serving.ts";
+import type { ServeSettings } from "../access/serving.ts";
 import { runningGateways } from "../../store/access/running-gateways.ts";
 import { watchFiles } from "../../config/watch-files.ts";
 import { readTls } from "./tls-files.ts";
@@ -17,7 +17,7 @@ const KEEP_ALIVE = 60_000;
 
 /** An HTTP server that is not listening yet; with TLS if that is configured. */
 export function createListener(
-  { tls }: Serving,
+  { tls }: ServeSettings,
   log: Log,
   handle: RequestListener,
 ): { readonly server: Server; readonly scheme: "http" | "https" } {
@@ -53,7 +53,11 @@ export function createListener(
 }
 
 /** Listens on the configured address. The data folder says which gateways run already. */
-export async function listen(server: Server, { host, port }: Serving, data: string): Promise<void> {
+export async function listen(
+  server: Server,
+  { host, port }: ServeSettings,
+  data: string,
+): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   server.once("error", reject).listen(port, host, resolve);
   try {

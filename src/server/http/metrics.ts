@@ -18,7 +18,7 @@ export interface FleetCounts {
 }
 
 /** What is counted elsewhere, at the time of the answer. */
-export interface Counted {
+export interface Gauges {
   /** Sessions that are open in this process, or in the workers of its fleet. */
   readonly sessions: { readonly running: number; readonly idle: number };
   /** Undefined for a gateway that belongs to no fleet. */
@@ -51,7 +51,7 @@ export class Metrics {
   }
 
   /** The exposition text, version 0.0.4. */
-  render({ sessions, spans, fleet }: Counted): string {
+  render({ sessions, spans, fleet }: Gauges): string {
     const { user, system } = process.cpuUsage();
     let text = gauge("trunkline_uptime_seconds", "Time since start.", this.uptimeSeconds);
     text += gauge("trunkline_memory_bytes", "Resident memory.", process.memoryUsage.rss());

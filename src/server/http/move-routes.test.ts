@@ -8,7 +8,7 @@ import { SampleCommandLine } from "../../../test/samples/sample-command-line.ts"
 import { MovingRig, SESSION } from "../../../test/support/moving-rig.ts";
 import { untilAborted } from "../../base/abort.ts";
 import { Mover } from "../../session/open/move/mover.ts";
-import { moveStep, type Moving } from "./move-routes.ts";
+import { moveStep, type MoveContext } from "./move-routes.ts";
 
 describe("the steps of moves", () => {
   it("are so many at once for each principal, and never fewer for others", async () => {
@@ -35,7 +35,7 @@ describe("the steps of moves", () => {
     Object.assign(request, { method: "POST", url: "/", headers: {} });
     const response = new EventEmitter();
     const asked = Promise.withResolvers<void>();
-    const letGo: Moving["letGo"] = async (_id, _interrupts, signal) => {
+    const letGo: MoveContext["letGo"] = async (_id, _interrupts, signal) => {
       asked.resolve();
       await untilAborted(new Promise(() => {}), signal);
     };

@@ -10,7 +10,7 @@ import type { Mover } from "../../session/open/move/mover.ts";
 import { readJson, sendJson } from "./http-answers.ts";
 
 /** What a gateway needs to move sessions. */
-export interface Moving {
+export interface MoveContext {
   readonly mover: Mover;
   /** Closes a session, if it is open here; a running turn first ends its tool call. */
   readonly letGo: (session: string, interrupts: boolean, signal: AbortSignal) => Promise<void>;
@@ -29,7 +29,7 @@ export const MOVES_PATH = "/moves/";
 const LARGEST = 64 * 1024;
 
 /** A step of a move. */
-interface Step extends Moving {
+interface MoveStep extends MoveContext {
   readonly move: string;
   readonly session: string;
   readonly principal: Principal;
@@ -52,7 +52,7 @@ interface Step extends Moving {
  * - `GET bundle?session`
  * - `POST commit` `{ session, digest }` → `{ grant }`: it is not here any more
  */
-const STEPS = new Map<string, (step: Step) => Promise<object | undefined>>(
+const STEPS = new Map<string, (step: MoveStep) => Promise<object | undefined>>(
   Object.entries({
     "POST offer": async ({ mover, principal, session, text }) => {
       await mayCome(mover, principal, text);
@@ -105,10 +105,10 @@ const STEPS = new Map<string, (step: Step) => Promise<object | undefined>>(
 
 /** Does one step of a move. */
 export async function moveStep(
-  moving: Moving,
+  moving: MoveContext,
   path: string,
   principal: Principal,
-  { request, response }: Pick<Step, "request" | "response">,
+  { request, response }: Pick<MoveStep, "request" | "response">,
 ): Promise<void> {
   const { folders, repositories } = principal.limits ?? {};
   if (!mayControl(principal) || folders !== undefined || repositories !== undefined) {
@@ -133,7 +133,7 @@ export async function moveStep(
 }
 
 /** Refuses an agent that the principal may not use or that is not here, and another machine. */
-async function mayCome(mover: Mover, principal: Principal, text: Step["text"]): Promise<void> {
+async function mayCome(mover: Mover, principal: Principal, text: MoveStep["text"]): Promise<void> {
   const agent = text("agent");
   mover.needAgent(agent);
   if (mayUseAgent(principal, agent)) return await pin(mover, principal, text("key"));

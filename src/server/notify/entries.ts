@@ -13,7 +13,7 @@ export interface NotifyEntry {
   readonly key: string;
   /** For people. */
   readonly name: string;
-  readonly how: How;
+  readonly how: NotifyMethod;
   readonly detail: boolean;
   /** Milliseconds. */
   readonly timeout: number;
@@ -22,7 +22,7 @@ export interface NotifyEntry {
   wants(reason: Reason): boolean;
 }
 
-export type How =
+export type NotifyMethod =
   | { readonly kind: "command"; readonly command: string; readonly args: readonly string[] }
   | {
       readonly kind: "webhook";
@@ -75,7 +75,7 @@ export function readEntries(notifications: readonly NotificationSettings[]): {
 function howOf(
   { command, webhook, push, allowPrivate = false }: NotificationSettings,
   index: number,
-): How {
+): NotifyMethod {
   if ([command !== undefined, webhook !== undefined, push === true].filter(Boolean).length !== 1) {
     throw wrong(index, "it needs one of `command`, `webhook` and `push: true`");
   }

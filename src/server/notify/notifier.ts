@@ -22,7 +22,7 @@ import {
   type PushDevice,
   type Receiver,
 } from "../../store/notify/notify-store.ts";
-import type { How, NotifyEntry, Reason } from "./entries.ts";
+import type { NotifyMethod, NotifyEntry, Reason } from "./entries.ts";
 import { type Message, type NoticeContent, contentOf, messageOf } from "./message.ts";
 import { type NotifySecrets, webhookKey } from "./notify-secrets.ts";
 import { LARGEST_PUSH, encryptPush } from "./push/encrypt-push.ts";
@@ -201,7 +201,7 @@ async function receiversOf(
 export async function sendWebhook(
   message: Message,
   { timeout, allowPrivate }: NotifyEntry,
-  { url, headers }: How & { kind: "webhook" },
+  { url, headers }: NotifyMethod & { kind: "webhook" },
   { secret, signal }: { readonly secret: string; readonly signal: AbortSignal },
 ): Promise<SendResult> {
   const body = Buffer.from(JSON.stringify(message));
@@ -229,7 +229,7 @@ const MOST_OUTPUT = 64 * 1024;
 export async function sendCommand(
   message: Message,
   { name, timeout }: NotifyEntry,
-  { command, args }: How & { kind: "command" },
+  { command, args }: NotifyMethod & { kind: "command" },
   { log, signal }: { readonly log: Log; readonly signal: AbortSignal },
 ): Promise<SendResult> {
   const { code, stdout, stderr } = await runProgram({

@@ -5,7 +5,7 @@ import { TrunklineError } from "../../base/errors.ts";
 import { Lazy } from "../../base/lazy.ts";
 import { OWNER } from "../../base/principal.ts";
 import { NotifyStore } from "../../store/notify/notify-store.ts";
-import type { Admitted } from "../access/access.ts";
+import type { AdmittedCaller } from "../access/access.ts";
 import type { Admission } from "../access/admission.ts";
 import { deviceName } from "../access/device-name.ts";
 import { fail, failWith, readJson, send, sendJson } from "../http/http-answers.ts";
@@ -116,7 +116,7 @@ export class NotifyRoutes implements AsyncDisposable {
   async #subscribe(
     request: IncomingMessage,
     response: ServerResponse,
-    { proof }: Admitted,
+    { proof }: AdmittedCaller,
   ): Promise<void> {
     const { endpoint, keys } = await readJson(request, LARGEST);
     const { p256dh, auth } = (keys ?? {}) as { readonly p256dh?: unknown; readonly auth?: unknown };

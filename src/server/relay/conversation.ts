@@ -9,7 +9,7 @@ export interface OpenRequest {
 }
 
 /** A list that the client was given. */
-interface GivenList {
+interface SentList {
   /** The request for it. */
   readonly text: string;
   readonly answer: string;
@@ -43,7 +43,7 @@ export class Conversation {
   /** Requests of the gateway to the client without an answer, by the JSON text of their ids. */
   readonly questions = new Set<string>();
   /** By method. */
-  readonly lists = new Map<string, GivenList>();
+  readonly lists = new Map<string, SentList>();
   /** The messages that set up the session, as texts: by what each sets, the last one. */
   readonly setUp = new Map<string, string>();
   /** The subscriptions that were acknowledged to the client, by the JSON text of their ids. */

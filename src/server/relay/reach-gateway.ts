@@ -2,7 +2,7 @@ import { rmSync } from "node:fs";
 
 import type { UpstreamStatus } from "../../upstream/upstream.ts";
 import type { Channel, ChannelLimits } from "../../wire/channel.ts";
-import type { Greeted, Welcome } from "../../wire/channel/greeting.ts";
+import type { GreetedConnection, Welcome } from "../../wire/channel/greeting.ts";
 import { type ReachProcessOptions, reachProcess } from "../../session/open/process-socket.ts";
 import type { Terms } from "./terms.ts";
 
@@ -73,7 +73,7 @@ export async function serversNow(
 }
 
 /** Connects to a gateway, and waits for its answer to the greeting. */
-async function welcomed(options: ReachProcessOptions): Promise<Greeted<GatewayWelcome>> {
+async function welcomed(options: ReachProcessOptions): Promise<GreetedConnection<GatewayWelcome>> {
   try {
     const greeted = await reachProcess<GatewayWelcome>(options);
     const late = new Error("does not answer");

@@ -12,7 +12,7 @@ import { OwnerToken } from "../../store/access/access-token.ts";
 import type { ChannelLimits } from "../../wire/channel.ts";
 import {
   greet,
-  type Greeted,
+  type GreetedConnection,
   serveGreeted,
   type ServeGreetedOptions,
   type Welcome,
@@ -118,7 +118,7 @@ export async function reachProcess<W extends Welcome>({
   path,
   greeting,
   limits,
-}: ReachProcessOptions): Promise<Greeted<W>> {
+}: ReachProcessOptions): Promise<GreetedConnection<W>> {
   using name = new SocketName(path);
   const socket = connect(name.path);
   const giveUp = (): void => {

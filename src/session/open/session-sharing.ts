@@ -1,7 +1,7 @@
 import type { Log } from "../../base/log.ts";
 import type { Principal } from "../../base/principal.ts";
 import type { AcpDoorOptions } from "../../protocol/acp/door.ts";
-import type { Reach } from "../../protocol/acp/relay/session-links.ts";
+import type { HolderDialer } from "../../protocol/acp/relay/session-links.ts";
 import type { BudgetPool } from "../budget/budgets.ts";
 import type { SessionStore } from "../store.ts";
 import type { Database } from "../../store/database.ts";
@@ -14,7 +14,7 @@ import type { Channel, ChannelLimits } from "../../wire/channel.ts";
  */
 export interface SessionSharing {
   /** How doors find the holders of sessions. */
-  readonly holders: { readonly reach: Reach } & Pick<
+  readonly holders: { readonly reach: HolderDialer } & Pick<
     AcpDoorOptions,
     "home" | "takeOverWithin" | "isStopped"
   >;

@@ -49,7 +49,7 @@ export interface UnansweredRequest {
 interface OpenPermission {
   readonly pending: PendingPermission;
   /** Resolves when the answer is in the log. */
-  readonly stored: Promise<Answered>;
+  readonly stored: Promise<PermissionAnswer>;
 }
 
 const ALLOW: readonly PermissionKind[] = ["allow_once", "allow_always"];
@@ -60,7 +60,7 @@ export class PermissionRequests {
   readonly #options: PermissionRequestsOptions;
   readonly #open = new Map<string, OpenPermission>();
   /** The answer to a request of an interrupted turn, until the next turn asks the same. */
-  #early: { readonly request: PermissionRequest; readonly answered: Answered } | undefined;
+  #early: { readonly request: PermissionRequest; readonly answered: PermissionAnswer } | undefined;
   /** Until the answer to such a request is stored. It is cancelled when a turn begins. */
   #askingAgain: Promise<void> = Promise.resolve();
   #isStopping = false;
@@ -158,7 +158,11 @@ export class PermissionRequests {
   }
 
   /** Asks once all earlier updates were sent: a later one could change how the tool call is shown. */
-  async #askAll(id: string, request: PermissionRequest, asking: AskedTurn): Promise<Answered> {
+  async #askAll(
+    id: string,
+    request: PermissionRequest,
+    asking: AskedTurn,
+  ): Promise<PermissionAnswer> {
     const { sessionId, audience, policy, noticed, closed } = this.#options;
     const refusal = (who: Answerer): string | undefined => answerRefusal(policy, asking, who);
     const tell = (client: SessionClient, news: PermissionNews): void => {
@@ -175,7 +179,7 @@ export class PermissionRequests {
     return await stored;
   }
 
-  async #askAndStore(pending: PendingPermission): Promise<Answered> {
+  async #askAndStore(pending: PendingPermission): Promise<PermissionAnswer> {
     const { audience, transcript } = this.#options;
     const answered = await audience.ask(pending, transcript.settled());
     const isWithdrawn = this.#isStopping && answered.outcome.outcome === "cancelled";
@@ -183,7 +187,7 @@ export class PermissionRequests {
     return answered;
   }
 
-  async #record(requestId: string, { outcome, by }: Answered): Promise<void> {
+  async #record(requestId: string, { outcome, by }: PermissionAnswer): Promise<void> {
     await this.#options.transcript.record({ kind: "answer", requestId, outcome, by });
   }
 
@@ -197,7 +201,7 @@ export class PermissionRequests {
     throw new TrunklineError("usage", says);
   }
 
-  #answeredEarly(request: PermissionRequest): Answered | undefined {
+  #answeredEarly(request: PermissionRequest): PermissionAnswer | undefined {
     const early = this.#early;
     if (early === undefined || !isSame(early.request, request)) return undefined;
     this.#early = undefined;
@@ -210,7 +214,7 @@ export class PermissionRequests {
   async #rule(
     request: PermissionRequest,
     { id: principal }: Principal,
-  ): Promise<Answered | undefined> {
+  ): Promise<PermissionAnswer | undefined> {
     const { rules, workspace } = this.#options;
     if (request.subject === undefined) return undefined;
     const rule = await rules?.find(workspace, subjectKey(request.subject), principal);
@@ -219,7 +223,7 @@ export class PermissionRequests {
     return outcome && { outcome, by: `rule ${rule.id}` };
   }
 
-  #accepted(request: PermissionRequest, asking: AskedTurn): Answered | undefined {
+  #accepted(request: PermissionRequest, asking: AskedTurn): PermissionAnswer | undefined {
     const { acceptedBy: by } = request;
     const { asker, principal } = asking;
     if (by === undefined) return undefined;
@@ -231,7 +235,7 @@ export class PermissionRequests {
 
   async #learn(
     { subject }: PermissionRequest,
-    { outcome, by, principal }: Answered,
+    { outcome, by, principal }: PermissionAnswer,
   ): Promise<void> {
     const { rules, workspace, sessionId: session } = this.#options;
     if (subject === undefined || principal === undefined) return;
@@ -241,7 +245,10 @@ export class PermissionRequests {
     await rules?.add({ workspace, subject: subjectKey(subject), decision, session, by, principal });
   }
 
-  #audit({ subject, toolCall }: PermissionRequest, { outcome, by, principal }: Answered): void {
+  #audit(
+    { subject, toolCall }: PermissionRequest,
+    { outcome, by, principal }: PermissionAnswer,
+  ): void {
     const { sessionId: session, workspace, audit } = this.#options;
     const { toolCallId, title } = toolCall;
     const time = new Date().toISOString();
@@ -288,7 +295,7 @@ function updateOn(
   return { sessionUpdate: "agent_message_chunk", content, _meta };
 }
 
-export interface Answered {
+export interface PermissionAnswer {
   readonly outcome: PermissionOutcome;
   readonly by: string;
   /** Id of the principal that answered; undefined where a rule or a cancel did. */
@@ -312,7 +319,7 @@ export type PermissionNews =
   | { readonly state: "answered"; readonly by: string; readonly outcome: PermissionOutcome };
 
 /** An open `session/request_permission`. The first answer that counts wins. */
-export class PendingPermission extends PendingAnswer<Answered> {
+export class PendingPermission extends PendingAnswer<PermissionAnswer> {
   readonly id: string;
   readonly request: PermissionRequest;
   readonly #options: PendingPermissionOptions;
@@ -389,12 +396,12 @@ export class PendingPermission extends PendingAnswer<Answered> {
     this.#settle({ outcome: outcome ?? { outcome: "cancelled" }, by: client.name }, "");
   }
 
-  #settle(answered: Answered, why: string, by?: SessionClient): void {
+  #settle(answered: PermissionAnswer, why: string, by?: SessionClient): void {
     if (!this.isOver && answered.principal !== undefined) this.#tellOthers(answered, by);
     this.end(answered, why, by);
   }
 
-  #tellOthers({ by: name, outcome }: Answered, by: SessionClient | undefined): void {
+  #tellOthers({ by: name, outcome }: PermissionAnswer, by: SessionClient | undefined): void {
     for (const client of [...this.asked.keys(), ...this.#refused]) {
       if (client !== by) this.#options.tell(client, { state: "answered", by: name, outcome });
     }

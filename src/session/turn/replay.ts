@@ -18,7 +18,7 @@ export interface ReplayOptions {
   readonly settings?: readonly SessionUpdate[] | undefined;
 }
 
-export interface Replayed {
+export interface NumberedUpdate {
   readonly seq: number;
   readonly update: SessionUpdate;
 }
@@ -27,7 +27,7 @@ export interface Replayed {
 export async function* replay(
   batches: AsyncIterable<readonly StoredEvent[]>,
   options: ReplayOptions,
-): AsyncGenerator<readonly Replayed[]> {
+): AsyncGenerator<readonly NumberedUpdate[]> {
   const replayed = new ReplayedUpdates(options);
   for await (const batch of batches) {
     yield replayed.add(batch);
@@ -50,9 +50,9 @@ class ReplayedUpdates {
   }
 
   /** Returns the updates with which no later one can be merged. */
-  add(batch: readonly StoredEvent[]): Replayed[] {
+  add(batch: readonly StoredEvent[]): NumberedUpdate[] {
     const { upTo, notices, maxBytes } = this.#options;
-    const whole: Replayed[] = [];
+    const whole: NumberedUpdate[] = [];
     for (const { seq, message } of batch) {
       if (seq > upTo) break;
       this.last = seq;
@@ -72,12 +72,12 @@ class ReplayedUpdates {
     return whole;
   }
 
-  end(): Replayed[] {
+  end(): NumberedUpdate[] {
     const settings = this.#hasChanged ? (this.#options.settings ?? []) : [];
     return [...this.#rest(), ...settings.map((update) => ({ seq: this.last, update }))];
   }
 
-  #rest(): Replayed[] {
+  #rest(): NumberedUpdate[] {
     return this.#held === undefined
       ? []
       : [{ seq: this.#held.seq, update: this.#held.merged.update }];

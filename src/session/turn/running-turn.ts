@@ -1,7 +1,7 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { OWNER, type Principal } from "../../base/principal.ts";
 import type { Span } from "../../base/trace.ts";
-import { type Spent, stopReasonFor, type TurnMeter } from "../budget/turn-meter.ts";
+import { type SpentAllowance, stopReasonFor, type TurnMeter } from "../budget/turn-meter.ts";
 import type {
   ContentBlock,
   Meta,
@@ -33,7 +33,7 @@ export interface TurnOptions {
 }
 
 /** A prompt that is to join a running turn. */
-export interface Steering {
+export interface SteeringPrompt {
   readonly prompt: readonly ContentBlock[];
   /** Whether the client has not withdrawn it. */
   readonly isWanted: () => boolean;
@@ -59,7 +59,7 @@ export class RunningTurn implements Turn {
   readonly #options: TurnOptions;
   readonly #givenUp = Promise.withResolvers<never>();
   readonly #openTools = new Set<string>();
-  readonly #steering: Steering[] = [];
+  readonly #steering: SteeringPrompt[] = [];
   #questions = 0;
   #toldWaitingAt = -Infinity;
   #progressAt = performance.now();
@@ -73,7 +73,7 @@ export class RunningTurn implements Turn {
   #failure: Error | undefined;
   #meter: TurnMeter | undefined;
   #recording: TurnRecording | undefined;
-  #spent: Spent | undefined;
+  #spent: SpentAllowance | undefined;
   /** The commit of the last update. Many updates share one, whose failure is handled once. */
   #stored: Promise<void> | undefined;
 
@@ -166,7 +166,7 @@ export class RunningTurn implements Turn {
   }
 
   /** Offers a steering prompt to the agent, which may never take it. */
-  steer(steering: Steering): void {
+  steer(steering: SteeringPrompt): void {
     this.#steering.push(steering);
     this.progressed();
   }

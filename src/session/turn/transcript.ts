@@ -3,7 +3,7 @@ import type { SessionClient } from "../client/client.ts";
 import type { Delivery, PendingUpdate } from "../client/delivery.ts";
 import { textAfter } from "../client/merged-update.ts";
 import { directionOf, type SessionEvent } from "../event.ts";
-import type { Appended, SessionStore } from "../store.ts";
+import type { AppendResult, SessionStore } from "../store.ts";
 import { isReplayed } from "./replay.ts";
 
 const NOTHING: readonly SessionUpdate[] = [];
@@ -19,7 +19,7 @@ export class Transcript {
   readonly #key: number;
   readonly #delivery: Delivery;
   /** The commit that is awaited or has failed. `#entries` are sent to clients, or only counted, after it. */
-  #commit: Appended | undefined;
+  #commit: AppendResult | undefined;
   #entries: (PendingUpdate | number)[] = [];
   /** The update of the last event; undefined if that was no update. */
   #said: SessionUpdate | undefined;
@@ -84,7 +84,7 @@ export class Transcript {
     await this.#delivery.drained();
   }
 
-  #append(direction: "client" | "agent", message: string, text?: string): Appended {
+  #append(direction: "client" | "agent", message: string, text?: string): AppendResult {
     const before = this.#commit;
     if (before?.failure !== undefined) return before;
     const commit = this.#store.append(this.#key, direction, message, text);
@@ -93,7 +93,7 @@ export class Transcript {
     return commit;
   }
 
-  #await(commit: Appended): void {
+  #await(commit: AppendResult): void {
     const entries: (PendingUpdate | number)[] = (this.#entries = []);
     this.#commit = commit;
     commit.stored.then(

@@ -11,7 +11,7 @@ import type { EndEvent } from "../event.ts";
 import type { SessionLimits } from "../limits.ts";
 import type { NoticedEnd } from "../notice.ts";
 import { notHeld, SessionError } from "../session-error.ts";
-import { type SessionNotes, titleOf, WriteAgain } from "../session-notes.ts";
+import { type SessionNotes, titleOf, WriteRetry } from "../session-notes.ts";
 import { updatesOf } from "./replay.ts";
 import { RunningTurn, type TurnHost } from "./running-turn.ts";
 import type { Transcript } from "./transcript.ts";
@@ -91,7 +91,7 @@ export class Turns {
   /** A turn that has ended, but whose end could not be stored yet. */
   #unended: UnendedTurn | undefined;
   #ending: Promise<void> | undefined;
-  readonly #endAgain = new WriteAgain(() => this.#endLast());
+  readonly #endAgain = new WriteRetry(() => this.#endLast());
 
   constructor(options: TurnsOptions) {
     this.#options = options;

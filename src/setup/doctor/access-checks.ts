@@ -5,7 +5,11 @@ import { isIP } from "node:net";
 import { TrunklineError } from "../../base/errors.ts";
 import { shellQuote } from "../../base/text/shell-word.ts";
 import { counted } from "../../base/text/counted.ts";
-import { clearTextWarning, resolveServing, type Serving } from "../../server/access/serving.ts";
+import {
+  clearTextWarning,
+  resolveServing,
+  type ServeSettings,
+} from "../../server/access/serving.ts";
 import type { Config } from "../../config/config.ts";
 import { readTls } from "../../server/http/tls-files.ts";
 import { AccessTokens } from "../../store/access/access-tokens.ts";
@@ -29,7 +33,7 @@ export async function checkAccess(config: Config): Promise<CheckResult[]> {
   }
 }
 
-function entryFinding(serving: Serving, data: string): CheckResult {
+function entryFinding(serving: ServeSettings, data: string): CheckResult {
   const ways = ["the owner's token", counted(new AccessTokens(data).list().length, "other token")];
   if (serving.oauth !== undefined) ways.push("OAuth");
   const who = serving.isOpen ? "other machines" : "programs on this machine";
@@ -44,7 +48,7 @@ function ownerFindings(data: string): CheckResult[] {
   return [warn(says, byCommand("trunkline token rotate"))];
 }
 
-function tlsFindings(serving: Serving): CheckResult[] {
+function tlsFindings(serving: ServeSettings): CheckResult[] {
   const warning = clearTextWarning(serving);
   const setting = "Set `serve.tls.certFile` and `serve.tls.keyFile`, or `serve.publicUrl`.";
   const findings: CheckResult[] = warning === undefined ? [] : [warn(warning, setting)];
@@ -56,7 +60,7 @@ function tlsFindings(serving: Serving): CheckResult[] {
 }
 
 /** Whether the keys that verify OAuth tokens can be fetched (RFC 8414, OpenID Connect Discovery). */
-async function issuerFindings({ oauth }: Serving): Promise<CheckResult[]> {
+async function issuerFindings({ oauth }: ServeSettings): Promise<CheckResult[]> {
   if (oauth === undefined) return [];
   const { findKeysUrl } = await import("../../server/access/issuer-keys.ts");
   return Promise.all(

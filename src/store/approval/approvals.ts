@@ -10,7 +10,7 @@ export interface ApprovalsOptions {
 }
 
 /** A held tool, which waits for a person. */
-export interface Pending {
+export interface PendingApproval {
   readonly server: string;
   readonly name: string;
   readonly why: "new" | "changed";
@@ -105,7 +105,7 @@ export class Approvals implements AsyncDisposable {
   }
 
   /** The approved and the current description of a held tool. Undefined if it is not held. */
-  diff(server: string, name: string): Pending | undefined {
+  diff(server: string, name: string): PendingApproval | undefined {
     const known = this.#known.get(keyOf(server, name));
     return known === undefined ? undefined : pendingOf(known);
   }
@@ -117,7 +117,7 @@ export class Approvals implements AsyncDisposable {
   }
 
   /** All held tools, by server and name. */
-  pending(): Pending[] {
+  pending(): PendingApproval[] {
     return [...this.#known.values()]
       .flatMap((known) => pendingOf(known) ?? [])
       .toSorted((a, b) => (keyOf(a.server, a.name) < keyOf(b.server, b.name) ? -1 : 1));
@@ -237,7 +237,7 @@ function note(
   else all.set(key, { ...known, approved, held: now });
 }
 
-function pendingOf({ server, name, approved, held }: Approval): Pending | undefined {
+function pendingOf({ server, name, approved, held }: Approval): PendingApproval | undefined {
   if (held === undefined) return undefined;
   const why = approved === undefined ? "new" : "changed";
   return { server, name, why, before: approved, now: held };

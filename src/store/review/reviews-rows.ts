@@ -20,7 +20,7 @@ import type { Anchor, Proposal, Suggestion } from "../schema.gen.ts";
 export const ELSEWHERE = "elsewhere";
 
 /** The time and the process of a query: both decide whether a claim is still valid. */
-export interface Moment {
+export interface QueryContext {
   readonly now: number;
   /** This process, and which others are alive. */
   readonly holder: Pick<Holder, "id" | "isAlive">;
@@ -68,7 +68,7 @@ export interface StoredThread extends Thread {
   readonly storedState: ThreadState;
 }
 
-export function threadOf(row: Row, moment: Moment): StoredThread {
+export function threadOf(row: Row, moment: QueryContext): StoredThread {
   return {
     ...shownThreadOf(row, moment),
     repositoryId: Number(row.repository),
@@ -79,7 +79,7 @@ export function threadOf(row: Row, moment: Moment): StoredThread {
 }
 
 /** A thread without the fields that only the store needs. Built in place, because lists have thousands. */
-export function shownThreadOf(row: Row, moment: Moment): Thread {
+export function shownThreadOf(row: Row, moment: QueryContext): Thread {
   const claim = claimOf(row, moment);
   const isLapsed = row.state === "claimed" && claim === undefined;
   const thread: { -readonly [K in keyof Thread]: Thread[K] } = {
@@ -100,7 +100,7 @@ export function shownThreadOf(row: Row, moment: Moment): Thread {
   return thread;
 }
 
-function claimOf(row: Row, { now, holder }: Moment): Thread["claim"] {
+function claimOf(row: Row, { now, holder }: QueryContext): Thread["claim"] {
   if (row.state !== "claimed") return undefined;
   const until = Number(row.lease);
   const by = String(row.holder);
@@ -145,7 +145,7 @@ export function eventOf(row: Row): ThreadEvent {
 }
 
 /** The thread with an id, or with a unique beginning of one. */
-export function findThread(database: DatabaseSync, id: string, moment: Moment): StoredThread {
+export function findThread(database: DatabaseSync, id: string, moment: QueryContext): StoredThread {
   const rows = database
     .prepare(`SELECT ${THREAD_COLUMNS} WHERE thread.id >= ?1 AND thread.id < ?1 || '~' LIMIT 6`)
     .all(id.toLowerCase());
@@ -288,7 +288,7 @@ export function freeThreads(
   database: DatabaseSync,
   gitDir: string | undefined,
   limit: number,
-  moment: Moment,
+  moment: QueryContext,
 ): StoredThread[] {
   const rows = database
     .prepare(
@@ -317,7 +317,7 @@ export interface ThreadFilter {
 export function listThreads(
   database: DatabaseSync,
   { gitDir, states, path, limit }: ThreadFilter,
-  moment: Moment,
+  moment: QueryContext,
 ): Thread[] {
   // Only the given conditions: a query with optional conditions could not use an index.
   const inRepository = gitDir === undefined ? "true" : "git_dir = ?";

@@ -18,7 +18,7 @@ import {
   isMessage,
   listThreads,
   messageOf,
-  type Moment,
+  type QueryContext,
   type NewEvent,
   type NewThread,
   refusal,
@@ -33,7 +33,7 @@ import { REVIEWS_FILE } from "../store-files.ts";
 import { REVIEW_MIGRATIONS } from "./reviews-schema.ts";
 import { parsedJson } from "../../base/check.ts";
 
-export interface Saying extends Pick<NewEvent, "by" | "role" | "text" | "proposal"> {
+export interface ThreadMessage extends Pick<NewEvent, "by" | "role" | "text" | "proposal"> {
   /** The client that the agent is, as in its claim. */
   readonly client?: string | undefined;
 }
@@ -111,7 +111,7 @@ export class Reviews implements Disposable {
    * Adds a reply. An agent's reply answers the thread; a person's reply reopens it if it had been
    * answered.
    */
-  reply(id: string, saying: Saying): Promise<Thread> {
+  reply(id: string, saying: ThreadMessage): Promise<Thread> {
     return this.#step(id, (thread) => {
       if (thread.state === "resolved") {
         throw refusal("reply to", thread, "it is resolved. Only a person can reopen it");
@@ -123,7 +123,7 @@ export class Reviews implements Disposable {
   }
 
   /** Records what an agent has changed; a person decides whether that resolves the thread. */
-  propose(id: string, saying: Saying): Promise<Thread> {
+  propose(id: string, saying: ThreadMessage): Promise<Thread> {
     return this.#step(id, (thread) => {
       if (thread.state === "resolved") {
         throw refusal("propose anything on", thread, "it is resolved. Only a person can reopen it");
@@ -132,7 +132,7 @@ export class Reviews implements Disposable {
     });
   }
 
-  resolve(id: string, saying: Saying): Promise<Thread> {
+  resolve(id: string, saying: ThreadMessage): Promise<Thread> {
     return this.#step(id, (thread) => {
       if (saying.role !== "person") throw refusal("resolve", thread, "only a person can");
       if (thread.state === "resolved") return undefined;
@@ -140,7 +140,7 @@ export class Reviews implements Disposable {
     });
   }
 
-  reopen(id: string, saying: Saying): Promise<Thread> {
+  reopen(id: string, saying: ThreadMessage): Promise<Thread> {
     return this.#step(id, (thread) => {
       if (saying.role !== "person") throw refusal("reopen", thread, "only a person can");
       if (!["resolved", "answered", "proposed"].includes(thread.state)) {
@@ -297,7 +297,7 @@ export class Reviews implements Disposable {
     return result;
   }
 
-  get #moment(): Moment {
+  get #moment(): QueryContext {
     return { now: this.#now(), holder: this.#holder };
   }
 
@@ -335,7 +335,7 @@ interface Outcome {
   readonly isSent: boolean;
 }
 
-interface Step extends Saying {
+interface Step extends ThreadMessage {
   readonly kind: "replied" | "proposed" | "resolved" | "reopened";
   readonly state: ThreadState;
 }

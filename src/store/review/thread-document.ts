@@ -8,7 +8,7 @@ import {
   eventOf,
   insertRow,
   isMessage,
-  type Moment,
+  type QueryContext,
   THREAD_COLUMNS,
   threadOf,
 } from "./reviews-rows.ts";
@@ -26,7 +26,7 @@ const LEASE_STEP = 60_000;
 export function readDocument(
   database: DatabaseSync,
   id: string,
-  moment: Moment,
+  moment: QueryContext,
 ): ThreadDocument | undefined {
   const query = database.prepare(
     `SELECT first_commit, remotes, is_resolved, ${THREAD_COLUMNS}

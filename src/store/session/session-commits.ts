@@ -13,7 +13,7 @@ const SHARE = 4;
 const LONGEST_GAP = 50;
 
 /** The events of one session that are committed together. */
-export interface Appended {
+export interface AppendResult {
   /** Number of the last appended event. */
   readonly last: number;
   /** Resolves when all of them are on disk. */
@@ -23,7 +23,7 @@ export interface Appended {
 }
 
 /** The same with the events themselves, which are complete when they are stored. */
-export interface AppendedPage extends Appended {
+export interface AppendedPage extends AppendResult {
   readonly first: number;
   readonly lines: string;
 }

@@ -164,7 +164,7 @@ export class SessionLog implements AsyncDisposable {
       const row = sql(database).get`SELECT holder FROM session WHERE uuid = ${id}`;
       const holder = row?.holder as string | null | undefined;
       const isTaken = typeof holder === "string" && holder !== mine;
-      if (isTaken && this.#holder.isAlive(holder)) throw new HeldElsewhere(id, holder);
+      if (isTaken && this.#holder.isAlive(holder)) throw new HeldElsewhereError(id, holder);
       const adopted = sql(database).get`INSERT INTO session (uuid, cwd, agent, title, created,
         updated, parent, notes, holder)
         VALUES (${id}, ${cwd}, ${agent}, ${title ?? null}, ${created}, ${updated},
@@ -215,7 +215,7 @@ export class SessionLog implements AsyncDisposable {
     if (!isLost) return;
     const failure = this.#holds.lose(key);
     const holder = await this.holderOf(id);
-    throw holder === undefined ? failure : new HeldElsewhere(id, holder);
+    throw holder === undefined ? failure : new HeldElsewhereError(id, holder);
   }
 
   async find(id: string): Promise<SessionRecord | undefined> {
@@ -275,7 +275,7 @@ export class SessionLog implements AsyncDisposable {
     const key = await this.database.change((database) => {
       const { key, record, holder } = this.#rowOf(database, id);
       if (record.isDeleted) return key;
-      if (record.isHeld && holder !== this.#holder.id) throw new HeldElsewhere(id, holder);
+      if (record.isHeld && holder !== this.#holder.id) throw new HeldElsewhereError(id, holder);
       sql(database).run`DELETE FROM session_page WHERE session = ${key}`;
       sql(database).run`UPDATE session SET deleted = ${Date.now()}, title = NULL, notes = '{}',
         holder = NULL WHERE id = ${key}`;
@@ -323,7 +323,7 @@ export class SessionLog implements AsyncDisposable {
     const row = this.#rowOf(database, id);
     const { record, holder } = row;
     if (record.isDeleted) throw new TrunklineError("closed", `Session '${id}' was deleted.`);
-    if (record.isHeld && holder !== this.#holder.id) throw new HeldElsewhere(id, holder);
+    if (record.isHeld && holder !== this.#holder.id) throw new HeldElsewhereError(id, holder);
     refuseMoved(database, id, (mover) => this.#holder.isAlive(mover));
     return row;
   }
@@ -538,7 +538,7 @@ export function fieldsOf(row: Row): SessionFields {
 }
 
 /** Another process has a session open. */
-export class HeldElsewhere extends TrunklineError {
+export class HeldElsewhereError extends TrunklineError {
   /** The id under which it holds the session. */
   readonly holder: string;
 

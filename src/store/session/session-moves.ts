@@ -28,7 +28,7 @@ export const MOVES = `CREATE TABLE session_move (
 /** What the notes of a session say of its moves before the first one. */
 const NEVER_MOVED = JSON.stringify({ moved: { folders: [], carried: [], top: "" } });
 
-type Facts = Readonly<Record<string, unknown>>;
+type JsonFields = Readonly<Record<string, unknown>>;
 
 interface StoredMove {
   readonly session: string;
@@ -38,11 +38,11 @@ interface StoredMove {
   readonly state: "moving" | "moved" | "incoming" | "active";
   /** The process that moves it away; undefined where the other side drives that. */
   readonly holder: string | undefined;
-  readonly facts: Facts;
+  readonly facts: JsonFields;
 }
 
 /** The session is on another machine. */
-export class MovedAway extends TrunklineError {
+export class MovedAwayError extends TrunklineError {
   readonly movedTo: { readonly url: string; readonly session: string; readonly epoch: number };
 
   constructor(session: string, url: string, epoch: number) {
@@ -66,7 +66,7 @@ function moveOf(
 }
 
 function readMove({ facts, ...row }: Row): StoredMove {
-  return { ...row, facts: JSON.parse(String(facts)) as Facts } as unknown as StoredMove;
+  return { ...row, facts: JSON.parse(String(facts)) as JsonFields } as unknown as StoredMove;
 }
 
 /**
@@ -80,7 +80,7 @@ export function refuseMoved(
 ): void {
   const { state, epoch, holder, facts } = moveOf(database, session, "out") ?? {};
   const url = String(facts?.to);
-  if (state === "moved") throw new MovedAway(session, url, epoch ?? 0);
+  if (state === "moved") throw new MovedAwayError(session, url, epoch ?? 0);
   if (typeof holder !== "string" || !isAlive(holder)) return;
   const next = "Wait until it is there, or end that command";
   throw new TrunklineError("conflict", `Session '${session}' is being moved to ${url}. ${next}.`);
@@ -124,7 +124,12 @@ export class SessionMoves {
    * Begins to move a session away. Throws if a process has it open. Nobody opens it from then on, unless the
    * other side drives the move: that may never be heard of again, so whoever opens the session ends the move.
    */
-  async begin(session: string, move: string, facts: Facts, isDriven: boolean): Promise<number> {
+  async begin(
+    session: string,
+    move: string,
+    facts: JsonFields,
+    isDriven: boolean,
+  ): Promise<number> {
     const isAlive = (holder: string): boolean => this.#holder.isAlive(holder);
     return await this.#database.change((database) => {
       const row = sql(database).get`SELECT * FROM session
@@ -150,7 +155,7 @@ export class SessionMoves {
   }
 
   /** Adds facts of a move. False if it was given up. */
-  note(session: string, move: string, facts: Facts): Promise<boolean> {
+  note(session: string, move: string, facts: JsonFields): Promise<boolean> {
     return this.#database.run`UPDATE session_move
       SET facts = json_patch(facts, ${JSON.stringify(facts)})
       WHERE session = ${session} AND move = ${move}`;
@@ -179,7 +184,7 @@ export class SessionMoves {
   }
 
   /** Notes a session that is to come here. Throws if it is here already, or the move is an old one. */
-  async accept(session: string, move: string, epoch: number, facts: Facts): Promise<void> {
+  async accept(session: string, move: string, epoch: number, facts: JsonFields): Promise<void> {
     await this.#database.change((database) => {
       const known = moveOf(database, session, "in");
       if (known?.move === move && known.state === "active") return;

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 
 import type { KeptText, ResourceProvider, ResourceResult, ToolContext } from "../tool.ts";
 
-interface Kept {
+interface KeptResult {
   /** The principal that made the call. */
   readonly by: string;
   readonly text: string;
@@ -30,7 +30,7 @@ const LIMITS: KeptLimits = { all: 64 * 1024 * 1024, one: 16 * 1024 * 1024, time:
 export class KeptResults implements ResourceProvider {
   readonly isCallers = true;
   readonly #limits: KeptLimits;
-  readonly #kept = new Map<string, Kept>();
+  readonly #kept = new Map<string, KeptResult>();
   #size = 0;
   #timer: NodeJS.Timeout | undefined;
 
@@ -40,7 +40,7 @@ export class KeptResults implements ResourceProvider {
 
   /** Undefined for a text that is too large. */
   keep(
-    { text, mimeType }: Pick<Kept, "text" | "mimeType">,
+    { text, mimeType }: Pick<KeptResult, "text" | "mimeType">,
     { caller }: Pick<ToolContext, "caller">,
   ): KeptText | undefined {
     const { all, one, time } = this.#limits;

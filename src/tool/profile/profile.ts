@@ -51,8 +51,8 @@ export class Profile {
   readonly policy: Policy | undefined;
   /** Set where it offers a tool that searches and one that calls, instead of its tools. */
   readonly search: typeof TOOL_SEARCH | undefined;
-  readonly toolNames: Renaming;
-  readonly promptNames: Renaming;
+  readonly toolNames: ClientNames;
+  readonly promptNames: ClientNames;
   readonly #settings: ProfileSettings;
   readonly #servers: Filter;
   readonly #tools: Filter;
@@ -77,9 +77,9 @@ export class Profile {
     this.#tools = new Filter(tools);
     this.#prompts = new Filter(prompts);
     this.#resources = new Filter(resources);
-    this.toolNames = new Renaming(tools?.rename);
+    this.toolNames = new ClientNames(tools?.rename);
     this.#overrides = overrides;
-    this.promptNames = new Renaming(prompts?.rename);
+    this.promptNames = new ClientNames(prompts?.rename);
     if (policy !== undefined) {
       this.policy = new Policy({ default: policy.default ?? "allow", rules: policy.rules ?? [] });
     }
@@ -419,7 +419,7 @@ function shortened(schema: Tool["definition"]["inputSchema"]): Tool["definition"
  * Names that something has for a client. A new name belongs to the first that gets it: whatever else
  * has that name, or one that looks like it, is not offered, so that a call can mean only one thing.
  */
-export class Renaming {
+export class ClientNames {
   readonly #shown: ReadonlyMap<string, string>;
   readonly #real = new Map<string, string>();
   /** By how they look. */

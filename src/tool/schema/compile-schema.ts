@@ -2,7 +2,7 @@ import { createContext, Script } from "node:vm";
 import { Ajv, type Options, type ValidateFunction, type ErrorObject } from "ajv";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { attempt } from "../../base/attempt.ts";
-import type { Inspect } from "./plain-schema.ts";
+import type { ProblemFinder } from "./plain-schema.ts";
 import { LinearExpression } from "../../base/text/linear-expression.ts";
 import type { JsonSchema } from "../tool.ts";
 
@@ -27,14 +27,14 @@ const OPTIONS: Options = {
 };
 
 /** Accepts everything: the tool checks its arguments itself. */
-const unchecked: Inspect = () => undefined;
+const unchecked: ProblemFinder = () => undefined;
 
 /**
  * Turns a JSON Schema of draft 7 or 2020-12 into a function. MCP's default is 2020-12. A schema that
  * cannot be read, or is too large, accepts everything. One that may take long is checked with a timeout,
  * and accepts everything once it has exceeded that.
  */
-export function compileSchema(schema: JsonSchema): Inspect {
+export function compileSchema(schema: JsonSchema): ProblemFinder {
   const cost = schemaCost(schema);
   const validate = cost === "excessive" ? undefined : compile(schema);
   if (validate === undefined) return unchecked;

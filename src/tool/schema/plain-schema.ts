@@ -2,7 +2,7 @@ import { isObject, numberProblem } from "../../base/check.ts";
 import type { Arguments, JsonSchema, Tool } from "../tool.ts";
 
 /** Whether a value is known to fit a schema. False means that it does not, or that the compiler must decide. */
-export type Fits = (value: unknown) => boolean;
+export type ValueTest = (value: unknown) => boolean;
 
 /** Larger schemas are left to the compiler. */
 const MOST_NODES = 1000;
@@ -18,16 +18,16 @@ const ANNOTATION =
  * to say what is wrong. So a first call with right arguments need not load the compiler, which takes
  * longer than most calls. Undefined where a schema has any other keyword.
  */
-export function plainSchema(whole: JsonSchema): Fits | undefined {
+export function plainSchema(whole: JsonSchema): ValueTest | undefined {
   const { $schema: _, $id: __, ...schema } = whole;
   return fitsOf(schema, 0, { nodes: MOST_NODES });
 }
 
-function fitsOf(schema: unknown, depth: number, left: { nodes: number }): Fits | undefined {
+function fitsOf(schema: unknown, depth: number, left: { nodes: number }): ValueTest | undefined {
   if (schema === true) return () => true;
   if (!isObject(schema) || depth > MOST_DEPTH || left.nodes-- <= 0) return undefined;
-  const checks: Fits[] = [];
-  const inner: Inner = (part) => fitsOf(part, depth + 1, left);
+  const checks: ValueTest[] = [];
+  const inner: SubschemaCompiler = (part) => fitsOf(part, depth + 1, left);
   const object = objectCheck(schema, inner);
   if (object !== undefined) checks.push(object);
   for (const [keyword, told] of Object.entries(schema)) {
@@ -49,8 +49,8 @@ const OF_OBJECTS: ReadonlySet<string> = new Set(["type", "properties", "required
 /** Undefined where a schema is not for objects, or has a member of a name that every object has. */
 function objectCheck(
   { type, properties = {}, required = [] }: JsonSchema,
-  inner: Inner,
-): Fits | undefined {
+  inner: SubschemaCompiler,
+): ValueTest | undefined {
   if (type !== "object" || !isObject(properties) || !areNames(required)) return undefined;
   const names = [...new Set([...Object.keys(properties), ...required])];
   if (names.some((name) => name in Object.prototype)) return undefined;
@@ -63,20 +63,23 @@ function objectCheck(
     if (!isObject(value)) return false;
     for (let i = 0; i < names.length; i++) {
       const member = value[names[i] as string];
-      if (member === undefined ? isRequired[i] : !(checks[i] as Fits)(member)) return false;
+      if (member === undefined ? isRequired[i] : !(checks[i] as ValueTest)(member)) return false;
     }
     return true;
   };
 }
 
-const ANY: Fits = () => true;
+const ANY: ValueTest = () => true;
 
 /** Checks a part of a schema; undefined where that is left to the compiler. */
-type Inner = (part: unknown) => Fits | undefined;
+type SubschemaCompiler = (part: unknown) => ValueTest | undefined;
 
 /** What a keyword asks. Keywords for one type ask nothing of values of another. */
 const KEYWORDS: Readonly<
-  Record<string, (told: unknown, inner: Inner, schema: JsonSchema) => Fits | undefined>
+  Record<
+    string,
+    (told: unknown, inner: SubschemaCompiler, schema: JsonSchema) => ValueTest | undefined
+  >
 > = {
   type: typeCheck,
   enum: (told) => (Array.isArray(told) ? (value) => told.includes(value) : undefined),
@@ -98,29 +101,29 @@ const KEYWORDS: Readonly<
   maxLength: ofTexts((text, bound) => text.length <= bound),
 };
 
-type Bound<T> = (value: T, bound: number) => boolean;
+type BoundTest<T> = (value: T, bound: number) => boolean;
 
-function ofNumbers(fits: Bound<number>): (told: unknown) => Fits | undefined {
+function ofNumbers(fits: BoundTest<number>): (told: unknown) => ValueTest | undefined {
   return (told) => bounded(told, (bound, value) => typeof value !== "number" || fits(value, bound));
 }
 
-function ofLists(fits: Bound<number>): (told: unknown) => Fits | undefined {
+function ofLists(fits: BoundTest<number>): (told: unknown) => ValueTest | undefined {
   return (told) =>
     bounded(told, (bound, value) => !Array.isArray(value) || fits(value.length, bound));
 }
 
-function ofTexts(fits: Bound<string>): (told: unknown) => Fits | undefined {
+function ofTexts(fits: BoundTest<string>): (told: unknown) => ValueTest | undefined {
   return (told) => bounded(told, (bound, value) => typeof value !== "string" || fits(value, bound));
 }
 
 function bounded(
   told: unknown,
   fits: (bound: number, value: unknown) => boolean,
-): Fits | undefined {
+): ValueTest | undefined {
   return typeof told === "number" ? (value) => fits(told, value) : undefined;
 }
 
-const TYPES: Readonly<Record<string, Fits>> = {
+const TYPES: Readonly<Record<string, ValueTest>> = {
   string: (value) => typeof value === "string",
   number: (value) => Number.isFinite(value),
   integer: (value) => Number.isInteger(value),
@@ -130,22 +133,22 @@ const TYPES: Readonly<Record<string, Fits>> = {
   object: (value) => isObject(value),
 };
 
-function typeCheck(told: unknown): Fits | undefined {
+function typeCheck(told: unknown): ValueTest | undefined {
   if (typeof told === "string") return Object.hasOwn(TYPES, told) ? TYPES[told] : undefined;
   return Array.isArray(told) ? anyOf(told.map(typeCheck)) : undefined;
 }
 
 /** Whether one of several is sure to fit; undefined where one of them is unknown. */
-function anyOf(checks: readonly (Fits | undefined)[]): Fits | undefined {
+function anyOf(checks: readonly (ValueTest | undefined)[]): ValueTest | undefined {
   const known = checks.filter((check) => check !== undefined);
   return known.length < checks.length ? undefined : (value) => known.some((fits) => fits(value));
 }
 
 function additionalCheck(
   told: unknown,
-  inner: Inner,
+  inner: SubschemaCompiler,
   { properties }: JsonSchema,
-): Fits | undefined {
+): ValueTest | undefined {
   const fits = told === false ? () => false : inner(told);
   if (fits === undefined) return undefined;
   const known = new Set(isObject(properties) ? Object.keys(properties) : []);
@@ -165,10 +168,10 @@ function areNames(value: unknown): value is readonly string[] {
 }
 
 /** Says what is wrong with a value, or nothing. */
-export type Inspect = (value: unknown) => string | undefined;
+export type ProblemFinder = (value: unknown) => string | undefined;
 
-const plain = new WeakMap<JsonSchema, Fits>();
-const compiled = new WeakMap<JsonSchema, Inspect>();
+const plain = new WeakMap<JsonSchema, ValueTest>();
+const compiled = new WeakMap<JsonSchema, ProblemFinder>();
 
 /**
  * What is wrong with a call's arguments by the tool's own schema: `'text' must be string`. A schema is

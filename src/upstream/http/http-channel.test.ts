@@ -12,7 +12,7 @@ import {
 } from "../../../test/upstream/http-server.ts";
 import type { Json } from "../../../test/upstream/raw-client.ts";
 import { SampleContext } from "../../../test/upstream/sample-context.ts";
-import { HttpChannel, streamStatus, StreamWaits, waitBefore } from "./http-channel.ts";
+import { HttpChannel, streamStatus, StreamRetryDelay, waitBefore } from "./http-channel.ts";
 import { until } from "../../../test/support/until.ts";
 import type { McpClient } from "../../protocol/mcp/connect/connect.ts";
 import { encodeSse } from "../../wire/framing/sse.ts";
@@ -38,7 +38,7 @@ describe("waitBefore()", () => {
 describe("StreamWaits", () => {
   it("grow while the stream fails at once, and begin anew after it was open for long or brought something", () => {
     let now = 0;
-    const waits = new StreamWaits(() => now);
+    const waits = new StreamRetryDelay(() => now);
     const after = (milliseconds: number): number => {
       waits.opened();
       now += milliseconds;

@@ -35,7 +35,7 @@ export function waitBefore(attempt: number, asked = FIRST): number {
  * The waits of a stream that is opened again and again. One that was open for long has not failed, also if
  * nothing came: proxies end streams that are silent.
  */
-export class StreamWaits {
+export class StreamRetryDelay {
   readonly #now: () => number;
   #failures = 0;
   #openedAt = 0;
@@ -160,7 +160,7 @@ export class HttpChannel extends PostingChannel {
   #lastEvent = "";
   /** What waits for the server's own stream. */
   #held: string[] | undefined;
-  readonly #waits = new StreamWaits();
+  readonly #waits = new StreamRetryDelay();
   /** Milliseconds that the server wants us to wait before its stream is opened again. */
   #wait: number | undefined;
 

@@ -15,7 +15,7 @@ import { SampleContext } from "../../../test/upstream/sample-context.ts";
 import type { ToolResult } from "../../tool/tool.ts";
 import { encodeSse } from "../../wire/framing/sse.ts";
 import {
-  type AfterRefusal,
+  type RefusalOutcome,
   CONFIGURED_AUTHORIZATION,
   type HttpAuthorization,
   type HttpRefusal,
@@ -37,7 +37,7 @@ class Tokens implements HttpAuthorization {
     return this.refusals.length % 2 === 0 ? Promise.resolve(this.#all[0]) : this.#all[0];
   }
 
-  async refused(refusal: HttpRefusal): Promise<AfterRefusal> {
+  async refused(refusal: HttpRefusal): Promise<RefusalOutcome> {
     this.refusals.push(refusal);
     this.#all.shift();
     const [token] = this.#all;

@@ -17,14 +17,14 @@ export interface HttpRefusal {
 }
 
 /** What to do about a refusal: send the request again with a token, or say why not ("it …"). */
-export type AfterRefusal = { readonly token: string } | { readonly why: string };
+export type RefusalOutcome = { readonly token: string } | { readonly why: string };
 
 /** The bearer tokens for one server. */
 export interface HttpAuthorization {
   /** The token to send now; undefined for none. A promise only while it is read or renewed. */
   token(): string | undefined | Promise<string | undefined>;
   /** A request is sent again once at most, so this ends. */
-  refused(refusal: HttpRefusal): Promise<AfterRefusal>;
+  refused(refusal: HttpRefusal): Promise<RefusalOutcome>;
 }
 
 /** A server whose `Authorization` header the configuration has: there is nothing to renew. */
@@ -240,7 +240,7 @@ export class HttpExchange {
     const challenge = headers["www-authenticate"];
     if (authorization === undefined || !isRefusal(status, challenge)) return false;
     const { token, isRepeated } = attempt;
-    const act = (next: AfterRefusal): void => {
+    const act = (next: RefusalOutcome): void => {
       if (this.#isOver) return;
       if ("token" in next && !isRepeated) {
         this.#isUnsent = true;

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { SmallIssuer } from "../../../test/upstream/small-issuer.ts";
-import { bearerChallenge, discover, type Discovered, scopesOf, unionOf } from "./discovery.ts";
+import { bearerChallenge, discover, type LoginEndpoint, scopesOf, unionOf } from "./discovery.ts";
 import { OAuthHttp } from "./oauth-http.ts";
 
 describe("bearerChallenge()", () => {
@@ -46,7 +46,7 @@ const AUTHORIZATION = "/.well-known/oauth-authorization-server";
 async function find(
   issuer: SmallIssuer,
   { path = "/mcp", told, configured }: { path?: string; told?: string; configured?: string } = {},
-): Promise<Discovered> {
+): Promise<LoginEndpoint> {
   const server = new URL(path, issuer.url);
   const challenge = told === undefined ? undefined : { scopes: [], resourceMetadata: told };
   const http = new OAuthHttp({ server, trustsIssuer: false });

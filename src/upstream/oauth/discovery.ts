@@ -49,7 +49,7 @@ export function unionOf(...lists: readonly (readonly string[])[]): string[] {
 }
 
 /** Where to log in to an MCP server, and for what. */
-export interface Discovered {
+export interface LoginEndpoint {
   readonly issuer: AuthorizationServer;
   /** The name of the server in requests for tokens (RFC 8707). */
   readonly resource: string;
@@ -68,7 +68,7 @@ export async function discover(
   challenge: Challenge | undefined,
   http: OAuthHttp,
   configured?: string,
-): Promise<Discovered> {
+): Promise<LoginEndpoint> {
   const { resourceMetadata: place } = challenge ?? {};
   const told = place === undefined ? null : URL.parse(place, server);
   // With a configured issuer, private networks may be reached: a server may not choose where in them.

@@ -1,7 +1,7 @@
 import { defined } from "../../base/defined.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { holdSecrets } from "../../base/text/mask.ts";
-import type { AfterRefusal, HttpRefusal } from "../http/http-exchange.ts";
+import type { RefusalOutcome, HttpRefusal } from "../http/http-exchange.ts";
 import type { AddressSettings } from "../settings.ts";
 import { issuerMetadata } from "./discovery.ts";
 import type { OAuthClient } from "./login-tokens.ts";
@@ -42,7 +42,7 @@ export class ExchangedTokens {
     return this.#asking.then((known) => known.token);
   }
 
-  async refused({ status, token }: HttpRefusal): Promise<AfterRefusal> {
+  async refused({ status, token }: HttpRefusal): Promise<RefusalOutcome> {
     if (this.#known?.token === token) this.#known = undefined;
     const next = await this.token();
     if (status === 401 && next !== token) return { token: next };

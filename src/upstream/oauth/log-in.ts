@@ -8,7 +8,7 @@ import { TrunklineError } from "../../base/errors.ts";
 import { isLoopback } from "../../base/private-address.ts";
 import { untilAborted } from "../../base/abort.ts";
 import type { OAuthSettings } from "../settings.ts";
-import { bearerChallenge, discover, type Discovered, unionOf } from "./discovery.ts";
+import { bearerChallenge, discover, type LoginEndpoint, unionOf } from "./discovery.ts";
 import type { ClientMethod, Login, OAuthClient } from "./login-tokens.ts";
 import {
   clientAuth,
@@ -24,7 +24,7 @@ const HOST = "127.0.0.1";
 const PATH = "/callback";
 
 /** Where the browser comes back to after a login. */
-export interface Comeback extends AsyncDisposable {
+export interface LoginCallback extends AsyncDisposable {
   readonly redirectUri: string;
   /** What the authorization server has sent with the browser. */
   readonly came: Promise<URLSearchParams>;
@@ -36,7 +36,7 @@ export interface Comeback extends AsyncDisposable {
  * The address that the browser comes back to after a login. Only what carries the secret `state` of this
  * login counts: other web pages and programs can reach the port, too.
  */
-export class Callback implements Comeback {
+export class Callback implements LoginCallback {
   readonly #server: Server;
   readonly #state: string;
   readonly #came = Promise.withResolvers<URLSearchParams>();
@@ -205,7 +205,7 @@ export interface LogInOptions {
   /** Scopes that it has asked for before. */
   readonly wanted: readonly string[];
   /** Where the browser comes back to, with this secret; a port of this machine when left out. */
-  readonly comeback?: ((state: string) => Comeback) | undefined;
+  readonly comeback?: ((state: string) => LoginCallback) | undefined;
   readonly http: OAuthHttp;
   readonly signal: AbortSignal;
   /** Shows the link to a person. `paste` takes the address that the browser ended at. */
@@ -225,7 +225,7 @@ export async function logIn(options: LogInOptions): Promise<Login> {
 
 /** The same at an issuer that is known. */
 export async function logInAt(
-  { issuer, resource, scopes }: Discovered,
+  { issuer, resource, scopes }: LoginEndpoint,
   options: LogInOptions,
 ): Promise<Login> {
   const { server, settings, http, signal } = options;

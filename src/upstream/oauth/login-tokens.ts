@@ -1,4 +1,4 @@
-import type { AfterRefusal, HttpAuthorization, HttpRefusal } from "../http/http-exchange.ts";
+import type { RefusalOutcome, HttpAuthorization, HttpRefusal } from "../http/http-exchange.ts";
 import { bearerChallenge, unionOf } from "./discovery.ts";
 import { LoginEnded, type OAuthHttp, renewLogin } from "./oauth-http.ts";
 
@@ -86,7 +86,7 @@ interface LoginTokensOptions {
 }
 
 /** A login that is being read, and renewed if its token is the refused one. */
-interface Reading {
+interface LoginRead {
   readonly refused: string | undefined;
   readonly login: Promise<Login | undefined>;
 }
@@ -101,7 +101,7 @@ export class LoginTokens implements HttpAuthorization {
   #stamp: string | undefined;
   /** A renewed login that could not be stored, and the access token of the one that it replaces. */
   #unstored: { readonly login: Login; readonly replaces: string | undefined } | undefined;
-  #reading: Reading | undefined;
+  #reading: LoginRead | undefined;
   /** The last refusal that only a person can help with, and the token at that time. */
   #refused: { readonly token: string | undefined; readonly why: string } | undefined;
 
@@ -123,13 +123,13 @@ export class LoginTokens implements HttpAuthorization {
     return refused?.token === (await this.token()) ? refused?.why : undefined;
   }
 
-  async refused(refusal: HttpRefusal): Promise<AfterRefusal> {
+  async refused(refusal: HttpRefusal): Promise<RefusalOutcome> {
     const next = await this.#afterRefusal(refusal);
     this.#refused = "why" in next ? { token: await this.token(), why: next.why } : undefined;
     return next;
   }
 
-  async #afterRefusal({ status, challenge, token }: HttpRefusal): Promise<AfterRefusal> {
+  async #afterRefusal({ status, challenge, token }: HttpRefusal): Promise<RefusalOutcome> {
     const { name, store, page } = this.#options;
     const command = page ?? `\`${loginCommand(name)}\``;
     const [run, by] = page === undefined ? ["Run", "with"] : ["Open", "at"];

@@ -1,14 +1,15 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import type { Resolve } from "../../base/public-lookup.ts";
+import type { AddressResolver } from "../../base/public-lookup.ts";
 import { HttpServer } from "../../../test/upstream/http-server.ts";
 import { OAuthHttp } from "./oauth-http.ts";
 
 const PUBLIC = new URL("https://mcp.example.com/mcp");
 
 /** A name server under the control of whoever runs the MCP server. */
-const toLoopback: Resolve = (_, found) => found(null, [{ address: "127.0.0.1", family: 4 }]);
+const toLoopback: AddressResolver = (_, found) =>
+  found(null, [{ address: "127.0.0.1", family: 4 }]);
 
 describe("OAuthHttp", () => {
   it("reaches no private address that a public server leads to", async () => {

@@ -7,7 +7,7 @@ import {
   publicLookup,
   type PublicLookupOptions,
   refusePrivate,
-  type Resolve,
+  type AddressResolver,
 } from "../../base/public-lookup.ts";
 import { boundedBody } from "../../base/bounded-body.ts";
 import { isObject, parsedJson } from "../../base/check.ts";
@@ -21,7 +21,7 @@ interface OAuthHttpOptions {
   readonly server: URL;
   /** The person has configured the issuer, too: it may be in a private network. */
   readonly trustsIssuer: boolean;
-  readonly resolve?: Resolve;
+  readonly resolve?: AddressResolver;
   /** Milliseconds that one request may take. */
   readonly timeout?: number;
 }

@@ -11,7 +11,7 @@ import {
 } from "../../protocol/mcp/connect/questions.ts";
 import { Names } from "../../tool/offer/names.ts";
 import type { Offer } from "../../tool/offer/offer.ts";
-import { Published } from "../../tool/offer/published.ts";
+import { PublishedEntries } from "../../tool/offer/published-entries.ts";
 import { textResult, type Tool, type ToolContext, ToolFault } from "../../tool/tool.ts";
 import type { HttpAuthorization } from "../http/http-exchange.ts";
 import { loginCommand } from "../oauth/login-tokens.ts";
@@ -62,7 +62,7 @@ export class PersonServers implements AsyncDisposable {
   /** By server: resolves when the person has logged in; false if that takes too long. */
   readonly #logins = new Map<string, Promise<boolean>>();
   /** Tools that log in, in place of those of servers which list none before. */
-  readonly #ways: Published<Tool>;
+  readonly #ways: PublishedEntries<Tool>;
   readonly #stop = new AbortController();
   readonly #timer: NodeJS.Timeout;
   #names: readonly string[] = [];
@@ -70,7 +70,7 @@ export class PersonServers implements AsyncDisposable {
   constructor(options: PersonServersOptions) {
     const { offer, log, folder, channelLimits, principal, connect, unused } = options;
     this.#options = options;
-    this.#ways = new Published((_, tool) => offer.tools.add(tool));
+    this.#ways = new PublishedEntries((_, tool) => offer.tools.add(tool));
     this.upstreams = new Upstreams({
       ...{ offer, log, folder, principal, channelLimits },
       open: connect((name, settings) => this.#usable(name, settings)),

@@ -3,7 +3,7 @@ import { computed, type Signal, signal } from "@preact/signals";
 import type {
   ApprovalRow,
   LiveEvent,
-  Me,
+  CurrentPrincipal,
   Overview,
   Page,
   PluginRow,
@@ -11,7 +11,7 @@ import type {
   ServerRow,
   ThreadRow,
   ToolCalls,
-  Trouble,
+  Alert,
 } from "../../server/dashboard/api.ts";
 import type { SessionRow } from "../../server/dashboard/session-api.ts";
 import { Collection } from "./collection.ts";
@@ -20,10 +20,10 @@ import { Drafts } from "./drafts.ts";
 import { ReadMarks } from "./read-marks.ts";
 import { get, RequestError } from "./request.ts";
 
-export const me = signal<Me | undefined>(undefined);
+export const me = signal<CurrentPrincipal | undefined>(undefined);
 export const overview = signal<Overview | undefined>(undefined);
 export const connection = signal<StreamState>({ is: "connecting" });
-export const troubles = signal<readonly Trouble[]>([]);
+export const troubles = signal<readonly Alert[]>([]);
 export const readMarks = new ReadMarks(globalThis.localStorage);
 export const drafts = new Drafts(globalThis.localStorage);
 

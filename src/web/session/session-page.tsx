@@ -2,7 +2,7 @@ import { Component, type JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import type {
-  Ask,
+  PersonQuestion,
   PlanEntry,
   SessionRow,
   UndoneTurn,
@@ -233,7 +233,7 @@ function UndoDialog(props: {
   );
 }
 
-type Option = NonNullable<Ask["options"]>[number];
+type Option = NonNullable<PersonQuestion["options"]>[number];
 
 /** The open questions to the person. The keys y and n answer the first permission request. */
 function Asks(props: {
@@ -276,7 +276,7 @@ function Asks(props: {
 }
 
 function AskCard(props: {
-  readonly ask: Ask;
+  readonly ask: PersonQuestion;
   readonly session: OpenSession;
   readonly hasKeys: boolean;
   readonly isShort: boolean;

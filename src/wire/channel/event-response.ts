@@ -1,7 +1,7 @@
 import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
 
 import { background } from "../../base/background.ts";
-import { Holding } from "../../base/limit/byte-budget.ts";
+import { ByteReservation } from "../../base/limit/byte-budget.ts";
 import { type ChannelLimits, ROOM, type Room } from "../channel.ts";
 import { Outbox } from "./outbox.ts";
 
@@ -22,7 +22,7 @@ export class EventResponse {
       ...headers,
     });
     const fail = (error: Error): unknown => response.destroy(error);
-    this.#outbox = new Outbox(response, limits, fail, undefined, new Holding());
+    this.#outbox = new Outbox(response, limits, fail, undefined, new ByteReservation());
     response.on("close", () => this.#outbox.stop());
   }
 

@@ -57,7 +57,7 @@ export function mustNamePrincipal({ principal }: Partial<PrincipalGreeting>): We
 }
 
 /** A channel to a process that was greeted. It can be used before the answer to the greeting is there. */
-export interface Greeted<W extends Welcome = Welcome> {
+export interface GreetedConnection<W extends Welcome = Welcome> {
   readonly channel: Channel<string>;
   /** Rejects if the other process refuses, or does not answer the greeting. */
   readonly welcome: Promise<W>;
@@ -68,7 +68,7 @@ export function greet<W extends Welcome>(
   socket: Duplex,
   greeting: object,
   limits: Partial<ChannelLimits> = {},
-): Greeted<W> {
+): GreetedConnection<W> {
   const channel = new GreetedChannel(streamChannel(socket, socket, { limits }), WELCOME);
   channel.send(JSON.stringify(greeting));
   const welcome = channel.first.then((text) => {

@@ -3,7 +3,7 @@ import { Writable } from "node:stream";
 import { describe, it } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 
-import { ByteBudget, FREE_BYTES, Holding } from "../../base/limit/byte-budget.ts";
+import { ByteBudget, FREE_BYTES, ByteReservation } from "../../base/limit/byte-budget.ts";
 import { resolveChannelLimits, ROOM, SlowReaderError } from "../channel.ts";
 import { Outbox } from "./outbox.ts";
 
@@ -26,7 +26,7 @@ class SlowReader extends Writable {
   }
 }
 
-function open(limits = {}, holding?: Holding) {
+function open(limits = {}, holding?: ByteReservation) {
   const reader = new SlowReader();
   const failures: Error[] = [];
   const resolved = resolveChannelLimits({ closeGrace: 600_000, ...limits });
@@ -63,7 +63,7 @@ describe("Outbox", { timeout: 600_000 }, () => {
   });
 
   it("closes if the process has no room left in its byte budget for unread bytes", async () => {
-    const { failures, outbox } = open({}, new Holding(new ByteBudget(50)));
+    const { failures, outbox } = open({}, new ByteReservation(new ByteBudget(50)));
     void outbox.send("x".repeat(FREE_BYTES + 51));
     await turn();
     assert.ok(failures[0] instanceof SlowReaderError);

@@ -2,7 +2,7 @@ import type { Writable } from "node:stream";
 
 import { atMost } from "../../base/abort.ts";
 import { aboutToSend, atTurnEnd, justSent } from "../../base/event-loop.ts";
-import type { Holding } from "../../base/limit/byte-budget.ts";
+import type { ByteReservation } from "../../base/limit/byte-budget.ts";
 import { type ChannelLimits, ROOM, type Room, SlowReaderError } from "../channel.ts";
 
 /**
@@ -15,7 +15,7 @@ export class Outbox {
   readonly #fail: (error: Error) => void;
   readonly #write: (text: string) => void;
   /** Set if the reader is a stranger: unsent bytes then count against the budget of the process. */
-  readonly #holding: Holding | undefined;
+  readonly #holding: ByteReservation | undefined;
   #text = "";
   #scheduled = false;
   #closed = false;
@@ -28,7 +28,7 @@ export class Outbox {
     limits: ChannelLimits,
     fail: (error: Error) => void,
     write: (text: string) => void = (text) => writable.write(text),
-    holding?: Holding,
+    holding?: ByteReservation,
   ) {
     this.#holding = holding;
     this.#writable = writable;

@@ -2,7 +2,7 @@ import { isUtf8 } from "node:buffer";
 import type { Duplex } from "node:stream";
 import type { RawData, WebSocket } from "ws";
 import { aboutToSend, justSent } from "../../base/event-loop.ts";
-import { Holding } from "../../base/limit/byte-budget.ts";
+import { ByteReservation } from "../../base/limit/byte-budget.ts";
 import { ReadHold } from "./read-hold.ts";
 import {
   type Channel,
@@ -67,11 +67,11 @@ class WebSocketChannel implements Channel<string> {
   readonly #hold: ReadHold;
   #room: PromiseWithResolvers<void> | undefined;
   /** About as many bytes as have come of an unfinished message: counted by what the socket reads. */
-  readonly #unfinished = new Holding();
+  readonly #unfinished = new ByteReservation();
   #arrivedBytes = 0;
   #controlBytes = 0;
   #hasFinished = false;
-  readonly #unsent = new Holding();
+  readonly #unsent = new ByteReservation();
 
   constructor(ws: WebSocket, options: WebSocketChannelOptions) {
     this.#ws = ws;

@@ -1,6 +1,6 @@
 import { isUtf8 } from "node:buffer";
 
-import { type ByteBudget, Holding } from "../../base/limit/byte-budget.ts";
+import { type ByteBudget, ByteReservation } from "../../base/limit/byte-budget.ts";
 import type { FrameFault } from "../channel.ts";
 
 /** How much of each end of a frame is remembered once the frame is over the limit. */
@@ -26,7 +26,7 @@ export interface ByteQueueOptions {
 export class ByteQueue {
   readonly #limit: number;
   readonly #isOfStrangers: boolean;
-  readonly #holding: Holding;
+  readonly #holding: ByteReservation;
   /** Bytes appended since the last `clear`, kept or not. */
   size = 0;
   /** The budget has no room for this frame. */
@@ -38,7 +38,7 @@ export class ByteQueue {
   constructor(limit: number, { isOfStrangers = false, budget }: ByteQueueOptions = {}) {
     this.#limit = limit;
     this.#isOfStrangers = isOfStrangers;
-    this.#holding = new Holding(budget);
+    this.#holding = new ByteReservation(budget);
   }
 
   append(bytes: Buffer): void {

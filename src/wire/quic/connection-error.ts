@@ -1,7 +1,7 @@
 import { type ErrorCode, TrunklineError } from "../../base/errors.ts";
-import type { Ending, Trouble } from "./settings.ts";
+import type { ConnectionEnd, QuicFailure } from "./settings.ts";
 
-const CODES: Partial<Record<Trouble, ErrorCode>> = {
+const CODES: Partial<Record<QuicFailure, ErrorCode>> = {
   timeout: "timeout",
   idle: "timeout",
   silent: "timeout",
@@ -13,7 +13,7 @@ const CODES: Partial<Record<Trouble, ErrorCode>> = {
   unusable: "config",
 };
 
-const ADVICE: Partial<Record<Trouble, string>> = {
+const ADVICE: Partial<Record<QuicFailure, string>> = {
   "wrong-ca": "Both sides need certificates of the same CA.",
   "no-certificate": "Give it a certificate and key of the CA that both sides trust.",
   expired: "Make a new certificate, and check the clocks of both machines.",
@@ -27,18 +27,18 @@ const ADVICE: Partial<Record<Trouble, string>> = {
 
 /** A connection or a stream that failed, and why by a stable name. */
 export class ConnectionError extends TrunklineError {
-  readonly trouble: Trouble;
+  readonly trouble: QuicFailure;
   /** The code that the other side gave when it closed or broke off. */
   readonly peerCode: number | undefined;
 
-  constructor(trouble: Trouble, message: string, peerCode?: number) {
+  constructor(trouble: QuicFailure, message: string, peerCode?: number) {
     super(CODES[trouble] ?? "unavailable", message);
     this.trouble = trouble;
     this.peerCode = peerCode;
   }
 
   /** Tells how something ended: `Cannot dial …: why. What to do.` */
-  static of(what: string, { trouble, detail, code, byPeer }: Ending): ConnectionError {
+  static of(what: string, { trouble, detail, code, byPeer }: ConnectionEnd): ConnectionError {
     const by = byPeer === true ? ", said by the other side" : "";
     const why = detail === "" ? (UNEXPLAINED[trouble] ?? trouble) : detail;
     const advice = ADVICE[trouble];
@@ -47,13 +47,13 @@ export class ConnectionError extends TrunklineError {
   }
 }
 
-const UNEXPLAINED: Partial<Record<Trouble, string>> = {
+const UNEXPLAINED: Partial<Record<QuicFailure, string>> = {
   closed: "it was closed",
   engine: "the QUIC engine stopped",
 };
 
 /** What Node calls the ways in which TLS and TCP fail, by a part of its name. */
-const NAMES: readonly (readonly [RegExp, Trouble])[] = [
+const NAMES: readonly (readonly [RegExp, QuicFailure])[] = [
   [/ALTNAME_INVALID/, "wrong-name"],
   [/CERT_HAS_EXPIRED|CERT_NOT_YET_VALID|CERTIFICATE_EXPIRED/, "expired"],
   [/UNABLE_TO_|SELF_SIGNED|UNKNOWN_CA/, "wrong-ca"],
@@ -66,7 +66,7 @@ const NAMES: readonly (readonly [RegExp, Trouble])[] = [
 ];
 
 /** Why TLS failed, by our names. */
-export function tlsTrouble(error: Error): Trouble {
+export function tlsTrouble(error: Error): QuicFailure {
   const { code = "", reason = "" } = error as Error & { code?: string; reason?: string };
   const text = `${code} ${reason} ${error.message}`;
   return NAMES.find(([pattern]) => pattern.test(text))?.[1] ?? "protocol";

@@ -20,7 +20,7 @@ export interface PeerCertificate {
 }
 
 /** Checks the first bytes of a stream, and may refuse the rest. */
-export interface Refuse {
+export interface PrefixCheck {
   /** How many bytes it needs. */
   readonly length: number;
   /** Why the stream is refused; undefined where it is not. */
@@ -37,7 +37,7 @@ export interface BidiStream {
   /** Sends the last bytes together with the end. Resolves when they were sent. */
   end(bytes?: Uint8Array): Promise<void>;
   /** All bytes of the other side, up to its end. Resets the exchange if they exceed the limit. */
-  readAll(limit: number, refuse?: Refuse): Promise<Buffer>;
+  readAll(limit: number, refuse?: PrefixCheck): Promise<Buffer>;
   /** The bytes of the other side, as they come. They are buffered until they are read. */
   chunks(): AsyncGenerator<Buffer, void, void>;
   /** The request has come whole. Until it is answered, the peer may take its time to end its side. */

@@ -14,7 +14,13 @@ import {
 } from "./control-frame.ts";
 import { FrameWriter } from "./frame-writer.ts";
 import { readPeerCertificate } from "./peer-certificate.ts";
-import type { Connected, DialSettings, Ending, ListenSettings, TlsSettings } from "./settings.ts";
+import type {
+  ConnectedPeer,
+  DialSettings,
+  ConnectionEnd,
+  ListenSettings,
+  TlsSettings,
+} from "./settings.ts";
 import {
   HeldBytes,
   MultiplexedConnection,
@@ -154,11 +160,11 @@ export interface ListenerEvents {
   readonly address: string;
   readonly limits: ConnectionLimits;
   listening(port: number): void;
-  renewed(problem: Ending | undefined): void;
+  renewed(problem: ConnectionEnd | undefined): void;
   connected(connection: QuicConnection): void;
   stream(stream: MultiplexedStream, connection: QuicConnection): void;
-  refused(ending: Ending): void;
-  closed(ending: Ending): void;
+  refused(ending: ConnectionEnd): void;
+  closed(ending: ConnectionEnd): void;
 }
 
 /** As much of the engine's process as its session needs. */
@@ -251,17 +257,17 @@ export class EngineSession {
       case EVENT.reset:
         return this.streams.get(id)?.resetByPeer(payload.readUInt32LE());
       case EVENT.connected:
-        return this.#connected(id, JSON.parse(payload.toString()) as Connected);
+        return this.#connected(id, JSON.parse(payload.toString()) as ConnectedPeer);
       case EVENT.closed:
-        return this.#closed(id, JSON.parse(payload.toString()) as Ending);
+        return this.#closed(id, JSON.parse(payload.toString()) as ConnectionEnd);
       case EVENT.refused:
-        return this.#listeners.get(id)?.refused(JSON.parse(payload.toString()) as Ending);
+        return this.#listeners.get(id)?.refused(JSON.parse(payload.toString()) as ConnectionEnd);
       case EVENT.listening: {
         const { port } = JSON.parse(payload.toString()) as { port: number };
         return this.#listeners.get(id)?.listening(port);
       }
       case EVENT.renewed: {
-        const { problem } = JSON.parse(payload.toString()) as { problem?: Ending };
+        const { problem } = JSON.parse(payload.toString()) as { problem?: ConnectionEnd };
         return this.#listeners.get(id)?.renewed(problem);
       }
     }
@@ -278,7 +284,7 @@ export class EngineSession {
     listener.stream(stream, connection);
   }
 
-  #connected(id: number, connected: Connected): void {
+  #connected(id: number, connected: ConnectedPeer): void {
     const known = this.#connections.get(id);
     if (known !== undefined) return known.connected(connected);
     const listener = this.#listeners.get(connected.listener ?? 0);
@@ -290,7 +296,7 @@ export class EngineSession {
     listener.connected(connection);
   }
 
-  #closed(id: number, ending: Ending): void {
+  #closed(id: number, ending: ConnectionEnd): void {
     const connection = this.#connections.get(id);
     const listener = this.#listeners.get(id);
     this.#connections.delete(id);
@@ -303,7 +309,7 @@ export class EngineSession {
 
   #gone(how: string): void {
     this.isOver = true;
-    const ending: Ending = { trouble: "engine", detail: `the QUIC engine stopped (${how})` };
+    const ending: ConnectionEnd = { trouble: "engine", detail: `the QUIC engine stopped (${how})` };
     const connections = [...this.#connections.values()];
     const listeners = [...this.#listeners.values()];
     this.#connections.clear();
@@ -332,7 +338,7 @@ export class QuicConnection extends MultiplexedConnection {
   #peer: PeerCertificate | undefined;
   wear = 0;
   #state: "opening" | "open" | "closing" | "over" = "opening";
-  #ending: Ending = { trouble: "closed", detail: "" };
+  #ending: ConnectionEnd = { trouble: "closed", detail: "" };
 
   constructor(
     session: EngineSession,
@@ -388,7 +394,7 @@ export class QuicConnection extends MultiplexedConnection {
     this.end({ trouble: "cancelled", detail: "it was cancelled on this side" });
   }
 
-  connected({ certificate }: Connected): void {
+  connected({ certificate }: ConnectedPeer): void {
     if (this.#state !== "opening") return;
     this.#state = "open";
     if (certificate !== undefined) this.#certificate = Buffer.from(certificate, "base64");
@@ -396,7 +402,7 @@ export class QuicConnection extends MultiplexedConnection {
   }
 
   /** The engine reports the end of the connection, or has ended itself. */
-  end(ending: Ending): void {
+  end(ending: ConnectionEnd): void {
     if (this.#state === "over") return;
     const error = this.#trouble(this.#state === "opening" ? `connect` : `continue`, ending);
     this.#state = "over";
@@ -419,7 +425,7 @@ export class QuicConnection extends MultiplexedConnection {
     return stream;
   }
 
-  #trouble(what: string, ending: Ending): ConnectionError {
+  #trouble(what: string, ending: ConnectionEnd): ConnectionError {
     const how = what === "connect" ? `connect to ${this.address}` : `${what} with ${this.address}`;
     return ConnectionError.of(`Cannot ${how}`, ending);
   }

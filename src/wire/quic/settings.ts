@@ -30,7 +30,7 @@ export interface ListenSettings extends EndpointSettings {
 }
 
 /** Why a connection is over or never was, by a stable name. */
-export type Trouble =
+export type QuicFailure =
   | "wrong-ca"
   | "no-certificate"
   | "bad-certificate"
@@ -51,15 +51,15 @@ export type Trouble =
   | "cancelled"
   | "unusable";
 
-export interface Ending {
-  readonly trouble: Trouble;
+export interface ConnectionEnd {
+  readonly trouble: QuicFailure;
   readonly detail: string;
   /** The code of whoever closed. */
   readonly code?: number;
   readonly byPeer?: boolean;
 }
 
-export interface Connected {
+export interface ConnectedPeer {
   /** The listener that took it. */
   readonly listener?: number | undefined;
   /** The peer's certificate, DER in base64. */

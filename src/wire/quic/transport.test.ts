@@ -16,7 +16,7 @@ import {
 import { connect, listen } from "./transport.ts";
 import type { ConnectOptions, Credentials } from "./connection.ts";
 import { ConnectionError } from "./connection-error.ts";
-import type { Trouble } from "./settings.ts";
+import type { QuicFailure } from "./settings.ts";
 
 for (const scheme of ["quic", "tls"] as const) {
   describe(`a handshake over ${scheme}`, () => {
@@ -99,7 +99,8 @@ function handshakes(scheme: Scheme): void {
   });
 
   // Over TLS, Node's server hangs up without saying why.
-  const unsaid = (trouble: Trouble): Trouble => (scheme === "quic" ? trouble : "bad-certificate");
+  const unsaid = (trouble: QuicFailure): QuicFailure =>
+    scheme === "quic" ? trouble : "bad-certificate";
 
   test("refuses a client without a certificate, and reports it on both sides", async () => {
     covers("bus.quic.client-certificate");
@@ -215,8 +216,8 @@ function handshakes(scheme: Scheme): void {
 async function refused(
   options: PairOptions,
   connectOptions: Partial<ConnectOptions>,
-  trouble: Trouble,
-  seen?: Trouble,
+  trouble: QuicFailure,
+  seen?: QuicFailure,
 ): Promise<void> {
   await using pair = await TestPair.open(options);
   await assert.rejects(pair.connect(connectOptions), (error) => {

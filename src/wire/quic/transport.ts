@@ -26,7 +26,7 @@ import {
 import { peerOf } from "./peer-certificate.ts";
 import { type QuicConnection, type QuicEngine, sharedEngine } from "./quic-engine.ts";
 import { QuicListener } from "./quic-listener.ts";
-import type { Ending, Trouble } from "./settings.ts";
+import type { ConnectionEnd, QuicFailure } from "./settings.ts";
 import { SocketConnection } from "./tls/socket-connection.ts";
 
 /** Connects to `quic://host:port`, `tls://host:port`, or `host:port` for QUIC or what is faster. */
@@ -202,7 +202,7 @@ async function connectTls(address: Address, options: ConnectOptions): Promise<So
     reached?.destroy();
     throw error;
   }
-  const giveUp = (trouble: Trouble, detail: string): unknown =>
+  const giveUp = (trouble: QuicFailure, detail: string): unknown =>
     socket.destroy(cannotConnect(text, trouble, detail));
   const late = (): unknown => giveUp("timeout", "the handshake took too long");
   using ends = new DisposableStack();
@@ -279,7 +279,7 @@ async function secured(socket: TLSSocket, address: string): Promise<void> {
   }
 }
 
-function cannotConnect(address: string, trouble: Trouble, detail: string): ConnectionError {
+function cannotConnect(address: string, trouble: QuicFailure, detail: string): ConnectionError {
   return ConnectionError.of(`Cannot connect to ${address}`, { trouble, detail });
 }
 
@@ -415,7 +415,7 @@ class TlsListener implements Listener {
     connection.start();
   }
 
-  #problemWith(socket: TLSSocket): Ending | undefined {
+  #problemWith(socket: TLSSocket): ConnectionEnd | undefined {
     // ALPN has chosen one of the offered protocols, or none.
     if (socket.alpnProtocol === false) {
       return { trouble: "wrong-alpn", detail: "no protocol in common" };
@@ -430,7 +430,7 @@ class TlsListener implements Listener {
     return { trouble: tlsTrouble(error), detail: error.message };
   }
 
-  #refuse(ending: Ending): void {
+  #refuse(ending: ConnectionEnd): void {
     const what = `Cannot let a client in at ${this.address}`;
     this.#options.refused?.(ConnectionError.of(what, ending));
   }

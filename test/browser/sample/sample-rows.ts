@@ -3,7 +3,7 @@ import type {
   AuditRow,
   DeliveryRow,
   Identities,
-  Me,
+  CurrentPrincipal,
   Overview,
   PluginRow,
   RunDetail,
@@ -16,7 +16,7 @@ import type {
 import type { AgentChoice, FolderPage } from "../../../src/server/dashboard/session-api.ts";
 import { at, MINUTE, NOW } from "./sample-time.ts";
 
-export const ME: Me = {
+export const ME: CurrentPrincipal = {
   name: "owner",
   observes: false,
   scopes: ["tools", "sessions", "programs", "review", "dashboard", "admin"],

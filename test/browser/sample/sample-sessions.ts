@@ -1,5 +1,5 @@
 import type {
-  Ask,
+  PersonQuestion,
   LogEvent,
   SessionDetail,
   SessionRow,
@@ -148,7 +148,7 @@ export function sampleEvents(): LogEvent[] {
   }));
 }
 
-const ASK: Ask = {
+const ASK: PersonQuestion = {
   id: "a1",
   kind: "permission",
   at: at(2),
@@ -160,7 +160,10 @@ const ASK: Ask = {
   ],
 };
 
-export function sampleDetail(row: SessionRow, asks: readonly Ask[] = [ASK]): SessionDetail {
+export function sampleDetail(
+  row: SessionRow,
+  asks: readonly PersonQuestion[] = [ASK],
+): SessionDetail {
   return {
     row,
     plan: [],

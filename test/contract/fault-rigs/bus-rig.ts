@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { busPlan, openBus } from "../../../src/plugin/open/bus.ts";
 import { openAudit } from "../../../src/app/tool/toolbox-parts.ts";
 import { BusCertificates } from "../../../src/plugin/bus-certificates.ts";
-import { type Asked, BusClient } from "../../../src/protocol/bus/connect.ts";
+import { type BusRequest, BusClient } from "../../../src/protocol/bus/connect.ts";
 import type { PluginResponse } from "../../../src/protocol/bus/plugin.gen.ts";
 import { Offer } from "../../../src/tool/offer/offer.ts";
 import { textResult } from "../../../src/tool/tool.ts";
@@ -112,11 +112,11 @@ class Documents {
     assert.equal(Buffer.from(content).toString(), kept.text);
   }
 
-  async #ask<K extends Asked["case"]>(
+  async #ask<K extends BusRequest["case"]>(
     kind: K,
-    value: Extract<Asked, { case: K }>["value"],
+    value: Extract<BusRequest, { case: K }>["value"],
   ): Promise<Extract<PluginResponse["response"], { case: K }>["value"]> {
-    const { response } = await this.#client.ask({ case: kind, value } as Asked);
+    const { response } = await this.#client.ask({ case: kind, value } as BusRequest);
     if (response.case === kind) return response.value as never;
     const { errorMessage = "no answer" } = (response.value ?? {}) as { errorMessage?: string };
     throw new Error(errorMessage);

@@ -1,7 +1,7 @@
 import type { EventMessage, StoredMessage } from "../../../src/fleet/ownership/journal.ts";
 import {
-  Outdated,
-  Refused,
+  OutdatedError,
+  RefusedWriteError,
   type SessionEntry,
   type StoredEntry,
 } from "../../../src/fleet/ownership/session-entry.ts";
@@ -50,7 +50,7 @@ export class ModelServer {
   }
 
   put(by: string, entry: SessionEntry, revision: number): number {
-    if ((this.#entry?.revision ?? 0) !== revision) throw new Outdated("wrong last sequence");
+    if ((this.#entry?.revision ?? 0) !== revision) throw new OutdatedError("wrong last sequence");
     const before = this.#entry?.entry;
     if (before !== undefined && entry.epoch === before.epoch && before.holder !== by) {
       this.#violated(`${by} writes to the entry of epoch ${entry.epoch}, which it never took`);
@@ -85,9 +85,10 @@ export class ModelServer {
     // As NATS does: a message that is known is answered before its sequence is looked at.
     const known = this.#known.get(id);
     if (known !== undefined) return known;
-    if (this.isFull) throw new Refused("maximum messages exceeded");
+    if (this.isFull) throw new RefusedWriteError("maximum messages exceeded");
     const isChecked = this.#omission !== "sequence check";
-    if (isChecked && (this.last()?.sequence ?? 0) !== after) throw new Outdated("wrong sequence");
+    if (isChecked && (this.last()?.sequence ?? 0) !== after)
+      throw new OutdatedError("wrong sequence");
     const stored = { ...message, sequence: ++this.#sequence };
     this.#check(by, stored);
     this.#messages.push(stored);

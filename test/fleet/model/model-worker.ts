@@ -1,6 +1,6 @@
 import type { EventPublisher } from "../../../src/fleet/ownership/event-publisher.ts";
 import type { Journal } from "../../../src/fleet/ownership/journal.ts";
-import { type Claim, Fenced, Ownership } from "../../../src/fleet/ownership/ownership.ts";
+import { type Claim, FencedError, Ownership } from "../../../src/fleet/ownership/ownership.ts";
 import type { EntryRecord, Records } from "../../../src/fleet/ownership/session-entry.ts";
 import { catchUp } from "../../../src/fleet/store/worker-store.ts";
 import type { ModelDisk } from "./model-disk.ts";
@@ -153,7 +153,7 @@ export class ModelWorker implements Program {
 
   #failed(error: Error): void {
     this.held = undefined;
-    if (!(error instanceof Fenced)) this.#refusals++;
+    if (!(error instanceof FencedError)) this.#refusals++;
   }
 
   #run(work: () => Promise<void>): void {
@@ -162,7 +162,7 @@ export class ModelWorker implements Program {
       () => (this.isBusy = false),
       (error: unknown) => {
         this.isBusy = false;
-        if (error instanceof Fenced) this.held = undefined;
+        if (error instanceof FencedError) this.held = undefined;
       },
     );
   }

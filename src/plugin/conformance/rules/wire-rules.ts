@@ -1,6 +1,6 @@
 import { encodeRequest } from "../../../protocol/bus/codec.ts";
 import { encodeFrame, MAX_FRAME } from "../../../wire/framing/length-prefixed.ts";
-import { demand, type Probe, type Rule, said, skip, type Stranger } from "../probe.ts";
+import { demand, type Probe, type Rule, said, skip, type InvalidClient } from "../probe.ts";
 
 const HEALTH = { case: "listTools", value: {} } as const;
 /** Exchanges of one connection; QUIC stacks allow 100 at once unless they free those that ended. */
@@ -134,7 +134,7 @@ export const WIRE_RULES: readonly Rule[] = [
   },
 ];
 
-async function refuses(probe: Probe, stranger: Stranger): Promise<void> {
+async function refuses(probe: Probe, stranger: InvalidClient): Promise<void> {
   const { dialAs } = probe.subject;
   if (dialAs === undefined) skip("there is no network between us");
   let isLetIn = false;

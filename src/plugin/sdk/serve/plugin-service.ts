@@ -27,7 +27,7 @@ import { type SendPiece, streamHandlers } from "../../serve/stream-handlers.ts";
 import { serveStorage } from "../../storage/serve-storage.ts";
 import { EXPECT_ANYTHING, type Storage } from "../../storage/storage.ts";
 import type { EventSpec, Health, HealthStatus, StorageProvider } from "../definition.ts";
-import { type Outside, outsideOf } from "../outside.ts";
+import { type OrchestratorAccess, orchestratorAccess } from "../orchestrator-access.ts";
 import type { PluginParts, PromptPart, ToolPart } from "../parts.ts";
 import { chunkBytes, returned, thrown, thrownResponse } from "../returned.ts";
 import { ToolError } from "../tool-error.ts";
@@ -56,7 +56,7 @@ export function pluginService({ parts, client, log, registered, ended }: PluginS
   let exchanges = 0;
   let quiet: PromiseWithResolvers<void> | undefined;
   let ending: Promise<boolean> | undefined;
-  const outside = outsideOf({
+  const outside = orchestratorAccess({
     ...{ id: manifest.id, client, log, storageType: manifest.needs_storage[0] ?? "" },
     ...(registered === undefined ? {} : { registered }),
   });
@@ -114,7 +114,7 @@ export function pluginService({ parts, client, log, registered, ended }: PluginS
 /** The parts that all handlers of a plugin share. */
 interface HandlerContext {
   readonly tools: ReadonlyMap<string, ToolPart>;
-  readonly outside: Outside;
+  readonly outside: OrchestratorAccess;
   readonly calls: RunningCalls;
   readonly log: Log;
 }
@@ -165,7 +165,7 @@ function reportThrown(log: Log, tool: string, error: unknown): void {
 async function collect(
   tool: ToolPart,
   { args = {} }: ToolCall,
-  context: ReturnType<Outside["callContext"]>,
+  context: ReturnType<OrchestratorAccess["callContext"]>,
   signal: AbortSignal,
 ): Promise<unknown> {
   const pieces = new Pieces();
@@ -303,14 +303,14 @@ async function withReason<T>(work: () => T | Promise<T>): Promise<T> {
 }
 
 /** Calls the handler of an event and waits for it. Throws what the handler throws. */
-export type Deliver = (
+export type EventDeliverer = (
   event: Pick<Publish | EventDelivery, "topic" | "eventType" | "payload" | "sourcePlugin">,
 ) => Promise<void>;
 
 export function deliverTo(
   events: ReadonlyMap<string, EventSpec>,
   { outside, calls }: HandlerContext,
-): Deliver {
+): EventDeliverer {
   return ({ topic, eventType, payload = {}, sourcePlugin }) =>
     calls.run({}, async (signal) => {
       const event = { topic, type: eventType, payload, source: sourcePlugin };
@@ -319,7 +319,7 @@ export function deliverTo(
 }
 
 /** Answers events that the orchestrator sends as requests. */
-export function serveEvents(deliver: Deliver, { log }: HandlerContext): BusHandlers {
+export function serveEvents(deliver: EventDeliverer, { log }: HandlerContext): BusHandlers {
   return {
     publish: async (event) => {
       try {

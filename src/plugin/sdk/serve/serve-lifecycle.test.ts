@@ -6,7 +6,7 @@ import { Log } from "../../../base/log.ts";
 import { answerOf } from "../../../protocol/bus/answer.ts";
 import { HealthResult_Status as Status } from "../../../protocol/bus/plugin.gen.ts";
 import type { PluginDefinition } from "../definition.ts";
-import { outsideOf } from "../outside.ts";
+import { orchestratorAccess } from "../orchestrator-access.ts";
 import { partsOf } from "../parts.ts";
 import { RunningCalls } from "./running-calls.ts";
 import { serveLifecycle } from "./plugin-service.ts";
@@ -19,7 +19,7 @@ function looksAfter(
   const parts = partsOf({ id: "tools.sample", version: "1.0.0", ...definition });
   const log = new Log("error", () => {});
   const client = memoryClient({});
-  const outside = outsideOf({ id: parts.manifest.id, client, log, storageType: "" });
+  const outside = orchestratorAccess({ id: parts.manifest.id, client, log, storageType: "" });
   const service = { tools: parts.tools, outside, calls: new RunningCalls(), log };
   return memoryClient(serveLifecycle(parts, service, async (timeout) => ended(timeout)));
 }

@@ -19,7 +19,7 @@ import type {
 import type { Connection } from "../../../wire/quic/connection.ts";
 import { memoryConnection } from "./memory-connection.ts";
 import { memoryOrchestrator } from "./memory-orchestrator.ts";
-import { callResult } from "../outside.ts";
+import { callResult } from "../orchestrator-access.ts";
 import { pluginService } from "../serve/plugin-service.ts";
 import { Registration } from "../registration.ts";
 import { remoteStorage } from "../remote-storage.ts";

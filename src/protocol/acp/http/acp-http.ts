@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { background } from "../../../base/background.ts";
-import { Holding } from "../../../base/limit/byte-budget.ts";
+import { ByteReservation } from "../../../base/limit/byte-budget.ts";
 import { evictedFor } from "../../../base/limit/eviction.ts";
 import type { Principal } from "../../../base/principal.ts";
 import { STANDARD } from "../../../rpc/codes.ts";
@@ -266,7 +266,7 @@ interface EventStream {
 }
 
 /** A message that a client has POSTed. */
-interface Posted {
+interface PostedMessage {
   readonly text: string;
   /** The id of a request, as its answer spells it, and the session that it belongs to. */
   readonly id: string | undefined;
@@ -292,11 +292,11 @@ export class HttpConnection implements Channel<string> {
   #first: { readonly id: string; readonly answer: (text: string) => void } | undefined;
   #unread = 0;
   /** Messages that arrived while reading is paused. */
-  readonly #held: Posted[] = [];
+  readonly #held: PostedMessage[] = [];
   #heldSize = 0;
   #isHolding = false;
   /** Counts unread and held messages against the byte budget. */
-  readonly #holding = new Holding();
+  readonly #holding = new ByteReservation();
   #readAt = performance.now();
   #isOver = false;
 
@@ -316,7 +316,7 @@ export class HttpConnection implements Channel<string> {
   }
 
   /** Delivers a message, or queues it while reading is paused. False if the queue is full. */
-  take(posted: Posted): boolean {
+  take(posted: PostedMessage): boolean {
     this.#readAt = performance.now();
     if (!this.#isHolding) {
       this.#read(posted);
@@ -404,7 +404,7 @@ export class HttpConnection implements Channel<string> {
     this.#streams.clear();
   }
 
-  #read({ text, id, sessionId, settle }: Posted): void {
+  #read({ text, id, sessionId, settle }: PostedMessage): void {
     settle(true);
     if (id !== undefined && sessionId !== undefined) this.#asked.set(id, sessionId);
     const room = this.#sink?.message(text);

@@ -87,7 +87,7 @@ export class SessionLink implements Sink<string> {
   readonly #asked = new Map<string, ForwardedRequest>();
   /** Requests of the holder: the id that the client sees, and the holder's own id as JSON text. */
   readonly #questions = new Map<string, string>();
-  #failure: TrunklineError = new HolderGone(false);
+  #failure: TrunklineError = new HolderGoneError(false);
   #isOver = false;
 
   constructor(channel: Channel<string>, listener: LinkListener) {
@@ -98,7 +98,7 @@ export class SessionLink implements Sink<string> {
       interval: listener.beat,
       isStopped: listener.isStopped,
       isWaiting: () => this.#own.size + this.#asked.size > 0,
-      silent: new HolderGone(true),
+      silent: new HolderGoneError(true),
     });
     this.#channel.receive(this);
   }
@@ -242,7 +242,7 @@ function settle(request: OwnRequest, { result, error }: JsonObject): void {
 }
 
 /** The process that has a session open has ended, or does not answer. */
-export class HolderGone extends TrunklineError {
+export class HolderGoneError extends TrunklineError {
   readonly isSilent: boolean;
 
   constructor(isSilent: boolean) {

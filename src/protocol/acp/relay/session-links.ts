@@ -111,7 +111,7 @@ async function reopenOnce(
 export type SendText = (text: string, sessionId: string) => Room;
 
 /** Connects to the process with that id, which serves ACP to the principal. */
-export type Reach = (holder: string, principal: Principal) => Promise<Channel<string>>;
+export type HolderDialer = (holder: string, principal: Principal) => Promise<Channel<string>>;
 
 /** A prompt that is forwarded to the process that has its session open. Returns its span, if it is traced. */
 export type RelayObserver = (
@@ -141,7 +141,7 @@ export interface SessionsHere {
 }
 
 interface SessionLinksOptions extends SessionsHere {
-  readonly reach: Reach;
+  readonly reach: HolderDialer;
   /** Whether a process is known to be stopped, as by Ctrl-Z. */
   readonly isStopped?: ((holder: string) => Promise<boolean>) | undefined;
   /** Milliseconds between two looks whether a holder still answers. */

@@ -6,7 +6,7 @@ import { MAX_DEPTH } from "../wire-check.ts";
 
 type Path = (string | number)[];
 
-class NotJson extends Error {}
+class NotJsonError extends Error {}
 
 /**
  * A value as a Struct can carry it; throws the reason why it cannot. JSON is copied as it is, members
@@ -19,10 +19,10 @@ class NotJson extends Error {}
 export function toStruct(value: unknown, what: string): JsonObject {
   const path: Path = [];
   try {
-    if (!isPlainObject(value)) throw new NotJson("must be an object");
+    if (!isPlainObject(value)) throw new NotJsonError("must be an object");
     return clean(value, path) as JsonObject;
   } catch (error) {
-    if (!(error instanceof NotJson)) throw error;
+    if (!(error instanceof NotJsonError)) throw error;
     const problem = describeProblem(what, { path, says: error.message });
     throw new TrunklineError("usage", `Cannot send this over the bus: ${problem}`);
   }
@@ -35,22 +35,22 @@ function clean(value: unknown, path: Path): JsonValue {
       return value;
     case "number":
       if (Number.isFinite(value)) return value;
-      throw new NotJson(`is ${value}, which JSON cannot express`);
+      throw new NotJsonError(`is ${value}, which JSON cannot express`);
     case "object":
       if (value === null) return null;
       if (path.length >= MAX_DEPTH) {
         path.length = 0;
-        throw new NotJson(`is nested more than ${MAX_DEPTH} levels deep`);
+        throw new NotJsonError(`is nested more than ${MAX_DEPTH} levels deep`);
       }
       if (Array.isArray(value)) return cleanList(value, path);
       if (isPlainObject(value)) return cleanObject(value, path);
-      throw new NotJson("is an object of a class, not a value of JSON");
+      throw new NotJsonError("is an object of a class, not a value of JSON");
     case "bigint":
     case "symbol":
     case "function":
     case "undefined":
     default:
-      throw new NotJson(`is a ${typeof value}, not a value of JSON`);
+      throw new NotJsonError(`is a ${typeof value}, not a value of JSON`);
   }
 }
 

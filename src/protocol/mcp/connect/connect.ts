@@ -11,8 +11,8 @@ import { isObject } from "../../../base/check.ts";
 import { hasTasksExtension } from "../meta.ts";
 import { ClientCalls, plainResult, plainToolResult, ClientRequests } from "./requests.ts";
 import { type McpClientEvents, clientRoutes } from "./routes.ts";
-import { type Era, type Introduction, handshake } from "./handshake.ts";
-import { allPages, type LeftOut, withReadableNames } from "./lists.ts";
+import { type Era, type HandshakeResult, handshake } from "./handshake.ts";
+import { allPages, type OmissionReport, withReadableNames } from "./lists.ts";
 import { ClientPages } from "./pages.ts";
 import { mcpDialect } from "../dialect.ts";
 import { LISTS } from "../methods.ts";
@@ -73,7 +73,7 @@ export class McpClient {
   readonly #listening: ClientListening;
   readonly #canCall: (tool: JsonObject) => boolean;
   readonly #report: McpClientOptions["report"];
-  #server: Introduction | undefined;
+  #server: HandshakeResult | undefined;
   /** Why tools were left out of its last list. */
   readonly #unusable = new Set<string>();
 
@@ -275,7 +275,7 @@ export class McpClient {
     return readableEntries(member, await allPages(ask, member, leftOut), leftOut);
   }
 
-  #leftOut(list: string): LeftOut {
+  #leftOut(list: string): OmissionReport {
     return (why, count) => {
       if (list === "tools/list") this.#unusable.add(why);
       this.#report("mcp.left-out", { list, why, count });
@@ -293,7 +293,7 @@ export class McpClient {
     return isObject(parts) && parts[part] === true;
   }
 
-  get #introduction(): Introduction {
+  get #introduction(): HandshakeResult {
     if (this.#server === undefined) throw new Error("The handshake is not over");
     return this.#server;
   }
@@ -500,7 +500,7 @@ const ENTRIES: Readonly<Record<string, Shape>> = {
 export function readableEntries(
   list: string,
   entries: readonly JsonObject[],
-  leftOut: LeftOut = () => {},
+  leftOut: OmissionReport = () => {},
 ): JsonObject[] {
   const shape = ENTRIES[list] ?? anObject;
   let wrong = 0;

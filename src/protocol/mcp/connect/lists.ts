@@ -11,13 +11,13 @@ const MOST_ITEMS = 20_000;
 export const LARGEST_LIST = 32 * 1024 * 1024;
 
 /** Says what was left out of a list. */
-export type LeftOut = (why: string, count?: number) => void;
+export type OmissionReport = (why: string, count?: number) => void;
 
 /** All entries of a list that comes in pages. Entries that are no objects are left out. */
 export async function allPages(
   ask: (params: JsonObject) => Promise<JsonObject>,
   member: string,
-  leftOut: LeftOut = () => {},
+  leftOut: OmissionReport = () => {},
 ): Promise<JsonObject[]> {
   const items: JsonObject[] = [];
   const cursors = new Set<string>();
@@ -51,7 +51,7 @@ const UNREADABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u;
 /** The entries whose names people can read and tell apart. */
 export function withReadableNames(
   entries: readonly JsonObject[],
-  leftOut: LeftOut = () => {},
+  leftOut: OmissionReport = () => {},
 ): JsonObject[] {
   const readable = entries.filter(({ name }) => {
     if (typeof name !== "string" || name === "" || UNREADABLE.test(name)) return false;

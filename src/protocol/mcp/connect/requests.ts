@@ -308,13 +308,15 @@ export class ClientCalls {
     if (only !== undefined && another === undefined) return able(only, question);
     // One that cannot be asked may be meant, too: the question is not put to another instead.
     const isAnswerable = everyone.some((context) => context.canAsk(question));
-    throw isAnswerable ? new Ambiguous(question.method, everyone.length) : new CannotAsk(question);
+    throw isAnswerable
+      ? new AmbiguousClientError(question.method, everyone.length)
+      : new CannotAsk(question);
   }
 }
 
 /** A question of a server cannot be passed on, because more than one client may be meant. */
-export class Ambiguous extends Error {
-  override readonly name = "Ambiguous";
+export class AmbiguousClientError extends Error {
+  override readonly name = "AmbiguousClientError";
   constructor(method: string, clients: number) {
     super(
       `Cannot pass on '${method}': ${clients} clients have calls in flight, ` +

@@ -5,7 +5,7 @@ import { type Route, route, type RouteLimits, type Routes, routes } from "../../
 import type { MessageDetails, Question, ToolContext } from "../../../tool/tool.ts";
 import type { JsonObject } from "../json-object.ts";
 import { isObject } from "../../../base/check.ts";
-import { Ambiguous, type ClientCalls, type Origin } from "./requests.ts";
+import { AmbiguousClientError, type ClientCalls, type Origin } from "./requests.ts";
 import type { ClientPages } from "./pages.ts";
 import { passQuestion, refusalOf, withinLimit } from "./questions.ts";
 import { levelOf } from "../log-levels.ts";
@@ -136,7 +136,7 @@ async function ask(
     const answer = await withinLimit(asked, question, questionLimits, call.signal);
     return isObject(answer) ? answer : {};
   } catch (error) {
-    if (error instanceof Ambiguous) events.ambiguous();
+    if (error instanceof AmbiguousClientError) events.ambiguous();
     throw refusalOf(error);
   }
 }

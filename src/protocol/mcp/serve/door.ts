@@ -17,7 +17,7 @@ import {
   missingCapability,
 } from "./connection.ts";
 import { METHODS, EVENTS, LISTS } from "../methods.ts";
-import type { Asking, InputRequired } from "./input-required.ts";
+import type { ResumableRequest, InputRequired } from "./input-required.ts";
 import { hasTasksExtension, metaMember, metaOf } from "../meta.ts";
 import { pageOf, UNCACHED, missingSources } from "./list-result.ts";
 import type {
@@ -151,9 +151,9 @@ export class McpDoor {
   /** Serves a request that may take several round trips. */
   serveInRounds(
     request: McpRequest<object>,
-    how: Pick<Asking, "method" | "work" | "goOn" | "goOnWhen">,
+    how: Pick<ResumableRequest, "method" | "work" | "goOn" | "goOnWhen">,
   ): JsonObject | Promise<JsonObject> {
-    const asking: Asking = {
+    const asking: ResumableRequest = {
       ...how,
       params: request.params as JsonObject,
       principal: request.call.state.principal.id,
@@ -162,7 +162,7 @@ export class McpDoor {
     return this.#inputRequired?.serve(asking) ?? this.#serveFirstInRounds(asking);
   }
 
-  async #serveFirstInRounds(asking: Asking): Promise<JsonObject> {
+  async #serveFirstInRounds(asking: ResumableRequest): Promise<JsonObject> {
     const { InputRequired } = await import("./input-required.ts");
     this.#inputRequired ??= new InputRequired(this.info);
     return this.#inputRequired.serve(asking);
@@ -312,9 +312,9 @@ export function mayAsk({ capabilities }: Client): boolean {
 export function callInRounds(
   door: McpDoor,
   request: CallRequest,
-  task: Pick<Asking, "goOn" | "goOnWhen"> = {},
+  task: Pick<ResumableRequest, "goOn" | "goOnWhen"> = {},
 ): JsonObject | Promise<JsonObject> {
-  const work: Asking["work"] = (context) => run(door, request, context);
+  const work: ResumableRequest["work"] = (context) => run(door, request, context);
   return door.serveInRounds(request, { method: "tools/call", work, ...task });
 }
 
@@ -574,7 +574,7 @@ function inRounds(
   door: McpDoor,
   request: McpRequest<object>,
   method: string,
-  work: Asking["work"],
+  work: ResumableRequest["work"],
 ): JsonObject | Promise<JsonObject> {
   if (!request.client.codec.has.inputRequired) return work(door.contextOf(request));
   return door.serveInRounds(request, { method, work });

@@ -22,7 +22,7 @@ interface PausedWork {
 }
 
 /** A request that may take several round trips. */
-export interface Asking {
+export interface ResumableRequest {
   readonly method: string;
   readonly params: JsonObject;
   readonly principal: string;
@@ -48,7 +48,7 @@ export class InputRequired {
     this.#server = server;
   }
 
-  serve(asking: Asking): JsonObject | Promise<JsonObject> {
+  serve(asking: ResumableRequest): JsonObject | Promise<JsonObject> {
     const { params, context, work } = asking;
     const given = (params.inputResponses as JsonObject | undefined) ?? {};
     if (typeof params.requestState === "string") {
@@ -61,7 +61,11 @@ export class InputRequired {
     return rounds.atOnce?.result ?? this.#next(asking, rounds, context, undefined);
   }
 
-  async #resume(asking: Asking, requestState: string, given: JsonObject): Promise<JsonObject> {
+  async #resume(
+    asking: ResumableRequest,
+    requestState: string,
+    given: JsonObject,
+  ): Promise<JsonObject> {
     const digest = digestOf(asking.method, asking.params);
     const state = openState(requestState, digest, asking.principal, Date.now());
     const waiting = this.#waiting.get(state.rounds);
@@ -73,7 +77,7 @@ export class InputRequired {
   }
 
   async #next(
-    asking: Asking,
+    asking: ResumableRequest,
     rounds: Rounds<JsonObject>,
     context: McpToolContext,
     id: string | undefined,
@@ -103,7 +107,7 @@ export class InputRequired {
 
   /** The result, or undefined where the client must be asked first. */
   async #progress(
-    { goOn, goOnWhen }: Asking,
+    { goOn, goOnWhen }: ResumableRequest,
     rounds: Rounds<JsonObject>,
     context: McpToolContext,
   ): Promise<JsonObject | undefined> {

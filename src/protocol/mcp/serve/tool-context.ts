@@ -23,7 +23,7 @@ import { canBeAsked, shapeQuestion } from "./question.ts";
 import { foldersOf, ROOTS_QUESTION } from "./roots.ts";
 
 /** Sends a question by `input_required`, where the client takes no requests. */
-export type Ask = (question: Question) => Promise<unknown>;
+export type QuestionSender = (question: Question) => Promise<unknown>;
 
 /** What a tool may do while it runs, towards one MCP client. */
 export class McpToolContext implements ToolContext {
@@ -46,7 +46,7 @@ export class McpToolContext implements ToolContext {
   remote: string | undefined;
   readonly #client: Client;
   readonly #rootsTimeout: number;
-  #ask: Ask | undefined;
+  #ask: QuestionSender | undefined;
   /** Set for work that spans several requests: cancelling any of them stops it. */
   #controller: AbortController | undefined;
   #remoteKnown: PromiseWithResolvers<string> | undefined;
@@ -81,7 +81,7 @@ export class McpToolContext implements ToolContext {
   }
 
   /** The work may span several requests: questions go through `ask`, and `stopped` ends it. */
-  askThrough(ask: Ask): void {
+  askThrough(ask: QuestionSender): void {
     this.#ask = ask;
     if (this.#controller !== undefined) return;
     this.detach();

@@ -2,12 +2,12 @@ import type { ApiCall } from "../../../base/capability/api-route.ts";
 import { TrunklineError } from "../../../base/errors.ts";
 import { moveTo } from "../../../session/open/move/other-side.ts";
 import { gatewayAt, readGatewayUrl } from "../../http/gateway-url.ts";
-import { goneWith, type Moving } from "../../http/move-routes.ts";
+import { goneWith, type MoveContext } from "../../http/move-routes.ts";
 import type { MoveBody } from "../schema.gen.ts";
 
 /** Moves a session of this gateway to another, as `trunkline session move --to` does. */
 export async function moveSession(
-  { mover, letGo }: Moving,
+  { mover, letGo }: MoveContext,
   { principal: { id: owner }, id: session, response }: ApiCall,
   { to, token, withSecrets = false, interrupts = false }: MoveBody,
 ): Promise<{ readonly says: readonly string[] }> {

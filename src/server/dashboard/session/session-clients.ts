@@ -1,7 +1,11 @@
 import { background } from "../../../base/background.ts";
 import type { Principal } from "../../../base/principal.ts";
 import type { AcpConnection } from "../../../protocol/acp/connection.ts";
-import { type Attached, openSession, type Wanted } from "../../../protocol/acp/attach.ts";
+import {
+  type AttachedSession,
+  openSession,
+  type SessionTarget,
+} from "../../../protocol/acp/attach.ts";
 import type { AcpDoor } from "../../../protocol/acp/door.ts";
 import type { PeerOptions } from "../../../rpc/peer-options.ts";
 import type { ReadSession } from "../../../store/session/session-reader.ts";
@@ -19,7 +23,7 @@ import { RpcError } from "../../../rpc/rpc-error.ts";
 import type { ContentBlock } from "../../../session/agent.ts";
 import { SessionError } from "../../../session/session-error.ts";
 import { memoryPair } from "../../../wire/channel/memory.ts";
-import type { Ask, PromptBody, SettingBody } from "../session-api.ts";
+import type { PersonQuestion, PromptBody, SettingBody } from "../session-api.ts";
 
 export interface SessionClientsOptions {
   readonly door: AcpDoor;
@@ -69,14 +73,14 @@ export class SessionClients implements AsyncDisposable {
   }
 
   /** Begins a session, as ACP's session/new does for an editor, and stays attached to it. */
-  async begin(principal: Principal, wanted: Wanted): Promise<SessionClient> {
+  async begin(principal: Principal, wanted: SessionTarget): Promise<SessionClient> {
     const opening = this.#open(principal, wanted);
     const { sessionId } = await opening;
     this.#keep(keyOf(principal, sessionId), opening);
     return opening;
   }
 
-  #open(principal: Principal, wanted: Wanted): Promise<SessionClient> {
+  #open(principal: Principal, wanted: SessionTarget): Promise<SessionClient> {
     const { door, peer, changed } = this.#options;
     const tell = ({ sessionId }: SessionClient): void => changed(sessionId);
     const opening: Promise<SessionClient> = SessionClient.open({
@@ -147,13 +151,13 @@ function keyOf({ id }: Principal, sessionId: string): string {
 export interface SessionClientOptions extends Pick<SessionClientsOptions, "door" | "peer"> {
   readonly principal: Principal;
   /** The session, or what is to be begun. */
-  readonly wanted: Wanted;
+  readonly wanted: SessionTarget;
   /** What is asked in the session has changed. */
   readonly changed: () => void;
 }
 
 interface Question {
-  readonly ask: Ask;
+  readonly ask: PersonQuestion;
   readonly answer: (result: object) => void;
 }
 
@@ -269,7 +273,7 @@ export class SessionClient implements AsyncDisposable {
 async function resume(
   peer: Peer,
   { sessionId, cwd }: { readonly sessionId: string; readonly cwd: string },
-): Promise<Pick<Attached, "sessionId" | "settings">> {
+): Promise<Pick<AttachedSession, "sessionId" | "settings">> {
   const params = { sessionId, cwd, mcpServers: [] };
   return { sessionId, settings: await peer.request(METHODS.resumeSession, params) };
 }
@@ -290,7 +294,12 @@ class Questions {
     route(CLIENT_METHODS.elicit, (question, { signal }) => {
       const { promise, resolve } = Promise.withResolvers<object>();
       const id = crypto.randomUUID();
-      const ask: Ask = { id, kind: "question", at: Date.now(), question: { ...question } };
+      const ask: PersonQuestion = {
+        id,
+        kind: "question",
+        at: Date.now(),
+        question: { ...question },
+      };
       const end = (): void => {
         this.#questions.delete(id);
         this.#changed();
@@ -307,7 +316,7 @@ class Questions {
   );
 
   /** Without permission requests: those are in the log of the session. */
-  get asks(): readonly Ask[] {
+  get asks(): readonly PersonQuestion[] {
     return Array.from(this.#questions.values(), ({ ask }) => ask);
   }
 

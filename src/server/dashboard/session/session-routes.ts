@@ -21,7 +21,13 @@ import {
   type ReadSession,
   type SessionReading,
 } from "../../../store/session/session-reader.ts";
-import type { AnswerBody, Ask, EventLog, SessionDetail, Traffic } from "../session-api.ts";
+import type {
+  AnswerBody,
+  PersonQuestion,
+  EventLog,
+  SessionDetail,
+  Traffic,
+} from "../session-api.ts";
 import {
   checkAnswerBody,
   checkMoveBody,
@@ -31,7 +37,7 @@ import {
 import { rawText, trafficOf } from "../traffic/session-traffic.ts";
 import type { TrafficRing } from "../traffic/traffic-ring.ts";
 import { changedFiles, diffOfFile, undoPreview, whyOfChange } from "./changed-files.ts";
-import type { Moving } from "../../http/move-routes.ts";
+import type { MoveContext } from "../../http/move-routes.ts";
 import { moveSession } from "./move-session.ts";
 import { SessionActions, type SessionActionsOptions, canUndo } from "./session-actions.ts";
 import type { SessionClients } from "./session-clients.ts";
@@ -45,7 +51,7 @@ export interface SessionRoutesOptions {
   readonly limits: SessionActionsOptions["limits"];
   readonly traffic: TrafficRing;
   readonly failed: SessionActionsOptions["failed"];
-  readonly moving: () => Promise<Moving>;
+  readonly moving: () => Promise<MoveContext>;
 }
 
 const MOST_ROWS = 500;
@@ -133,7 +139,7 @@ export class SessionRoutes {
   }
 
   /** What is asked in a session: permissions that its log has, and questions to this principal. */
-  async asks(principal: Principal, session: ReadSession): Promise<readonly Ask[]> {
+  async asks(principal: Principal, session: ReadSession): Promise<readonly PersonQuestion[]> {
     const client = await this.#options.clients.known(principal, session.id);
     const digest = await this.#options.rows.digests.of(session);
     return [...digest.asked(session).map(askOf), ...(client?.questions.asks ?? [])];

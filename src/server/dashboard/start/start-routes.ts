@@ -20,13 +20,13 @@ import { type Principal, mayControl, mayUseAgent } from "../../../base/principal
 import { parseRemoteUrl } from "../../../base/remote-url.ts";
 import type { AppContext } from "../../../config/app-context.ts";
 import { BUILT_IN } from "../../../config/config.ts";
-import type { Wanted } from "../../../protocol/acp/attach.ts";
+import type { SessionTarget } from "../../../protocol/acp/attach.ts";
 import type { AcpDoor } from "../../../protocol/acp/door.ts";
 import { objectOf } from "../../../protocol/acp/methods.ts";
 import { refuseFolders } from "../../../protocol/acp/serve-sessions.ts";
 import { findRevision } from "../../../run/open/find-revision.ts";
 import type { ReadSession } from "../../../store/session/session-reader.ts";
-import type { AgentChoice, Begun, FolderPage } from "../session-api.ts";
+import type { AgentChoice, StartedSession, FolderPage } from "../session-api.ts";
 import { checkNewRun, checkNewSession, type PromptBody, type SettingBody } from "../schema.gen.ts";
 import { LOOK_AGAIN, PATIENCE } from "../session/session-actions.ts";
 import type { SessionClients } from "../session/session-clients.ts";
@@ -58,7 +58,7 @@ export class StartRoutes {
         refuseWatcher(call.principal);
         return handle(call);
       });
-    const begin = (name: string, handle: (call: ApiCall) => Promise<Begun>): ApiRoute => ({
+    const begin = (name: string, handle: (call: ApiCall) => Promise<StartedSession>): ApiRoute => ({
       ...route(`POST /api/${name}`, "sessions", handle),
       largest: LARGEST_PROMPT,
     });
@@ -109,7 +109,7 @@ export class StartRoutes {
     return isSeen && above !== found.path ? { ...found, parent: above } : found;
   }
 
-  async #beginSession({ principal, body }: ApiCall): Promise<Begun> {
+  async #beginSession({ principal, body }: ApiCall): Promise<StartedSession> {
     const wanted = bodyAs(body, checkNewSession);
     const cwd = await this.#folder(principal, wanted.folder);
     if (!this.#options.hasWorkers && !isFolder(cwd)) {
@@ -120,7 +120,7 @@ export class StartRoutes {
     return this.#begin(principal, { cwd, agent: agent || undefined, worktree }, prompt, settings);
   }
 
-  async #beginRun({ principal, body }: ApiCall): Promise<Begun> {
+  async #beginRun({ principal, body }: ApiCall): Promise<StartedSession> {
     const { repository: given, revision, agent, pullRequest, prompt } = bodyAs(body, checkNewRun);
     const repository = await this.#repository(principal, given.trim());
     const wanted = revision || undefined;
@@ -131,10 +131,10 @@ export class StartRoutes {
   /** Begins a session. Where its settings or its prompt are refused, it is deleted again. */
   async #begin(
     principal: Principal,
-    wanted: Exclude<Wanted, { sessionId: string }>,
+    wanted: Exclude<SessionTarget, { sessionId: string }>,
     prompt: PromptBody | undefined,
     settings: readonly SettingBody[] = [],
-  ): Promise<Begun> {
+  ): Promise<StartedSession> {
     const { clients, sessions, app, hasWorkers } = this.#options;
     // Before anything is made; workers have keys of their own.
     if (prompt?.text.startsWith("/") === false && !hasWorkers) {

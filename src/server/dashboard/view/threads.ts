@@ -17,7 +17,7 @@ import { openRepository } from "../../../review/repository.ts";
 import { ReviewCommands } from "../../../review/review-commands.ts";
 import { workingFolder } from "../../../session/workplace.ts";
 import type { Thread } from "../../../store/review/review-thread.ts";
-import { Reviews, type Saying } from "../../../store/review/reviews.ts";
+import { Reviews, type ThreadMessage } from "../../../store/review/reviews.ts";
 import type { ReadSession } from "../../../store/session/session-reader.ts";
 import { repositoryAddresses } from "../../../git/repository-addresses.ts";
 import type { Page, ThreadDetail, ThreadRow } from "../api.ts";
@@ -71,7 +71,7 @@ export class Threads implements Disposable {
   }
 
   get routes(): readonly ApiRoute[] {
-    const change = (path: string, work: (id: string, saying: Saying) => Promise<Thread>) =>
+    const change = (path: string, work: (id: string, saying: ThreadMessage) => Promise<Thread>) =>
       route(
         `POST /api/threads/:id/${path}`,
         "review",

@@ -12,10 +12,10 @@ import { workingFolder } from "../../workplace.ts";
 import { readBundle, refusal } from "./bundle.ts";
 import { HostKey, isGranted } from "./host-key.ts";
 import { Parcels } from "./parcels.ts";
-import type { Returned } from "./take-back.ts";
+import type { ReturnedWork } from "./take-back.ts";
 
 /** How a session leaves. */
-export interface Leaving {
+export interface Departure {
   readonly move: string;
   /** Where it goes: the address of a gateway, or words for a person. */
   readonly to: string;
@@ -29,7 +29,7 @@ export interface Leaving {
 }
 
 /** What is to come. */
-export interface Coming {
+export interface ExpectedSession {
   readonly session: string;
   readonly move: string;
   readonly epoch: number;
@@ -42,7 +42,7 @@ export interface Coming {
 }
 
 /** Where a session works now, and what a person has to know. */
-export type Moved = Returned & { readonly id: string };
+export type MoveResult = ReturnedWork & { readonly id: string };
 
 const MOST_MOVES = 1_000_000_000;
 /** Sessions of one principal that are to come; an older one is given up for another. */
@@ -111,7 +111,7 @@ export class Mover implements AsyncDisposable {
   /** At the source: nobody opens the session any more, and all of it is in a bundle. */
   async leave(
     record: SessionRecord,
-    { move, to, key, have, withSecrets, isDriven }: Leaving,
+    { move, to, key, have, withSecrets, isDriven }: Departure,
   ): Promise<{ readonly epoch: number; readonly digest: string }> {
     const { id, notes } = record;
     const isRun = notes.run !== undefined;
@@ -154,7 +154,15 @@ export class Mover implements AsyncDisposable {
   }
 
   /** At the target: notes what is to come; its bundle may then be written. */
-  async expect({ session, move, epoch, key, agent, owner, isTrusted }: Coming): Promise<void> {
+  async expect({
+    session,
+    move,
+    epoch,
+    key,
+    agent,
+    owner,
+    isTrusted,
+  }: ExpectedSession): Promise<void> {
     if (!Number.isSafeInteger(epoch) || epoch < 1 || epoch > MOST_MOVES) {
       throw refusal("the number of its move is none");
     }
@@ -188,10 +196,10 @@ export class Mover implements AsyncDisposable {
   }
 
   /** At the target: with the grant of the source, the session is here. It can be repeated. */
-  async activate(session: string, move: string, grant: string, by = OWNER.id): Promise<Moved> {
+  async activate(session: string, move: string, grant: string, by = OWNER.id): Promise<MoveResult> {
     const coming = await this.moves.find(session, "in");
     const { key, digest, owner, isTrusted } = (coming?.facts ?? {}) as Partial<
-      Coming & { digest: string }
+      ExpectedSession & { digest: string }
     >;
     if (coming?.move !== move || owner !== by || digest === undefined) throw givenUp(session);
     if (coming.state === "active") {
@@ -213,7 +221,7 @@ export class Mover implements AsyncDisposable {
   }
 
   /** Makes a new session of a file. */
-  async import(path: string): Promise<Moved> {
+  async import(path: string): Promise<MoveResult> {
     const id = crypto.randomUUID();
     const bundle = readBundle(path);
     this.needAgent(bundle.head.agent);

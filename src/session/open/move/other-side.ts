@@ -5,9 +5,9 @@ import { pipeline } from "node:stream/promises";
 import { askGateway, type Gateway } from "../../../base/ask-gateway.ts";
 import { TrunklineError } from "../../../base/errors.ts";
 import { OWNER } from "../../../base/principal.ts";
-import { MovedAway } from "../../../store/session/session-moves.ts";
+import { MovedAwayError } from "../../../store/session/session-moves.ts";
 import { refusal } from "./bundle.ts";
-import type { Moved, Mover } from "./mover.ts";
+import type { MoveResult, Mover } from "./mover.ts";
 
 export interface MoveWish {
   readonly withSecrets: boolean;
@@ -49,12 +49,12 @@ export async function moveTo(
   id: string,
   gateway: Gateway,
   wish: MoveWish & { readonly letGo: () => Promise<void> },
-): Promise<Moved> {
+): Promise<MoveResult> {
   const out = await mover.moves.find(id, "out");
   if (out?.state === "moved") {
     const { epoch, facts } = out;
     const url = String(facts.to);
-    if (url !== gateway.acp) throw new MovedAway(id, url, epoch);
+    if (url !== gateway.acp) throw new MovedAwayError(id, url, epoch);
     return await finish(out.move, String(facts.digest));
   }
   const move = crypto.randomUUID();
@@ -78,10 +78,10 @@ export async function moveTo(
   }
   return await finish(move, digest);
 
-  async function finish(of: string, wanted: string): Promise<Moved> {
+  async function finish(of: string, wanted: string): Promise<MoveResult> {
     const grant = await mover.decide(id, of, wanted);
     try {
-      return (await step(gateway, `${of}/grant`, { session: id, grant })) as unknown as Moved;
+      return (await step(gateway, `${of}/grant`, { session: id, grant })) as unknown as MoveResult;
     } catch (error) {
       const says =
         "The session has left, and the other side does not run it yet. Move it there again";
@@ -98,7 +98,7 @@ export async function moveHere(
   id: string,
   gateway: Gateway,
   wish: MoveWish,
-): Promise<Moved> {
+): Promise<MoveResult> {
   const begun = await mover.moves.find(id, "in");
   if (begun?.state === "incoming" && typeof begun.facts.digest === "string") {
     try {
@@ -122,7 +122,7 @@ export async function moveHere(
     throw refusal("it is not what the other side has sent");
   return await finish(move, digest);
 
-  async function finish(of: string, wanted: string): Promise<Moved> {
+  async function finish(of: string, wanted: string): Promise<MoveResult> {
     const { grant } = await step(gateway, `${of}/commit`, { session: id, digest: wanted });
     return await mover.activate(id, of, String(grant));
   }

@@ -26,7 +26,7 @@ import { exportedEvents } from "../../turn/exported-events.ts";
 import { workingFolder, workplaceOf } from "../../workplace.ts";
 import { AgentFiles } from "./agent-files.ts";
 import { type Bundle, type BundledFiles, LARGEST_BUNDLE, refusal, writeBundle } from "./bundle.ts";
-import { type Returned, takeBack } from "./take-back.ts";
+import { type ReturnedWork, takeBack } from "./take-back.ts";
 import {
   captureWork,
   FILES,
@@ -40,7 +40,7 @@ import {
   takeObjects,
 } from "./work.ts";
 
-interface Packing {
+interface PackOptions {
   readonly path: string;
   /** A commit of an earlier move that the other side has. */
   readonly have?: string;
@@ -80,7 +80,7 @@ const KEPT: Readonly<Record<string, (value: unknown) => boolean>> = {
 };
 
 /** Where a session works in a repository. */
-interface Site {
+interface RepositoryPlace {
   readonly git: Git;
   readonly top: string;
   readonly folder: string;
@@ -99,7 +99,7 @@ export class Parcels {
   }
 
   /** The repository that a session works in; undefined where there is none. */
-  siteOf(record: Pick<SessionRecord, "cwd" | "notes">): Site | undefined {
+  siteOf(record: Pick<SessionRecord, "cwd" | "notes">): RepositoryPlace | undefined {
     // By its real path, as the top folder: the session may have begun behind a link.
     const folder = realPath(workingFolder(record));
     const top = existsSync(folder) ? topFolder(folder) : undefined;
@@ -146,7 +146,7 @@ export class Parcels {
   }
 
   /** Ignored files that go along. Names that say that they hold secrets do not, unless a person says so. */
-  async #carriedOf({ git, top }: Site, { notes }: SessionRecord, withSecrets: boolean) {
+  async #carriedOf({ git, top }: RepositoryPlace, { notes }: SessionRecord, withSecrets: boolean) {
     const { data, sessions } = this.#config;
     const patterns = [...sessions.worktree.carry, includedBy(top)];
     // A list of its own: the dashboard may ask what stays while the session moves.
@@ -170,7 +170,7 @@ export class Parcels {
 
   async pack(
     record: SessionRecord,
-    { path, have = "", isShare = false, withSecrets = false }: Packing,
+    { path, have = "", isShare = false, withSecrets = false }: PackOptions,
   ): Promise<{ readonly digest: string; readonly work: MovedWork | undefined }> {
     const { id, cwd, agent, title = "", created, updated, notes } = record;
     const files = new Map([["events", await this.#events(id, isShare)]]);
@@ -256,7 +256,7 @@ export class Parcels {
   }
 
   /** Puts everything of a bundle where it belongs, and has the session stored. It can be repeated. */
-  async unpack(id: string, { head, files }: Bundle, arrival: Arrival): Promise<Returned> {
+  async unpack(id: string, { head, files }: Bundle, arrival: Arrival): Promise<ReturnedWork> {
     const { data } = this.#config;
     const { owner, back, isCopy = false, isTrusted, arrive } = arrival;
     const { agent, title, created, updated, usage, folders, work } = head;
@@ -299,7 +299,7 @@ export class Parcels {
   }
 
   /** Puts the work of an arriving session where it belongs. */
-  async #putWork(id: string, head: MovedSession, { back, left }: Arrival): Promise<Returned> {
+  async #putWork(id: string, head: MovedSession, { back, left }: Arrival): Promise<ReturnedWork> {
     const { git, top, folder, isNew } = this.#placeFor(id, head, back);
     const { work } = head;
     if (work === undefined) return { folder, says: [] };

@@ -21,7 +21,7 @@ export interface TakeBack {
 }
 
 /** Where the work is now. */
-export interface Returned {
+export interface ReturnedWork {
   readonly folder: string;
   /** The work tree of the session, if it has one of its own. */
   readonly place?: Workplace | undefined;
@@ -34,7 +34,7 @@ export interface Returned {
  * that has conflicts, or something else than files has changed, nothing is touched and the work gets a work
  * tree beside. It can be repeated after a kill.
  */
-export async function takeBack(shadow: Shadow, back: TakeBack): Promise<Returned> {
+export async function takeBack(shadow: Shadow, back: TakeBack): Promise<ReturnedWork> {
   const { git, call } = shadow;
   const { left, work } = back;
   const treesOf = async (...commits: string[]): Promise<string[]> =>
@@ -76,7 +76,7 @@ function conflict(why: string): TrunklineError {
 }
 
 /** Gives the work a work tree of its own, in the same repository. */
-async function putBeside(shadow: Shadow, back: TakeBack, why: string): Promise<Returned> {
+async function putBeside(shadow: Shadow, back: TakeBack, why: string): Promise<ReturnedWork> {
   const { git, call } = shadow;
   const { session, left, work, beside, folder } = back;
   const tree = join(beside, basename(git.folder));

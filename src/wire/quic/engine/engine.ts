@@ -9,17 +9,20 @@ import {
   type Pointer,
 } from "../../../base/process/ffi.ts";
 import { COMMAND, EVENT, FIRST, LAST } from "../control-frame.ts";
-import type { DialSettings, Ending, ListenSettings, TlsSettings } from "../settings.ts";
+import type { DialSettings, ConnectionEnd, ListenSettings, TlsSettings } from "../settings.ts";
 import { ControlPipe } from "./control-pipe.ts";
 import { NativeConnection } from "./native-connection.ts";
 import type { NativeStream } from "./native-stream.ts";
 import { EngineError, giveBackFreed, native, takeErrors } from "./native.ts";
-import { PollSet, WAIT, type Pollable } from "./poll-set.ts";
+import { PollSet, WAIT, type PollEntry } from "./poll-set.ts";
 import { SendLoad } from "./send-window.ts";
 import { TlsContext } from "./tls-context.ts";
 import { bindSocket, connectSocket, withAddress } from "./udp-socket.ts";
 
-const READS_NOTHING: Ending = { trouble: "limit", detail: "it does not take what it is sent" };
+const READS_NOTHING: ConnectionEnd = {
+  trouble: "limit",
+  detail: "it does not take what it is sent",
+};
 /**
  * Milliseconds that a deadline may be missed by, so that in a busy engine it is met when something
  * comes anyway. What falls due is mostly an acknowledgement, and each would wake two engines.
@@ -54,7 +57,7 @@ export class Engine {
   /** Endpoints to be served once the program has read what it was told. */
   readonly starved = new Set<Endpoint>();
   /** Connections to be cut at the end of the turn. */
-  readonly doomed = new Map<NativeConnection, Ending>();
+  readonly doomed = new Map<NativeConnection, ConnectionEnd>();
   readonly #files = new FileWatch();
   #awaitsRoom = false;
   #isWanted = true;
@@ -251,7 +254,7 @@ export class Engine {
   }
 }
 
-function endingOfError(error: unknown): Ending {
+function endingOfError(error: unknown): ConnectionEnd {
   if (!(error instanceof EngineError)) throw error;
   return { trouble: error.trouble, detail: error.message };
 }
@@ -394,7 +397,7 @@ export class ClientEndpoint extends Endpoint {
 const FULL = { trouble: "full", detail: "too many connections" } as const;
 
 /** All connections that a listener took share its socket. */
-export class ListenerEndpoint extends Endpoint implements Pollable {
+export class ListenerEndpoint extends Endpoint implements PollEntry {
   readonly id: number;
   readonly fd: number;
   readonly port: number;

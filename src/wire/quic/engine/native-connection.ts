@@ -9,12 +9,12 @@ import {
   type Pointer,
 } from "../../../base/process/ffi.ts";
 import { EVENT } from "../control-frame.ts";
-import type { Connected, Ending, Trouble } from "../settings.ts";
+import type { ConnectedPeer, ConnectionEnd, QuicFailure } from "../settings.ts";
 import type { Endpoint, Engine } from "./engine.ts";
 import { peerCertificate } from "./tls-context.ts";
 import { DiscardedStream, NativeStream } from "./native-stream.ts";
 import { internals, native } from "./native.ts";
-import { WAIT, type PollSet, type Pollable } from "./poll-set.ts";
+import { WAIT, type PollSet, type PollEntry } from "./poll-set.ts";
 import { SendWindow, SpentStreams } from "./send-window.ts";
 
 const CTRL_MODE = 33;
@@ -39,7 +39,7 @@ const MOST_BROKEN = 10_000;
  * after every 25 of 100: a peer that waits for it is told in time.
  */
 const WORTH_TELLING = 16;
-const BREAKS_OFF: Ending = { trouble: "limit", detail: "too many exchanges were aborted" };
+const BREAKS_OFF: ConnectionEnd = { trouble: "limit", detail: "too many exchanges were aborted" };
 
 export interface NativeConnectionOptions {
   readonly id: number;
@@ -53,7 +53,7 @@ export interface NativeConnectionOptions {
 }
 
 /** One connection with its streams. Owns the native connection. */
-export class NativeConnection implements Pollable {
+export class NativeConnection implements PollEntry {
   readonly id: number;
   readonly ssl: Pointer;
   readonly engine: Engine;
@@ -235,7 +235,7 @@ export class NativeConnection implements Pollable {
   }
 
   /** Closes without waiting for anything. */
-  abandon(ending: Ending = { trouble: "closed", detail: "" }): void {
+  abandon(ending: ConnectionEnd = { trouble: "closed", detail: "" }): void {
     if (this.#state !== "over") this.#cut(ending);
   }
 
@@ -252,7 +252,7 @@ export class NativeConnection implements Pollable {
     this.engine.pipe.eventJson(EVENT.connected, this.id, {
       listener: this.#options.listener,
       certificate,
-    } satisfies Connected);
+    } satisfies ConnectedPeer);
     this.#openWaiting();
     this.#await();
     // The first request may have come with the end of the handshake, and nothing else may follow.
@@ -337,7 +337,7 @@ export class NativeConnection implements Pollable {
     if (this.#isSaid()) this.engine.needsTurn = true;
   }
 
-  #cut(ending: Ending): void {
+  #cut(ending: ConnectionEnd): void {
     this.#closeReason ??= new CloseReason(0, ending.detail);
     this.#closeReason.say(this.ssl, false);
     native.SSL_handle_events(this.ssl);
@@ -351,7 +351,7 @@ export class NativeConnection implements Pollable {
     return endingOf(this.ssl, true) !== undefined;
   }
 
-  #end(ending: Ending): void {
+  #end(ending: ConnectionEnd): void {
     if (this.#state === "over") return;
     const wasHandshake = this.#state === "handshake";
     this.#state = "over";
@@ -445,7 +445,7 @@ const CRYPTO_ERROR = 0x100;
 const LONGEST_REASON = 1024;
 
 /** By the numbers of RFC 8446 § 6. */
-const ALERTS: Readonly<Record<number, readonly [Trouble, string]>> = {
+const ALERTS: Readonly<Record<number, readonly [QuicFailure, string]>> = {
   40: ["bad-certificate", "the handshake failed"],
   42: ["bad-certificate", "the certificate was refused"],
   43: ["bad-certificate", "the kind of certificate is not supported"],
@@ -460,7 +460,7 @@ const ALERTS: Readonly<Record<number, readonly [Trouble, string]>> = {
 };
 
 /** What OpenSSL found wrong with a certificate: X509_V_ERR_… */
-const VERDICTS: Readonly<Record<number, Trouble>> = {
+const VERDICTS: Readonly<Record<number, QuicFailure>> = {
   2: "wrong-ca",
   7: "wrong-ca",
   9: "expired",
@@ -474,7 +474,7 @@ const VERDICTS: Readonly<Record<number, Trouble>> = {
 };
 
 /** Why a connection is over (RFC 9000 § 10): undefined while it is not. */
-export function endingOf(ssl: Pointer, isEstablished: boolean): Ending | undefined {
+export function endingOf(ssl: Pointer, isEstablished: boolean): ConnectionEnd | undefined {
   if (native.SSL_get_conn_close_info(ssl, INFO_ADDRESS, BigInt(INFO.length)) !== 1) {
     return undefined;
   }
@@ -497,7 +497,7 @@ export function endingOf(ssl: Pointer, isEstablished: boolean): Ending | undefin
   return { trouble: code === 0n && byPeer ? "closed" : "protocol", detail, byPeer };
 }
 
-function ofHandshake(ssl: Pointer, alert: number, byPeer: boolean, reason: string): Ending {
+function ofHandshake(ssl: Pointer, alert: number, byPeer: boolean, reason: string): ConnectionEnd {
   if (!byPeer) {
     const verdict = Number(native.SSL_get_verify_result(ssl));
     if (verdict !== 0) {
@@ -511,7 +511,7 @@ function ofHandshake(ssl: Pointer, alert: number, byPeer: boolean, reason: strin
   return { trouble: goTrouble(reason) ?? trouble, detail: said, byPeer };
 }
 
-function goTrouble(reason: string): Trouble | undefined {
+function goTrouble(reason: string): QuicFailure | undefined {
   if (reason.includes("unknown authority")) return "wrong-ca";
   if (reason.includes("has expired or is not yet valid")) return "expired";
   if (reason.includes("didn't provide a certificate")) return "no-certificate";

@@ -3,7 +3,7 @@ import { EVENT, FIRST, LAST, LONGEST_PAYLOAD, READ_WINDOW } from "../control-fra
 import type { Endpoint } from "./engine.ts";
 import type { NativeConnection } from "./native-connection.ts";
 import { native } from "./native.ts";
-import { WAIT, type Pollable } from "./poll-set.ts";
+import { WAIT, type PollEntry } from "./poll-set.ts";
 import { bytesUnderWay, type Sender } from "./send-window.ts";
 
 const CONCLUDE = 1n;
@@ -24,7 +24,7 @@ const ROOM_STEP = 32 * 1024;
 const WORTH_COUNTING = 64 * 1024;
 
 /** One stream of a connection. Owns the native stream from `attach` on. */
-export class NativeStream implements Pollable, Sender {
+export class NativeStream implements PollEntry, Sender {
   readonly id: number;
   slot = -1;
   ssl: Pointer = NULL;
@@ -283,7 +283,7 @@ const lengthAddress = addressOf(length);
  * away: if it were freed at once, OpenSSL would count what still arrives against the flow control
  * window of the connection (RFC 9000 § 4.1) and never give it back.
  */
-export class DiscardedStream implements Pollable {
+export class DiscardedStream implements PollEntry {
   readonly ssl: Pointer;
   slot = -1;
   readonly #connection: NativeConnection;

@@ -1,7 +1,7 @@
 import { dlopen } from "node:ffi";
 import { attempt } from "../../../base/attempt.ts";
 import { addressOf, pinnedBuffer } from "../../../base/process/ffi.ts";
-import type { Trouble } from "../settings.ts";
+import type { QuicFailure } from "../settings.ts";
 
 const P = "pointer";
 const SIZE = "u64";
@@ -125,9 +125,9 @@ function loadTrim(): () => void {
 
 /** Something the engine was asked for and cannot do. */
 export class EngineError extends Error {
-  readonly trouble: Trouble;
+  readonly trouble: QuicFailure;
 
-  constructor(trouble: Trouble, message: string) {
+  constructor(trouble: QuicFailure, message: string) {
     super(message);
     this.trouble = trouble;
   }

@@ -16,7 +16,7 @@ export const WAIT = {
 } as const;
 
 /** Something that is waited for. */
-export interface Pollable {
+export interface PollEntry {
   readonly ssl: Pointer;
   /** Where it is in its set; the set's own. */
   slot: number;
@@ -39,9 +39,9 @@ const ITEM_SIZE = BigInt(ITEM);
 export class PollSet {
   #items = fixedBuffer(16 * ITEM);
   #address = addressOf(this.#items);
-  readonly #members: Pollable[] = [];
+  readonly #members: PollEntry[] = [];
 
-  add(member: Pollable, events: number): void {
+  add(member: PollEntry, events: number): void {
     const slot = this.#members.push(member) - 1;
     if (this.#items.length < this.#members.length * ITEM) this.#grow();
     const at = slot * ITEM;
@@ -53,11 +53,11 @@ export class PollSet {
     this.#items.fill(0, at + EVENTS + 4, at + ITEM);
   }
 
-  await(member: Pollable, events: number): void {
+  await(member: PollEntry, events: number): void {
     if (member.slot >= 0) this.#items.writeUInt32LE(events, member.slot * ITEM + EVENTS);
   }
 
-  remove(member: Pollable): void {
+  remove(member: PollEntry): void {
     const { slot } = member;
     if (slot < 0) return;
     member.slot = -1;
@@ -81,7 +81,7 @@ export class PollSet {
       COUNT_ADDRESS,
     );
     if (COUNT.readUInt32LE() === 0) return false;
-    const found: [Pollable, number][] = [];
+    const found: [PollEntry, number][] = [];
     for (let slot = 0; slot < length; slot += 1) {
       const events = this.#items.readUInt32LE(slot * ITEM + HAPPENED);
       const member = this.#members[slot];

@@ -1,6 +1,6 @@
 import { background } from "../../../base/background.ts";
 import { ConnectionError } from "../connection-error.ts";
-import type { BidiStream, Connection, PeerCertificate, Refuse } from "../connection.ts";
+import type { BidiStream, Connection, PeerCertificate, PrefixCheck } from "../connection.ts";
 import { COMMAND, FIRST, LAST, LONGEST_PAYLOAD } from "../control-frame.ts";
 
 /** What carries the frames of streams: the engine's pipe, or a socket. */
@@ -109,7 +109,7 @@ export class MultiplexedStream implements BidiStream {
     return sent;
   }
 
-  readAll(limit: number, refuse?: Refuse): Promise<Buffer> {
+  readAll(limit: number, refuse?: PrefixCheck): Promise<Buffer> {
     return this.#receiver.readAll(limit, refuse);
   }
 
@@ -197,7 +197,7 @@ const STEP = 128 * 1024;
 interface WholeRead {
   readonly limit: number;
   /** Not looked at yet. */
-  refuse: Refuse | undefined;
+  refuse: PrefixCheck | undefined;
   readonly promise: PromiseWithResolvers<Buffer>;
 }
 
@@ -264,7 +264,7 @@ export class StreamReceiver {
     this.#owner.breakOff(new ConnectionError("limit", message));
   }
 
-  readAll(limit: number, refuse?: Refuse): Promise<Buffer> {
+  readAll(limit: number, refuse?: PrefixCheck): Promise<Buffer> {
     if (this.#error !== undefined) return Promise.reject(this.#error);
     const promise = Promise.withResolvers<Buffer>();
     this.#whole = { limit, refuse, promise };

@@ -1,4 +1,4 @@
-import { Holding } from "../../../../base/limit/byte-budget.ts";
+import { ByteReservation } from "../../../../base/limit/byte-budget.ts";
 import { encodeSse } from "../../../../wire/framing/sse.ts";
 import type { McpHttpLimits } from "./options.ts";
 
@@ -18,7 +18,7 @@ type EventLogLimits = Pick<McpHttpLimits, "maxLoggedEvents" | "maxLoggedBytes">;
 export class EventLog<S extends { readonly id: number }> {
   readonly #limits: EventLogLimits;
   readonly #events: LoggedEvent<S>[] = [];
-  readonly #holding = new Holding();
+  readonly #holding = new ByteReservation();
   #size = 0;
   /** The number of the latest event. */
   last = 0;

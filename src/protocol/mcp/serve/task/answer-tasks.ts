@@ -15,9 +15,9 @@ import type { TaskParams } from "../../schema.gen.ts";
 import type { KnownTask } from "./task-record.ts";
 import type { RemoteTask, Tool } from "../../../../tool/tool.ts";
 import { type Client, missingCapability } from "../connection.ts";
-import type { Asking } from "../input-required.ts";
+import type { ResumableRequest } from "../input-required.ts";
 import { Rounds } from "../rounds.ts";
-import type { Ask } from "../tool-context.ts";
+import type { QuestionSender } from "../tool-context.ts";
 import { relatedTo, resultOf, type Task } from "./task.ts";
 import type { ResumedWork } from "./tasks.ts";
 
@@ -105,7 +105,7 @@ async function beginAsWeChoose(
   // Of "if-asked", it is the upstream that chooses, and it has not been called yet.
   const isTheirs = tool.task === "if-asked";
   if (isTheirs || (tool.asksFirst === true && mayAsk(client))) {
-    const goOn: Asking["goOn"] = async (rounds, context) => {
+    const goOn: ResumableRequest["goOn"] = async (rounds, context) => {
       context.isTask = true;
       const { id: owner } = call.state.principal;
       const stop = (reason: Error): void => context.stopped(reason);
@@ -135,7 +135,7 @@ function begin(door: McpDoor, request: CallRequest, tool: Tool, ttl: unknown): P
   return door.tasks.start({
     owner: call.state.principal.id,
     begin: () => {
-      return new Rounds((ask: Ask) => {
+      return new Rounds((ask: QuestionSender) => {
         context.askThrough(ask);
         return run(door, request, context);
       });
@@ -166,7 +166,7 @@ export function resumeTask(
   context.isTask = true;
   context.detach();
   const begin = (): Rounds<JsonObject> =>
-    new Rounds(async (ask: Ask) => {
+    new Rounds(async (ask: QuestionSender) => {
       context.askThrough(ask);
       return client.codec.shapeToolResult(await door.offer.tools.resume(remote, context));
     });

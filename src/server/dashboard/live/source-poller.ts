@@ -5,7 +5,7 @@ import type { LiveSource } from "./polled-rows.ts";
 /** Milliseconds for which sources are polled after the last watcher has left: a page may reconnect. */
 const LINGER = 30_000;
 
-export interface WatchingOptions {
+export interface SourcePollerOptions {
   readonly rows: LiveRows;
   readonly sources: readonly LiveSource[];
   /** A look has failed. It is repeated, so this is called for the first failure only. */
@@ -16,8 +16,8 @@ export interface WatchingOptions {
 }
 
 /** Polls sources while somebody watches. */
-export class Watching implements Disposable {
-  readonly #options: WatchingOptions;
+export class SourcePoller implements Disposable {
+  readonly #options: SourcePollerOptions;
   #watchers = 0;
   #looks: NodeJS.Timeout[] = [];
   #leaving: NodeJS.Timeout | undefined;
@@ -25,7 +25,7 @@ export class Watching implements Disposable {
   readonly #looking = new Map<LiveSource, Promise<void>>();
   readonly #failing = new Set<LiveSource>();
 
-  constructor(options: WatchingOptions) {
+  constructor(options: SourcePollerOptions) {
     this.#options = options;
   }
 

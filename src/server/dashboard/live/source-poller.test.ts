@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 
 import { LiveRows } from "./live-rows.ts";
 import { type LiveSource, PolledRows } from "./polled-rows.ts";
-import { Watching } from "./watching.ts";
+import { SourcePoller } from "./source-poller.ts";
 import { until } from "../../../../test/support/until.ts";
 
 const all = (): boolean => true;
@@ -20,7 +20,11 @@ describe("watching sources", () => {
   it("notes what is added, changed and gone, and nothing that stays", async () => {
     const rows = new LiveRows();
     let now = new Map<string, object>([["a", { state: "up" }]]);
-    using watching = new Watching({ rows, sources: [sourceOf(async () => now)], failed: () => {} });
+    using watching = new SourcePoller({
+      rows,
+      sources: [sourceOf(async () => now)],
+      failed: () => {},
+    });
     using _watcher = await watching.enter();
     const { last } = rows;
     now = new Map([
@@ -44,7 +48,7 @@ describe("watching sources", () => {
       looks++;
       return new Map();
     });
-    using watching = new Watching({ rows, sources: [source], failed: () => {}, linger: 1 });
+    using watching = new SourcePoller({ rows, sources: [source], failed: () => {}, linger: 1 });
     assert.equal(looks, 0);
     const watcher = await watching.enter();
     const { last } = rows;
@@ -70,7 +74,7 @@ describe("watching sources", () => {
     const recovered = (): void => {
       failures.push("over");
     };
-    using watching = new Watching({ rows, sources: [source], failed, recovered });
+    using watching = new SourcePoller({ rows, sources: [source], failed, recovered });
     using _watcher = await watching.enter();
     await until(() => failures.length > 1);
     assert.deepEqual(failures, [new Error("disk"), "over"]);

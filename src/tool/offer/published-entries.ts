@@ -10,7 +10,7 @@ export interface Publication<T> {
  * order does not depend on when each came. An entry that has not changed stays the same object, which
  * keeps what is cached by it (compiled schemas).
  */
-export class Published<T> {
+export class PublishedEntries<T> {
   readonly #add: (name: string, entry: T) => () => void;
   #current = new Map<string, { readonly entry: T; readonly remove: () => void }>();
   #names = new Set<string>();

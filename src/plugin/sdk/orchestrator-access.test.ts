@@ -7,7 +7,7 @@ import { connect, listen } from "../../wire/quic/transport.ts";
 import { BusClient } from "../../protocol/bus/connect.ts";
 import { definePlugin } from "./define-plugin.ts";
 import { DefinedPlugin } from "./defined-plugin.ts";
-import { outsideOf } from "./outside.ts";
+import { orchestratorAccess } from "./orchestrator-access.ts";
 import { startServing } from "./serve/serve-program.ts";
 import { retainedBy } from "../../../test/support/retained-heap.ts";
 import { SampleOrchestrator } from "../../../test/samples/sample-orchestrator.ts";
@@ -98,7 +98,7 @@ describe("the context of a handler", () => {
   const dial = () => Promise.reject(new Error("Nobody is there"));
   const client = new BusClient({ name: "It", dial });
   const log = new Log("error", () => {});
-  const outside = outsideOf({ id: "tools.sample", client, log, storageType: "" });
+  const outside = orchestratorAccess({ id: "tools.sample", client, log, storageType: "" });
 
   it("has its getters in copies, behind a proxy and below other objects too", () => {
     const controller = new AbortController();

@@ -15,7 +15,7 @@ export const ORCHESTRATOR = "The orchestrator";
 /** Requests of one handler to the orchestrator at once; more wait. */
 const AT_ONCE = 8;
 
-export interface OutsideOptions {
+export interface OrchestratorAccessOptions {
   /** The id of the plugin. */
   readonly id: string;
   readonly client: BusClient;
@@ -26,10 +26,16 @@ export interface OutsideOptions {
   readonly storageType: string;
 }
 
-export type Outside = ReturnType<typeof outsideOf>;
+export type OrchestratorAccess = ReturnType<typeof orchestratorAccess>;
 
 /** Makes the context that a plugin's handlers get: tools, storage and events of the orchestrator. */
-export function outsideOf({ client, id, log, registered, storageType }: OutsideOptions) {
+export function orchestratorAccess({
+  client,
+  id,
+  log,
+  registered,
+  storageType,
+}: OrchestratorAccessOptions) {
   /**
    * The context of a handler, valid until the signal is aborted. `call` is the call that it answers, if
    * any: a tool that is called from it belongs to the same session, project and trace.
