@@ -19,7 +19,7 @@ export function onAbort(
   return () => signal.removeEventListener("abort", abort);
 }
 
-/** What a promise gives, unless the signal is aborted first: then it rejects with the signal's reason. */
+/** Settles as the promise does, or rejects with the signal's reason if the signal is aborted first. */
 export async function untilAborted<T>(promise: Promise<T>, signal?: AbortSignal): Promise<T> {
   const { promise: aborted, reject } = Promise.withResolvers<never>();
   using ends = new DisposableStack();
@@ -28,8 +28,8 @@ export async function untilAborted<T>(promise: Promise<T>, signal?: AbortSignal)
 }
 
 /**
- * What a promise gives, if it settles within so many milliseconds. Otherwise rejects with what `late`
- * returns, or resolves to undefined if that is left out.
+ * Settles as the promise does, if that is in time. After the timeout it rejects with the error that `late`
+ * makes, or resolves to undefined if `late` is left out.
  */
 export function atMost<T>(milliseconds: number, promise: Promise<T>, late: () => Error): Promise<T>;
 export function atMost<T>(milliseconds: number, promise: Promise<T>): Promise<T | undefined>;

@@ -9,7 +9,7 @@ export interface Gateway {
   readonly token: string | undefined;
 }
 
-/** Sends a gateway a request. `what` says what cannot be done where it fails. */
+/** Sends a request to a gateway. `what` completes the error message "Cannot …". */
 export async function askGateway(
   { base, token }: Gateway,
   path: string,

@@ -1,6 +1,6 @@
 export function attempt<T>(work: () => T): T | undefined;
 export function attempt<T, E>(work: () => T, otherwise: E): T | E;
-/** What the work returns, or what is given for where it throws. Not for promises: they do not throw. */
+/** Returns the result of `work`, or `otherwise` if it throws. Not for promises: a rejection is not caught. */
 export function attempt<T, E>(work: () => T, otherwise?: E): T | E | undefined {
   try {
     return work();

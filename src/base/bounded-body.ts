@@ -1,4 +1,4 @@
-/** What a stream has, up to so many bytes. To leave it before its end closes its connection. */
+/** Reads a stream up to a number of bytes. Leaving it before its end closes its connection. */
 export async function boundedBody(
   stream: AsyncIterable<unknown> | Iterable<unknown>,
   most: number,

@@ -9,7 +9,7 @@ export interface Problem {
   readonly says: string;
 }
 
-/** Looks at a value and says the first thing that is wrong with it, or nothing: then it is a `T`. */
+/** Returns the first problem of a value, or undefined if the value is a `T`. */
 export interface Check<T = unknown> {
   (value: unknown): Problem | undefined;
   /** Types only; never present. */
@@ -36,12 +36,12 @@ function withSteps(root: string, path: readonly (string | number)[]): string {
   return name;
 }
 
-/** What a text says as JSON; undefined where it is none. */
+/** Parses a text as JSON; undefined if it is not JSON. */
 export function parsedJson(text: string): unknown {
   return attempt((): unknown => JSON.parse(text));
 }
 
-/** The object or the list that a text is as JSON; undefined where it is none. */
+/** Parses a text as a JSON object or array; undefined if it is neither. */
 export function objectIn(text: string): Readonly<Record<string, unknown>> | undefined {
   const value = parsedJson(text);
   return typeof value === "object" && value !== null
@@ -50,8 +50,8 @@ export function objectIn(text: string): Readonly<Record<string, unknown>> | unde
 }
 
 /**
- * Why a value that was read as JSON cannot be sent on: a number that is too large is read as infinity, which
- * JSON cannot say, and would become null.
+ * Why a value parsed from JSON cannot be forwarded. `JSON.parse` reads a number that is too large as
+ * Infinity, which would be written as null.
  */
 export function numberProblem(value: unknown): string | undefined {
   if (typeof value === "number") {
@@ -111,7 +111,9 @@ export function isUri(text: string): boolean {
   return /^[A-Za-z][A-Za-z0-9+.-]*:[^\s\p{Cc}]*$/u.test(text) && URL.canParse(text);
 }
 
-/** The problem of the alternative that was meant: the one whose required members are there. */
+/**
+ * The problem of the alternative that was probably meant: the one with most of its required members present.
+ */
 export function closest(value: unknown, alternatives: readonly Alternative[]): Problem {
   let best: Problem = { path: [], says: "is not valid" };
   let bestPresent = -1;

@@ -26,8 +26,8 @@ export class TrunklineError extends Error {
 }
 
 /**
- * The error that came first. Where disposing throws as well, `using` throws a `SuppressedError` that
- * holds both and says neither's message.
+ * The error that came first. If disposing throws too, `using` throws a `SuppressedError`, whose message is
+ * that of neither.
  */
 export function originalError(error: unknown): unknown {
   let original = error;
@@ -48,8 +48,8 @@ export function diskWords(error: unknown): string | undefined {
 }
 
 /**
- * Why something could not be done with a file, without the system's code and the name of its call. The
- * file that it says is left out where it is the one that was `named` before, or made beside it.
+ * The reason of a file system error, without the error code and the system call. The path is left out if it
+ * is `named`, or a temporary file beside it, because the message names that one already.
  */
 export function fileWords(error: unknown, named?: string): string {
   const { path, message } = error as NodeJS.ErrnoException;

@@ -54,7 +54,7 @@ function endTurn(): void {
     }
   }
   turn.isEnding = false;
-  // Only now: what is owed may be about the last of what was sent.
+  // Not earlier: `owed` callbacks may be about the message that was sent last.
   if (turn.hasSent) justSent();
 }
 
@@ -77,7 +77,7 @@ export function aboutToSend(): void {
  * system: whoever receives them may end this process at once, so the rest of the turn is too late.
  */
 export function afterSending(work: Callback): void {
-  // Where nothing is sent, right after channels would have written at the end of the turn.
+  // If nothing is sent, they run right after the point at which channels would have written.
   if (turn.owed.push(work) === 1) process.nextTick(() => setImmediate(justSent));
 }
 

@@ -56,13 +56,13 @@ export class Log {
       const masked = mask(this.#worded({ ...this.#context, ...fields })) as LogFields;
       line = JSON.stringify({ time, level, event, ...masked });
     } catch (error) {
-      // A field with a getter that throws, say: what is being logged matters more.
+      // A field may have a getter that throws. The event is logged anyway.
       line = JSON.stringify({ time, level, event, unreadable: String(error) });
     }
     this.#write(line + "\n");
   }
 
-  /** A full disk is no bug: where it was noticed helps nobody who does not look for one. */
+  /** Disk errors are logged without their stack, unless the level is debug: a full disk is not a bug. */
   #worded(fields: LogFields): LogFields {
     if (this.has("debug")) return fields;
     const entries = Object.entries(fields).map(([name, value]) => {
@@ -77,7 +77,7 @@ let isGuarded = false;
 function toStderr(line: string): void {
   if (!isGuarded) {
     isGuarded = true;
-    // Whoever read the diagnostics may be gone; the work goes on without them.
+    // The reader of stderr may have exited; the work continues.
     process.stderr.on("error", () => {});
   }
   process.stderr.write(visible(line));

@@ -9,7 +9,7 @@ export interface PostOptions {
   readonly body: Buffer;
   /** Milliseconds. */
   readonly timeout: number;
-  /** Addresses of this machine and of private networks are reached, too. */
+  /** Addresses of this machine and of private networks are allowed. */
   readonly allowPrivate: boolean;
   readonly signal: AbortSignal;
   /** Bytes of the answer's body that are read; none when left out. */
@@ -20,13 +20,13 @@ export interface PostResult {
   readonly status: number;
   /** Milliseconds that the server asks to wait. */
   readonly retryAfter: number | undefined;
-  /** Undefined where it was not to be read, or is longer than what may be read. */
+  /** Undefined if it was not requested, or is longer than `most`. */
   readonly body?: string | undefined;
 }
 
 /**
- * Sends a POST and reads the status, and the body where that is wanted. Redirects are not followed, and an address is checked when the
- * connection is made, since a name may resolve to another one by then.
+ * Sends a POST, and reads the status and up to `most` bytes of the body. Redirects are not followed. The
+ * address is checked when the connection is made, because a name may resolve to another one by then.
  */
 export async function post(url: URL, options: PostOptions): Promise<PostResult> {
   const { headers, body, timeout, allowPrivate, signal, most = 0 } = options;

@@ -7,7 +7,7 @@ import { glob } from "./text/glob.ts";
 export const SCOPES = ["tools", "sessions", "programs", "review", "dashboard", "admin"] as const;
 export type Scope = (typeof SCOPES)[number];
 
-/** Which of the things that its scopes open a principal may reach. A member left out limits nothing. */
+/** Limits a principal to a part of what its scopes allow. A member that is left out limits nothing. */
 export interface PrincipalLimits {
   /** Names of agents; `*` stands for any text. */
   readonly agents?: readonly string[];
@@ -27,37 +27,37 @@ export interface PrincipalLimits {
 
 /** Who is behind a connection. Resolved once, where the connection comes in. */
 export interface Principal {
-  /** Tells it apart from all others; empty for the owner of the data folder. */
+  /** Unique; empty for the owner of the data folder. */
   readonly id: string;
-  /** What its calls go under; where it is left out, what the program calls itself. */
+  /** The name under which its calls are recorded; by default the one that the client gives itself. */
   readonly name?: string | undefined;
-  /** What it may do; without them, everything. */
+  /** What it may do; everything if left out. */
   readonly scopes?: readonly Scope[] | undefined;
   readonly limits?: PrincipalLimits | undefined;
   /** The name of the profile that its token was made with. */
   readonly profile?: string | undefined;
-  /** Whose its token is, where several are one person's. */
+  /** The person whose token it is, where one person has several tokens. */
   readonly person?: string | undefined;
 }
 
 /** Whoever can start our programs or read our files: on stdio, on the owner's socket, with the owner's token. */
 export const OWNER: Principal = { id: "" };
 
-/** Everybody on this machine, where the gateway was told to ask nobody who they are. */
+/** Any program on this machine, if the gateway is configured to require no authentication. */
 export const ANYONE: Principal = {
   id: "anyone",
   scopes: ["tools", "sessions", "review", "dashboard"],
 };
 
-/** How the id of the bearer of an access token begins. */
+/** Prefix of the ids of principals with an access token. */
 export const BEARER_PREFIX = "token ";
 
-/** How the id of somebody begins for whom an authorization server vouches. */
+/** Prefix of the ids of principals whom an authorization server has authenticated. */
 export const OAUTH_PREFIX = "oauth ";
 
 /**
- * The person behind a principal, for what belongs to a person alone. Undefined for whoever was not asked who
- * they are, and for programs: they have nothing of their own.
+ * The person behind a principal, for data that belongs to one person. Undefined for unauthenticated clients
+ * and for programs, which own nothing.
  */
 export function personOf({
   id,
@@ -77,15 +77,15 @@ export function hasScope({ scopes }: Principal, scope: Scope): boolean {
 }
 
 /**
- * Whether it may see and use what belongs to others, or to all: the owner, and who was given that by
- * name. Somebody who may not use every tool, agent, folder and repository may not reach those of others.
+ * Whether it may see and use what belongs to others or to everybody: the owner may, and a principal with the
+ * scope `admin`, unless it is limited to some tools, agents, folders or repositories.
  */
 export function mayUseAll(principal: Principal): boolean {
   const { id, scopes = [] } = principal;
   return id === OWNER.id || (scopes.includes("admin") && !isLimited(principal));
 }
 
-/** Whether only a part of what its scopes open is for it. */
+/** Whether it is limited to a part of what its scopes allow. */
 export function isLimited({
   limits = {},
   profile,
@@ -99,13 +99,13 @@ export function mayControl({ limits }: Principal): boolean {
   return limits?.observe !== true;
 }
 
-/** Why a principal may not do something, and how it could; undefined where it may. */
+/** Why a principal may not do something, and what would allow it; undefined if it may. */
 export function scopeRefusal(principal: Principal, scope: Scope, what: string): string | undefined {
   if (hasScope(principal, scope)) return undefined;
   return `${what} needs the scope '${scope}', which ${nameOf(principal)} lacks. ${remedyFor(principal, scope)}`;
 }
 
-/** The same for what another limit of it does not reach. */
+/** The refusal for something that a limit of the principal excludes. */
 export function limitRefusal(principal: Principal, what: string, option: string): string {
   return `${nameOf(principal)} may not use ${what}. Make a token that may: trunkline token create NAME ${option}`;
 }

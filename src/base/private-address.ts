@@ -49,8 +49,8 @@ const NETWORKS = [
 ] as const;
 
 /**
- * Whether an address leads to another machine: a public one, or one of a private network. Those of
- * this machine are none, whatever they look like, and neither are link-local and metadata services.
+ * Whether an address is that of another machine, public or in a private network. This machine's own addresses
+ * are not, nor are link-local addresses and metadata services.
  */
 export function isOtherMachine(address: string): boolean {
   if (isOwnAddress(address)) return false;

@@ -17,7 +17,7 @@ export interface RemoteUrl {
   readonly owner: string | undefined;
   /** Without `.git`. */
   readonly repository: string | undefined;
-  /** The whole address, without a password: what is judged, and what git is given. */
+  /** The whole address, without a password: what policies are compared with, and what git is given. */
   readonly normal: string | undefined;
   /** Why there is no normal form. Such an address has no host, owner and repository either. */
   readonly problem?: string;

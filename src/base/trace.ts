@@ -11,24 +11,24 @@ export interface TraceCarrier {
   readonly baggage?: string;
 }
 
-/** How a piece of work ended that was observed. */
+/** How a traced operation ended. */
 export interface SpanEnd {
-  /** Set where it failed: a name of few, such as "tool_error". */
+  /** Set if it failed: one of a few names, such as "tool_error". */
   readonly error?: string | undefined;
   readonly says?: string | undefined;
   readonly attributes?: SpanAttributes;
 }
 
-/** A piece of work that is observed. Only there where tracing is switched on. */
+/** An operation that is traced. There is one only if tracing is on. */
 export interface Span {
-  /** For whoever does a part of the work elsewhere. */
+  /** The trace context for a program that does a part of the work. */
   readonly carrier: TraceCarrier;
   /** Begins the span of a part that another program does. */
   hop(name: string, attributes: SpanAttributes): Span;
   end(end?: SpanEnd): void;
 }
 
-/** Does work that another program has a part in, and observes how it ends. */
+/** Runs work that another program has a part in, and ends its span with the outcome. */
 export async function endSpan<T>(
   span: Span,
   work: () => Promise<T>,

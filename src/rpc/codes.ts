@@ -1,4 +1,4 @@
-/** One numeric error of one dialect: what goes on the wire. What it means is in scripts/schema. */
+/** A numeric error of a dialect, as it is sent. Its meaning is documented in scripts/schema. */
 export interface Code {
   readonly code: number;
   readonly message: string;

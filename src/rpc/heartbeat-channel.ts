@@ -7,7 +7,7 @@ export interface HeartbeatChannelOptions extends Pick<
 > {
   /** The method of a request that everybody answers. */
   readonly method: string;
-  /** What ends the channel when the other side gives no sign of life. */
+  /** The error that ends the channel when the other side is silent. */
   readonly silent?: Error;
 }
 

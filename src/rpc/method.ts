@@ -3,9 +3,9 @@ import type { Check } from "../base/check.ts";
 /** One method of a dialect: its name and the shapes that travel under it. */
 export interface Method<P, R> {
   readonly name: string;
-  /** Looks at the parameters before any handler does. */
+  /** Checks the parameters before a handler gets them. */
   readonly check?: Check;
-  /** Looks at the result before the caller does. */
+  /** Checks the result before the caller gets it. */
   readonly checkResult?: Check;
   /** Types only; never present. */
   readonly _?: { readonly params: P; readonly result: R };

@@ -17,13 +17,13 @@ export interface Trace {
 export interface EndedRequest {
   readonly method: string;
   readonly params: unknown;
-  /** What its connection keeps. */
+  /** The state of its connection. */
   readonly state: unknown;
   readonly milliseconds: number;
   readonly result?: unknown;
   /** The code of the error that it was answered with. */
   readonly error?: number;
-  /** It was given up, and got no answer. */
+  /** It was cancelled, and got no answer. */
   readonly isCancelled?: true;
 }
 
@@ -55,9 +55,9 @@ export interface PeerOptions<S> {
   readonly observer?: RequestObserver | undefined;
   /** Observes our own requests; set only if they are observed. */
   readonly sent?: ((method: string, params: unknown, answer: Promise<unknown>) => void) | undefined;
-  /** What the channel gives its messages to, before the peer; the peer itself when left out. */
+  /** Wraps the peer as the receiver of the channel's messages; by default the peer gets them itself. */
   readonly receiver?: (peer: Sink<string>) => Sink<string>;
-  /** Gets the faults that nobody else is told of. */
+  /** Called with faults that are reported to nobody else. */
   readonly report?: (event: string, fields: Record<string, unknown>) => void;
 }
 

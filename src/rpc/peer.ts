@@ -36,8 +36,8 @@ import { PendingRequests, type RequestLink, type RequestOptions } from "./pendin
 import { refuse, shorten, type Route, type Routes, runRoute } from "./route.ts";
 
 /**
- * One side of a JSON-RPC 2.0 conversation; both sides are the same class. It answers what its
- * routes handle and asks what `request` is called with. Every request gets exactly one answer.
+ * One side of a JSON-RPC 2.0 conversation; both sides are the same class. It answers requests by its routes,
+ * and sends requests with `request`. Every request gets exactly one answer.
  */
 export class Peer<S = undefined> implements Sink<string>, RequestLink {
   readonly state: S;
@@ -77,7 +77,7 @@ export class Peer<S = undefined> implements Sink<string>, RequestLink {
     channel.receive(options.receiver?.(this) ?? this);
   }
 
-  /** Asks the other side and waits for its answer. Rejects with what it answered, as an `RpcError`. */
+  /** Sends a request and waits for its answer. Rejects with an `RpcError` if the answer is an error. */
   request<P, R>(method: Method<P, R>, params: P, options: RequestOptions = {}): Promise<R> {
     // The method's own check makes the result an R.
     const answer = this.requests.request(method, params, options) as Promise<R>;
@@ -85,7 +85,7 @@ export class Peer<S = undefined> implements Sink<string>, RequestLink {
     return answer;
   }
 
-  /** Tells the other side. Resolves when there is room to tell it more. */
+  /** Sends a notification. Resolves when there is room for more. */
   notify<P>(method: Method<P, void>, params: P, topic?: Topic): Room {
     return this.send(JSON.stringify({ jsonrpc: "2.0", method: method.name, params }), topic);
   }
@@ -111,8 +111,8 @@ export class Peer<S = undefined> implements Sink<string>, RequestLink {
   }
 
   /**
-   * Called by the channel. A channel that had to parse the message gives the value too, or the error
-   * that the message is answered with.
+   * Called by the channel. A channel that had to parse the message passes its value too, or the error to
+   * answer it with.
    */
   message(text: string, message = parseMessage(text, this.#limits)): void | Room {
     this.#trace?.received(message);
@@ -231,7 +231,7 @@ export class Peer<S = undefined> implements Sink<string>, RequestLink {
     );
   }
 
-  /** Who handles a request; throws why nobody does. */
+  /** The route of a request. Throws the error to answer with if there is none. */
   #routeFor(name: string, params: unknown, id: HeldId, text: string): Route<S> {
     const route = this.#routes.get(name);
     if (route === undefined) {
@@ -296,13 +296,16 @@ export class Peer<S = undefined> implements Sink<string>, RequestLink {
   /** Waits for all answers, at most `grace` milliseconds. */
   async #drain(grace: number): Promise<void> {
     if (this.#inFlight.size === 0 || grace <= 0) return;
-    // Several may wait, each for its time.
+    // Several callers may wait, each with its own limit.
     this.#idle ??= Promise.withResolvers<void>();
     const { promise } = this.#idle;
     await (Number.isFinite(grace) ? atMost(grace, promise) : promise);
   }
 
-  /** The call that a parsed id names; none where a number beyond JavaScript's may be several. */
+  /**
+   * The call with a parsed id. Undefined for a number that JavaScript cannot hold, because several ids may be
+   * parsed as that.
+   */
   #named(id: string | number): Call<S> | undefined {
     if (Number.isSafeInteger(id)) return this.#inFlight.get(id);
     const exact = this.#inFlight.get(JSON.stringify(id));
@@ -406,7 +409,7 @@ export class ErrorThrottle {
  */
 export class Call<S = unknown> {
   readonly peer: Peer<S>;
-  /** What the connection keeps for its handlers. */
+  /** The state of the connection. */
   readonly state: S;
   readonly method: string;
   readonly params: unknown;
@@ -435,12 +438,12 @@ export class Call<S = unknown> {
     this.#controller.abort(reason);
   }
 
-  /** Tells the other side something that belongs to this call. */
+  /** Sends a notification that belongs to this call. */
   notify<P>(method: Method<P, void>, params: P): Room {
     return this.peer.notify(method, params, this.#topic);
   }
 
-  /** Asks the other side something that this call needs to know. */
+  /** Sends a request that this call needs. */
   request<P, R>(method: Method<P, R>, params: P, options: RequestOptions = {}): Promise<R> {
     return this.peer.request(method, params, { ...options, topic: this.#topic });
   }
@@ -449,7 +452,7 @@ export class Call<S = unknown> {
     return { request: String(this.id), isAnswer: false };
   }
 
-  /** The work makes progress: its time limit counts from now. */
+  /** Restarts the time limit, since the work has made progress. */
   progressed(): void {
     this.#deadline?.restart();
   }

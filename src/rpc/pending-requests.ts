@@ -8,7 +8,7 @@ import type { Method } from "./method.ts";
 import { RpcError } from "./rpc-error.ts";
 
 export interface RequestOptions {
-  /** Gives the request up: the other side is told, the promise rejects with the signal's reason. */
+  /** Cancels the request: the other side is told, and the promise rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined;
   /** Milliseconds to wait for the answer; no limit when left out. */
   readonly timeout?: number | undefined;
@@ -54,7 +54,7 @@ export class PendingRequests {
     if (this.#over !== undefined) return Promise.reject(this.#over);
     if (signal?.aborted === true) return Promise.reject(reasonOf(signal));
     const id = this.#nextId++;
-    // Before anything is remembered: it throws for parameters that JSON cannot hold.
+    // First of all, because it throws for parameters that JSON cannot hold.
     const text = JSON.stringify({ jsonrpc: "2.0", id, method: method.name, params });
     const pending: PendingRequest = {
       method,
@@ -75,7 +75,7 @@ export class PendingRequests {
     return pending.answer.promise;
   }
 
-  /** Gives a response to whoever waits for it. Returns false when nobody does. */
+  /** Settles the request that a response belongs to. False if there is none. */
   settle(id: unknown, message: { result?: unknown; error?: unknown }): boolean {
     const pending = this.#take(id);
     if (pending === undefined) return false;

@@ -19,7 +19,7 @@ export interface RouteLimits {
   readonly timeout?: number | undefined;
   /** Shared by all connections, so that a second connection is not a second allowance. */
   readonly rate?: RateLimiter;
-  /** Whether the rate does not count a call. */
+  /** Calls that do not count against the rate. */
   readonly isFree?: (params: unknown) => boolean;
   /** Calls with the same key run one after another. */
   readonly queue?: TaskQueue;
@@ -47,7 +47,7 @@ export function route<P, R, S>(
   limits: RouteLimits = {},
 ): Route<S> {
   const { name, check } = method;
-  // The check is what makes the parameters a P.
+  // `refuse` has checked that the parameters are a P.
   const untyped = handle as Handler<unknown, unknown, S>;
   return { name, handle: untyped, ...(check === undefined ? {} : { check }), ...limits };
 }
@@ -56,7 +56,7 @@ export function routes<S>(...all: Route<S>[]): Routes<S> {
   return new Map(all.map((one) => [one.name, one]));
 }
 
-/** Has a route handle a request, in its turn where it has a queue. */
+/** Runs the handler of a route, after earlier calls of the same queue and key. */
 export function runRoute<S>(route: Route<S>, params: unknown, call: Call<S>): unknown {
   const { queue, key, handle } = route;
   const name = queue === undefined ? undefined : key?.(params);

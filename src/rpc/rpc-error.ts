@@ -21,7 +21,7 @@ export class RpcError extends Error {
     this.data = data;
   }
 
-  /** The code's own words, and where given what is the matter: `Invalid params: 'x' is missing`. */
+  /** An error with the code's own message, followed by a detail: `Invalid params: 'x' is missing`. */
   static of(code: Code, detail?: string, data?: unknown): RpcError {
     const message = detail === undefined ? code.message : `${code.message}: ${detail}`;
     return new RpcError(code.code, message, data);
@@ -31,7 +31,7 @@ export class RpcError extends Error {
 /** The body of an error response. */
 export function errorText(error: RpcError): string {
   const { code, data } = error;
-  // People read it, and it often repeats what somebody else has sent.
+  // People read the message, and it often contains text of others.
   const message = visible(maskWhole(error.message));
   // Data that JSON cannot hold must not cost the caller its answer.
   return attempt(() => JSON.stringify({ code, message, data }), JSON.stringify({ code, message }));
@@ -75,7 +75,7 @@ function fromOurs({ code, message }: TrunklineError): RpcError {
   return RpcError.of(CODE_OF[code], message);
 }
 
-/** What a message that was not read whole is answered with. */
+/** The answer to a message that could not be read whole. */
 export function faultError({ kind, size, limit }: FrameFault): RpcError {
   if (kind === "encoding") return RpcError.of(STANDARD.parse, "message is not valid UTF-8");
   if (kind === "busy") return RpcError.of(TRUNKLINE.busy, "too much is buffered: try again later");

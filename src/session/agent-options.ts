@@ -8,7 +8,7 @@ import type { SessionStore } from "./store.ts";
 import { movedAway } from "./session-error.ts";
 import { historyOf } from "./turn/replay.ts";
 
-/** What the agent of a session is opened with. `isOld`: the session has a history. */
+/** The options with which the agent of a session is opened. `isOld`: the session has a history. */
 export function agentOptions(
   session: Session,
   setup: SessionSetup,
@@ -53,7 +53,7 @@ function pastOf(
   return { [Symbol.asyncIterator]: () => (moved === undefined ? past() : inFolder(past(), moved)) };
 }
 
-/** Of a session that was moved, entries name the folders in which it worked before. */
+/** Entries of a session that was moved name the folders in which it worked before. */
 async function* inFolder(
   past: AsyncIterable<readonly HistoryEntry[]>,
   { folders, top }: NonNullable<Notes["moved"]>,
@@ -73,7 +73,7 @@ async function* inFolder(
   }
 }
 
-/** What the agent loads when a session that it began itself is opened for the first time. */
+/** The agent's own session that it loads when a session that it began itself is opened for the first time. */
 function importOf(session: Session, { isForced = false }: SessionSetup): Import | undefined {
   const { id } = readForeignId(session.id) ?? {};
   if (id === undefined) return undefined;

@@ -12,7 +12,7 @@ export type Meta = Readonly<Record<string, unknown>>;
 /** A message of MCP, as ACP carries it (`mcp/message`). */
 export interface McpMessage {
   readonly serverId: string;
-  /** Of the request; the server's notifications have that of the request that they belong to. */
+  /** The id of the request. Notifications of the server have the id of the request that they belong to. */
   readonly requestId: string;
   readonly method: string;
   readonly params?: Meta | null | undefined;
@@ -37,7 +37,7 @@ export interface Agent {
   open(options: AgentOpenOptions): Promise<AgentSession>;
   /** A page of the sessions that the agent has stored itself; absent where it stores none. */
   list?(query: ForeignQuery): Promise<ForeignPage>;
-  /** Whether it takes instructions of the client, or refuses them itself. */
+  /** Whether it accepts instructions of the client, or refuses them itself. */
   readonly takesSystemPrompt?: boolean;
   /** Answers a request that belongs to no session; absent where there is nothing to log in to. */
   request?(request: AgentRequest): Promise<unknown>;
@@ -49,16 +49,16 @@ export interface AgentRequest {
   readonly owner: string;
   readonly method: "authenticate" | "logout" | "auth/status" | "providers/list";
   readonly params: Meta;
-  /** Stops when nobody waits for the answer any more. */
+  /** Aborted when nobody waits for the answer any more. */
   readonly signal: AbortSignal;
   readonly providers?: readonly ProviderChoice[] | undefined;
-  /** Shows the person who asks a form or a page. */
+  /** Shows a form or a page to the person behind the request. */
   readonly elicit: (question: Meta) => Promise<unknown>;
-  /** Tells the client something. */
+  /** Sends the client a notification. */
   readonly notify: (method: string, params: Meta) => void;
 }
 
-/** What a client has set for a provider of an agent. Clients with other choices share no process. */
+/** A client's choice for a provider of an agent. Clients with different choices share no process. */
 export interface ProviderChoice {
   readonly method: "providers/set" | "providers/disable";
   readonly params: Meta;
@@ -84,7 +84,7 @@ export interface ForeignPage {
 
 /** A session that the agent has begun itself, and which becomes one of ours. */
 export interface Import {
-  /** The agent's id of it. */
+  /** The agent's own id of the session. */
   readonly id: string;
   /** It is taken over even if a program seems to be writing to it. */
   readonly isForced: boolean;
@@ -134,7 +134,7 @@ export interface AgentOpenOptions {
   update(update: SessionUpdate): void;
 }
 
-/** What is remembered of a session's settings from one start of the agent to the next. */
+/** The settings of a session that are kept from one start of the agent to the next. */
 export interface ChosenSettings {
   readonly modeId?: string;
   readonly modelId?: string;
@@ -156,7 +156,7 @@ export type HistoryEntry =
 export interface TurnPart {
   readonly kind: "tool_call" | "terminal";
   readonly id: string;
-  /** The subagent whose it is, by the agent's id. */
+  /** The agent's id of the subagent that it belongs to. */
   readonly child?: string | undefined;
 }
 
@@ -228,7 +228,7 @@ export interface Turn {
   requestPermission(request: PermissionRequest): Promise<PermissionOutcome>;
   /** Restarts the timeout of the prompt while nothing is sent, such as during a long tool call. */
   progressed(): void;
-  /** Does work during which the agent does nothing: it counts neither as silence nor as time used. */
+  /** Runs work during which the agent is idle: its time counts neither as silence nor as time used. */
   whileWaiting?<T>(work: () => Promise<T>): Promise<T>;
   /** What the clients that are attached now can do for the agent. */
   readonly client: TurnClient;
@@ -238,7 +238,7 @@ export interface Turn {
   paused?(): Promise<void> | undefined;
 }
 
-/** What attached clients offer. A member is undefined where none of them offers it. */
+/** The services of attached clients. A member is undefined if no client offers it. */
 export interface TurnClient {
   readonly fs?: ClientFiles;
   readonly terminal?: TerminalHost;

@@ -1,6 +1,6 @@
 import type { PermissionRequest } from "./permission/permission.ts";
 
-/** Something in a session that a person wants to know who is not looking at it. */
+/** An event of a session that people want to hear of while they are not looking at it. */
 export type SessionNotice = NoticedSession & NoticedEvent;
 
 export type NoticedEvent = NoticedPermission | NoticedQuestion | NoticedEnd;

@@ -8,8 +8,8 @@ import type { HeldSession, SessionStore } from "./store.ts";
 const LIMITS = { firstWait: 500, longestWait: 60_000, mostFailures: Infinity, rest: 60_000 };
 
 /**
- * Repeats a write that the store has refused until it succeeds or the session ends: until then, others who
- * read the store would see a turn that has ended as running.
+ * Repeats a failed write until it succeeds or the session ends. Until then, readers of the store would see a
+ * turn that has ended as running.
  */
 export class WriteRetry implements Disposable {
   readonly #write: () => Promise<unknown>;
@@ -80,7 +80,7 @@ export class SessionNotes {
   #title: string | undefined;
   #notes: Notes;
   #isOver = false;
-  /** What the store refused, beside the notes themselves. */
+  /** Other changes that the store has not accepted yet. */
   #unwritten: SessionDescription = {};
   readonly #again = new WriteRetry(() => this.#write());
 
@@ -99,7 +99,7 @@ export class SessionNotes {
     return this.#notes;
   }
 
-  /** Writes nothing from now on: the session is being released, and its next holder writes the notes. */
+  /** Stops all writing: the session is being released, and its next holder writes the notes. */
   end(): void {
     this.#isOver = true;
     this.#again[Symbol.dispose]();

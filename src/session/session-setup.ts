@@ -1,7 +1,7 @@
 import type { ClientServers, McpServer, Meta, ProviderChoice } from "./agent.ts";
 import type { WorktreeRequest } from "./workplace.ts";
 
-/** What a session asks of its worker, by name. */
+/** The labels that a worker must have to open the session. */
 export type Labels = Readonly<Record<string, string>>;
 
 export function isLabels(value: unknown): value is Labels {
@@ -17,7 +17,7 @@ export interface SessionSetup {
   /** Reaches those that the client has itself. It is not stored. */
   readonly clientServers?: ClientServers | undefined;
   readonly meta?: Meta | undefined;
-  /** What the client has set for the providers of the agent. It is not stored. */
+  /** The client's choices for the providers of the agent. They are not stored. */
   readonly providers?: ((agent: string) => readonly ProviderChoice[] | undefined) | undefined;
   /** Instructions of the client, for agents that take them. */
   readonly systemPrompt?: Meta | undefined;

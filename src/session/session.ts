@@ -127,7 +127,7 @@ export class Session implements TurnHost {
     const { chosen, model } = this.notes;
     const { currentModelId } = this.settings.models ?? {};
     if (chosen?.modelId !== undefined || currentModelId === model) return;
-    // Readers of the store, which is all that lists have, would not know it otherwise.
+    // Lists only read the store, so the model is noted there.
     this.#notes.later({ model: currentModelId });
   }
 
@@ -233,8 +233,8 @@ export class Session implements TurnHost {
   }
 
   /**
-   * How the turn of a prompt ended, or ends, that a client sent after an event, and whose answer it did
-   * not get. Undefined if nobody has begun to work on it.
+   * The end of the turn of a prompt that a client sent after an event, and whose answer it did not get.
+   * Undefined if no agent has begun to work on it.
    */
   async endOf(
     prompt: readonly ContentBlock[],
@@ -327,7 +327,7 @@ export class Session implements TurnHost {
   close(how: "wanted" | "stopping" | "lost" | "revoked" = "wanted"): Promise<void> {
     if (how === "stopping") this.#turns.stop();
     if (how === "lost") this.#turns.stop(takenOver(this.id));
-    // Somebody who closes a session cancels its turn, but not what an interrupted turn had asked.
+    // Closing a session cancels its turn, but keeps open what an interrupted turn had asked.
     const keepsAsking = how === "wanted" ? !this.isRunning : how !== "revoked";
     if (keepsAsking) background(this.#permissions.stop(), "Keeping a question");
     if (how === "revoked") this.#revoked.abort(new TrunklineError("closed", NO_LONGER_LET_IN));
@@ -389,7 +389,7 @@ export class Session implements TurnHost {
     return this.#permissions.ask(turn, request);
   }
 
-  /** Asks what nobody had answered when the last turn was interrupted. */
+  /** Asks again what was open when the last turn was interrupted. */
   askAgain(unanswered: UnansweredRequest): void {
     const principal = { ...OWNER, id: this.owner };
     background(this.#permissions.askAgain(unanswered, principal), "Asking for permission again");
@@ -412,7 +412,7 @@ export class Session implements TurnHost {
     this.#options.notices?.noticed({ sessionId, cwd, title: this.#notes.title, ...event });
   }
 
-  /** An update of the agent as it is kept; undefined if nothing is left of it. */
+  /** The part of an agent's update that is stored; undefined if nothing is left of it. */
   #take(said: SessionUpdate): SessionUpdate | undefined {
     const { title, ...others } = said;
     const isTitle = said.sessionUpdate === "session_info_update" && title !== undefined;

@@ -70,7 +70,10 @@ export async function readPage(
   return { sessions, nextCursor: `${last.updated}.${last.id}` };
 }
 
-/** Names the last session of a page, not a count: sessions used since then have moved to the front. */
+/**
+ * A cursor names the last session of a page instead of a count: sessions that were used since have moved to
+ * the front.
+ */
 function readCursor(cursor: string): ListedSession {
   const [, updated, id] = /^(\d{1,15})\.([0-9a-f-]{36})$/.exec(cursor) ?? [];
   if (updated !== undefined && id !== undefined) return { updated: Number(updated), id };
@@ -106,8 +109,8 @@ export class UnstartedSessions {
   }
 
   /**
-   * Deletes them. What fails is retried with the next call; until then the record stays, by which the rest
-   * is found if we are killed.
+   * Deletes them. Failures are retried with the next call. The record is deleted last, so that the rest is
+   * found if we are killed.
    */
   async deleteAll(): Promise<void> {
     for (const [id, forget] of this.#forgets) {
@@ -370,7 +373,7 @@ export class Sessions implements AsyncDisposable {
     const isOurs = await this.#holdBriefly(id);
     const { run } = (await store.find(id))?.notes ?? {};
     const branch = await forget?.(id, run);
-    // That has freed some space, if there was none.
+    // Deleting has freed some space on a full disk.
     if (!isOurs) await this.#holdBriefly(id);
     await store.delete(id);
     return branch;
@@ -448,7 +451,8 @@ export class Sessions implements AsyncDisposable {
     clearInterval(this.#sweeper);
     const stop = (sessions: Iterable<Session>): Promise<unknown> =>
       Promise.allSettled(Array.from(sessions, (session) => session.close("stopping")));
-    // One that begins ends its agent's process, which may serve others too: those come first.
+    // A session that is still beginning ends its agent's process, which may serve other sessions: those come
+    // first.
     await stop(this.#open.values());
     await stop(this.#beginning.keys());
     await Promise.allSettled([
@@ -582,7 +586,7 @@ export class Sessions implements AsyncDisposable {
     agent: Agent,
     options: AgentOpenOptions,
   ): Promise<AgentSession> {
-    // Whoever ends the program knows of agents that begin by then, and waits for no later one.
+    // Disposal ends the agents that are starting by then, and waits for no later one.
     if (this.#isClosed) throw stopping();
     const opening = (async () => {
       const worker = await belongingTo({ session: session.id }, () => agent.open(options));

@@ -21,14 +21,14 @@ export interface SessionStore {
   hold(id: string): Promise<HeldSession>;
   release(key: number): Promise<void>;
   /**
-   * Takes a session from another process of this machine that lives and does not answer: refuses what that
-   * writes later, ends what it has started for the session, and releases the session.
+   * Takes a session from another process of this machine that is alive but does not answer: rejects its later
+   * writes, ends what it has started for the session, and releases the session.
    */
   depose?(id: string, holder: string): Promise<void>;
   /**
-   * Looks whether another process has taken a session that is held here, where that can happen unnoticed.
-   * Whoever has it open is told before this resolves. A client that has seen more than there is here has
-   * seen it elsewhere: then this rejects where it cannot be found out.
+   * Checks whether another process has taken a session that is held here, where that can happen unnoticed.
+   * The session's owner in this process is told before this resolves. `isBehind`: a client has seen more
+   * events than there are here, so it has seen them elsewhere; then this rejects if it cannot find out.
    */
   confirm?(id: string, isBehind: boolean): Promise<void>;
   /**

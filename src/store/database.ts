@@ -13,8 +13,9 @@ import { isBusy, sqliteWords } from "./sqlite-words.ts";
 const WRITE_LOCK = 120;
 
 /**
- * A process that was stopped, as by SIGSTOP, in the middle of a change. It keeps its lock, so nobody else
- * can change the file. It is woken to finish, and stopped again by the process that gets the lock next.
+ * A process that was stopped (SIGSTOP) in the middle of a change. It keeps its lock, so nobody else can
+ * change the file. It is resumed until it has finished, and stopped again by the process that gets the lock
+ * next.
  */
 class StoppedWriter {
   readonly #pid: number;
@@ -198,7 +199,7 @@ export class Database implements Disposable {
     throw new TrunklineError("unavailable", `Cannot write '${this.path}': ${why}`);
   }
 
-  /** Called while this process has the lock, so that the other is not stopped in a change again. */
+  /** Called while this process has the lock, so that the other is not in a change when it is stopped. */
   #stopAgain(): void {
     this.#woken?.stopAgain();
     this.#woken = undefined;

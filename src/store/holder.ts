@@ -69,7 +69,7 @@ export class Holder implements Disposable {
     return this.#id;
   }
 
-  /** The id, if it was used already. */
+  /** The id if it was used before; does not take the lock. */
   get known(): string | undefined {
     return this.#id;
   }

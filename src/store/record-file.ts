@@ -7,8 +7,8 @@ import { replaceFile, withLock } from "./replace-file.ts";
 import { objectIn } from "../base/check.ts";
 
 /**
- * Records by key in a JSON file that several processes read and change. They are records that can be
- * made again: a damaged file counts as empty.
+ * Records by key in a JSON file that several processes read and change. They can be recreated, so a damaged
+ * file counts as empty.
  */
 export class RecordFile<T extends object> {
   readonly #path: string;

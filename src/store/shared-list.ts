@@ -22,7 +22,7 @@ export interface SharedListOptions<T> {
 export class SharedList<T> {
   readonly path: string;
   readonly #options: SharedListOptions<T>;
-  /** What the file had when it had the stamp; undefined if it could not be read. */
+  /** The list when the file had this stamp; undefined if it could not be read. */
   #known: { readonly stamp: string; readonly list: readonly T[] } | undefined;
 
   constructor(path: string, options: SharedListOptions<T>) {

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 
-// The names of files in the data folder, by themselves: whoever only watches a file need not load the
+// Names of files in the data folder. They are here so that code that only watches a file need not load the
 // store that writes it, which would delay the start of `trunkline mcp`.
 
 /** The database of review threads. */

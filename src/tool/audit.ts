@@ -10,7 +10,10 @@ export interface AuditEntry {
   readonly caller: string;
   /** The principal's id; left out for the owner of the data folder. */
   readonly principal?: string | undefined;
-  /** Whose own login at the server the call was made with; left out where all share one, or none is needed. */
+  /**
+   * The person with whose own login at the server the call was made. Left out if the login is shared, or none
+   * is needed.
+   */
   readonly as?: string | undefined;
   /** Tells the client apart from others of that name. */
   readonly client: string;
@@ -18,9 +21,9 @@ export interface AuditEntry {
   readonly session?: string | undefined;
   readonly project?: string | undefined;
   readonly tool: string;
-  /** As they were sent. */
+  /** The arguments as they were sent. */
   readonly arguments: unknown;
-  /** As the caller gave them, where a hook or the caller's profile has changed them. */
+  /** The arguments as the caller gave them, if a hook or the caller's profile has changed them. */
   readonly given?: unknown;
   /** "begun": the call runs as a task, whose end has a record of its own. */
   readonly outcome: "ok" | "error" | "refused" | "cancelled" | "begun";

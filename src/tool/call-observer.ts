@@ -6,7 +6,7 @@ import type { Arguments, Tool, ToolContext, ToolResult } from "./tool.ts";
 export interface ObservedCall {
   readonly name: string;
   readonly args: Arguments;
-  /** As the caller gave them, where they are sent otherwise. */
+  /** The arguments as the caller gave them, if they are sent differently. */
   readonly given?: Arguments;
   readonly context: ToolContext;
   /** Undefined where there is no such tool. */
@@ -37,13 +37,13 @@ export interface SentRequest {
   /** The tool that it calls, by the server's name of it. */
   readonly tool: string | undefined;
   readonly milliseconds: number;
-  /** What went wrong, in a word; undefined where nothing did. */
+  /** The failure, in a word; undefined on success. */
   readonly error: string | undefined;
 }
 
 /** A session of MCP that is over. */
 export interface EndedSession {
-  /** What we were in it. */
+  /** Our role in it. */
   readonly as: "client" | "server";
   /** The other side, where that is a server of the configuration. */
   readonly server?: string | undefined;

@@ -64,7 +64,7 @@ export class LimitedContext implements ToolContext, Disposable {
       const message = `'${tool}' took over ${timeout} ms without progress`;
       this.#stop(new TrunklineError("timeout", message));
     });
-    // Nobody may be waiting: that must not count as an unhandled rejection.
+    // There may be no waiter, which must not count as an unhandled rejection.
     this.#over.promise.catch(() => {});
     this.#forget = onAbort(context.signal, (reason) => this.#stop(reason));
   }

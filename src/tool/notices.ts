@@ -18,7 +18,7 @@ export interface Notice {
   readonly isNews?: boolean;
   /** The scope that a listener's token must have; default `tools`. */
   readonly scope?: Scope;
-  /** The only person whom it is for. */
+  /** The only person to be told; everybody if left out. */
   readonly person?: string;
   /** Whether it is for a client that works in this folder; for all when left out. */
   readonly concerns?: (folder: string) => boolean;
@@ -47,7 +47,7 @@ export class Notices {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Calls back when the first listener subscribes: until then a source need not look for news. */
+  /** Calls back when the first listener subscribes: before that, a source need not look for news. */
   whenHeard(begin: () => void): void {
     if (this.#listeners.size > 0) begin();
     else this.#posters.push(begin);

@@ -130,8 +130,9 @@ function compileRule(rule: PolicyRule): CompiledRule {
 const always = (): boolean => true;
 
 /**
- * Where several folders may be meant, a rule that allows fits only if all are in its folder, any other if one
- * is. The folder is resolved with each call: its symbolic links may change, and it may appear later.
+ * If the call may mean several folders, a rule that allows matches only if all of them are in its folder; any
+ * other rule matches if one is. The rule's folder is resolved with each call: its symbolic links may change,
+ * and it may be created later.
  */
 function folderCheck(folder: string, decision: Decision): (project: Project) => boolean {
   return ({ folders }) => {
@@ -152,7 +153,7 @@ function textOf(args: Arguments, name: string): string {
 
 type CallOrigin = Pick<ToolContext, "caller" | "project" | "profile">;
 
-/** What the policy says of a call, or the caller's profile where that is stricter. */
+/** The decision of the policy, or of the caller's profile where that is stricter. */
 export function decisionOn(
   policy: Policy,
   tool: Tool,
@@ -186,7 +187,7 @@ export function visibleTools(
     .map((tool) => profile.shown(tool));
 }
 
-/** A call, as a policy is asked about it. */
+/** The question that a policy answers about a call. */
 export function questionOn(
   { definition, source }: Tool,
   args: Arguments,
@@ -196,8 +197,8 @@ export function questionOn(
 }
 
 /**
- * Why a principal may not call a tool, and what to do about it; undefined where it may. Without
- * arguments: whether it may call it with some.
+ * Why a principal may not call a tool, and what to do about it; undefined if it may. Without `args`, whether
+ * it may call the tool with some arguments.
  */
 export function toolRefusal(
   principal: Principal,
@@ -212,7 +213,7 @@ export function toolRefusal(
   if (refusal !== undefined) return refusal;
   const option = `--tool ${name}`;
   if (!mayUseTool(principal, name)) return limitRefusal(principal, `the tool '${name}'`, option);
-  // Another server may call a tool read-only that is not.
+  // Another server may wrongly declare a tool read-only.
   const onlyReads = isOurs(tool) && definition.annotations?.readOnlyHint === true;
   if (!mayControl(principal) && !onlyReads) {
     const what = `the tool '${name}', since it may only watch and the tool may change something`;
@@ -230,9 +231,8 @@ export function toolRefusal(
 }
 
 /**
- * Whether a principal may have what is offered beside tools: resources, prompts and notices. One
- * that is limited to certain tools or places may not, since nothing says which of these belong to
- * them.
+ * Whether a principal may use resources, prompts and notices. A principal that is limited to certain tools or
+ * places may not, because it is unknown which of these belong to them.
  */
 export function mayHave(principal: Principal, scope: Scope = "tools"): boolean {
   return (

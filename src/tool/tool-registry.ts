@@ -7,7 +7,10 @@ import type { Tool, ToolDefinition, ToolSource } from "./tool.ts";
 export interface HeldTool {
   readonly tool: Tool;
   readonly source: ToolSource;
-  /** Nobody has approved it yet, it has changed since, or its name looks like another tool's. */
+  /**
+   * "new": nobody has approved it yet. "changed": it has changed since. "lookalike": its name looks like
+   * another tool's.
+   */
   readonly why: "new" | "changed" | "lookalike";
   /** The tool whose name looks the same. */
   readonly like?: string;
@@ -28,7 +31,7 @@ export function heldBecause({ tool, source, why, like = "" }: HeldTool): string 
   );
 }
 
-/** Those that are held of several persons are in one list, for who approves them. */
+/** The key of a held tool: held tools of all people are in one list, for whoever approves them. */
 export function heldKey(name: string, person: string | undefined): string {
   return person === undefined ? name : `${name}\n${person}`;
 }
@@ -60,7 +63,7 @@ export class ToolRegistry {
     approver?.onChange(() => this.#judgeAgain(this.#judged.keys()));
   }
 
-  /** Returns how to take the tool out again. */
+  /** Returns a function that removes the tool. */
   add(tool: Tool): () => void {
     if (this.#approver === undefined) {
       return this.offered.add(tool.definition.name, tool, tool.person);
@@ -119,7 +122,7 @@ export class ToolRegistry {
     return isHeld ? { why: "lookalike", like } : undefined;
   }
 
-  /** The tool that it can be mistaken for: one of ours, or of a server that comes before. */
+  /** The tool that it can be mistaken for: one of our own, or of a server that was configured before. */
   #likeOf(tool: Tool, server: string): string | undefined {
     const { name } = tool.definition;
     let isBefore = true;

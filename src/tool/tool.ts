@@ -17,7 +17,7 @@ export type JsonSchema = Readonly<Record<string, unknown>>;
 /** One piece of what a tool answers: text, image, audio, resource or a link to one. */
 export type Content = { readonly type: string } & Readonly<Record<string, unknown>>;
 
-/** What a server says of what it offers. Members nobody here knows are kept. */
+/** The description of a tool, prompt or resource. Unknown members are kept. */
 interface Definition {
   readonly name: string;
   readonly title?: string;
@@ -25,7 +25,7 @@ interface Definition {
   readonly [member: string]: unknown;
 }
 
-/** What a tool is, to whoever may call it. */
+/** The description of a tool for callers. */
 export interface ToolDefinition extends Definition {
   readonly inputSchema: JsonSchema;
   readonly outputSchema?: JsonSchema;
@@ -48,7 +48,7 @@ export interface ToolSource {
   /** The name that the configuration gives the server. */
   readonly server: string;
   readonly name: string;
-  /** The tool as the server describes it, where what is shown differs from that in more than its name. */
+  /** The tool as the server describes it, if our description differs in more than its name. */
   readonly described?: ToolDefinition;
 }
 
@@ -69,21 +69,24 @@ export interface KeptText {
   readonly until: string;
 }
 
-/** What an owner makes of one tool: of what is shown of it, of its arguments and its results. */
+/** The owner's changes of one tool: of its description, its arguments and its results. */
 export interface ToolOverride {
-  /** Why it does not fit a tool, which is not offered then: what it is to hide would be shown. */
+  /**
+   * Why the override does not fit a tool. The tool is then not offered, because what is to be hidden would be
+   * shown.
+   */
   misfit(definition: ToolDefinition): string | undefined;
-  /** What callers see. */
+  /** The description that callers see. */
   shown(definition: ToolDefinition): ToolDefinition;
-  /** The first of the caller's arguments that are not its to give. */
+  /** The first of the caller's arguments that callers may not give. */
   foreign(args: Arguments): string | undefined;
-  /** What is sent. */
+  /** The arguments that are sent. */
   sent(args: Arguments): Arguments;
   /** The result that is passed on. */
   result(result: ToolResult, keep: KeepText): Promise<ToolResult>;
 }
 
-/** Something that is called once and answers. */
+/** A tool is called once and answers. */
 export interface Tool {
   readonly definition: ToolDefinition;
   /** Set on another server's tool, which is then held when it changes. */
@@ -92,7 +95,7 @@ export interface Tool {
   readonly bringer?: string;
   /** Whose alone it is: it works with this person's own login. */
   readonly person?: string;
-  /** What a tool of our own is for: a heading of lists for people. */
+  /** The purpose of a tool of our own, as a heading in lists for people. */
   readonly purpose?: string;
   /**
    * Whether it may or must run as a task, which goes on after the call has been answered. "if-asked":
@@ -107,7 +110,7 @@ export interface Tool {
   readonly scope?: Scope;
   /** Set on a tool that works on a project: how a call says which one it means. */
   readonly project?: ProjectUse;
-  /** The tool checks its arguments itself, so the toolbox does not. */
+  /** The tool checks its arguments itself, instead of the toolbox. */
   readonly checksItself?: boolean;
   call(args: Arguments, context: ToolContext): ToolResult | Promise<ToolResult>;
   /**
@@ -137,7 +140,7 @@ export interface Question {
   readonly params?: Readonly<Record<string, unknown>>;
 }
 
-/** What another server's message has beside what all doors know. */
+/** Parts of another server's message that only MCP has. */
 export interface MessageDetails {
   /** Its level by RFC 5424, which has more of them than we have. */
   readonly level?: unknown;
@@ -148,13 +151,13 @@ export interface MessageDetails {
 export interface ToolContext {
   readonly caller: Caller;
   readonly session?: string | undefined;
-  /** What the caller sees of the offer, and what it may call; everything where it is left out. */
+  /** The profile that decides what the caller sees and may call; everything if left out. */
   readonly profile?: Profile | undefined;
   /** The folder that the caller works in, where its door knows it without asking. */
   readonly folder?: string | undefined;
   /** The folders that the client says it works in, absolute. Undefined where it does not say. */
   roots?(): Promise<readonly string[] | undefined>;
-  /** What the call is about. The toolbox sets it, once, before the policy decides. */
+  /** The project that the call is about. The toolbox sets it, once, before the policy decides. */
   project?: Project | undefined;
   /** The span of the call or of its present part. The toolbox sets it where calls are traced. */
   span?: Span | undefined;
@@ -164,9 +167,9 @@ export interface ToolContext {
   readonly extensions?: Readonly<Record<string, unknown>> | undefined;
   /** Aborted when the caller cancels, the time is up or the connection dies. */
   readonly signal: AbortSignal;
-  /** What came beside the arguments, as it came. */
+  /** The `_meta` of the request, unchanged. */
   readonly meta: Readonly<Record<string, unknown>>;
-  /** `more` is what only programs of MCP know of the message. */
+  /** `more` has the parts of the message that only MCP knows. */
   progress(done: number, total?: number, message?: string, more?: MessageDetails): void;
   log(level: LogLevel, data: unknown, logger?: string, more?: MessageDetails): void;
   /** Sends a part of the answer ahead of the rest. Only set if the caller wants parts. */
@@ -175,7 +178,7 @@ export interface ToolContext {
   canAsk(question: Question): boolean;
   /** Asks the caller's side and waits. Rejects with `CannotAsk` when it cannot be asked. */
   ask(question: Question): Promise<unknown>;
-  /** The hooks that have run for the call where it came from, which do not run again. */
+  /** The hooks that have already run for the call elsewhere, and do not run again. */
   readonly hooksRan?: Set<string> | undefined;
   /** The server of the tool has made a task of the call, with this id. */
   remoteTask?(taskId: string): void;
@@ -194,7 +197,7 @@ export class CannotAsk extends Error {
   }
 }
 
-/** A failure that is not the tool's result but the protocol's, such as another server's error. */
+/** An error of the protocol, such as another server's, instead of a result of the tool. */
 export class ToolFault extends Error {
   override readonly name = "ToolFault";
   readonly code: number;
@@ -286,7 +289,7 @@ export interface ProjectUse {
 /** For a tool that uses the caller's project if it is known, and works without it. */
 export const TOLD: ProjectUse = { need: () => "wanted" };
 
-/** What a call is about. */
+/** The project of a call. */
 export interface Project {
   /** The folder, by its real path. Undefined where nobody says which, or several may be meant. */
   readonly folder?: string | undefined;
@@ -428,7 +431,7 @@ export function projectMissing(tool: string, use: ProjectUse, project: Project):
   return `${what}. ${next.charAt(0).toUpperCase()}${next.slice(1)}.`;
 }
 
-/** Of several folders, the one that is a repository. Two folders of one repository mean that one. */
+/** The only repository among several folders. Two folders of one repository count as one. */
 async function repositoryAmong(
   folders: readonly string[],
   repositoryOf: RepositoryOf,
@@ -452,7 +455,7 @@ async function repositoryAmong(
   return { folder: rest.length === 0 ? one : top, folders, source };
 }
 
-/** Something that can be read, by its URI. */
+/** A resource: something that can be read by its URI. */
 export interface ResourceDefinition extends Definition {
   readonly uri: string;
   readonly mimeType?: string;
@@ -479,13 +482,13 @@ export interface ResourceResult {
   readonly [member: string]: unknown;
 }
 
-/** Where resources come from: a capability of ours or another server. */
+/** A source of resources: a capability of ours, or another server. */
 export interface ResourceProvider {
   /** The scope that a reader's token must have; default `tools`. */
   readonly scope?: Scope;
   /** Whose alone it is: it works with this person's own login. */
   readonly person?: string;
-  /** It shows each caller what is the caller's own, which no profile hides. */
+  /** It shows each caller only the caller's own resources, which no profile hides. */
   readonly isCallers?: boolean;
   list(): readonly ResourceDefinition[] | Promise<readonly ResourceDefinition[]>;
   templates?():
@@ -504,14 +507,14 @@ export interface ResourceProvider {
     question: Question,
     context: ToolContext,
   ): Promise<Readonly<Record<string, unknown>> | undefined>;
-  /** Where a resource, or a template, is and its URI there; undefined for ours. */
+  /** The server of a resource or template, and its URI there; undefined for our own. */
   sourceOf?(uri: string): Promise<ToolSource | undefined>;
   /** Somebody watches the URI, or nobody does any more. */
   watch?(uri: string): void;
   unwatch?(uri: string): void;
 }
 
-/** What is being typed, and what was filled in before it. */
+/** The argument that is being typed, and those that were filled in before. */
 export interface CompletionArgument {
   readonly name: string;
   readonly value: string;

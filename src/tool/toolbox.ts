@@ -58,13 +58,13 @@ type ListingContext = Pick<ToolContext, "caller" | "project" | "profile" | "exte
 /** A call that is being made. */
 interface StartedCall extends ObservedCall {
   readonly started: number;
-  /** As they are sent, which hooks or the caller's profile may have changed. */
+  /** The arguments as they are sent. Hooks or the caller's profile may have changed them. */
   args: Arguments;
-  /** As the caller gave them, where they are sent otherwise. */
+  /** The arguments as the caller gave them, if they are sent differently. */
   given?: Arguments;
   override?: ToolOverride | undefined;
   hooks?: HooksOfCall;
-  /** Why a hook has a person asked. */
+  /** Why a hook wants a person to be asked. */
   asks?: string | undefined;
 }
 
@@ -104,9 +104,9 @@ export class Toolbox {
   }
 
   /**
-   * Offers a tool. One that another server describes otherwise than when it was approved is held: it
-   * is not offered, and whoever calls it is told what a person can do about it. Returns how to take
-   * the tool out again.
+   * Offers a tool. A tool of another server that has changed since it was approved is held: it is not
+   * offered, and its callers are told what a person can do about it. Returns a function that removes the
+   * tool.
    */
   add(tool: Tool): () => void {
     return this.#registry.add(tool);
@@ -194,15 +194,15 @@ export class Toolbox {
   }
 
   /**
-   * Calls a tool. Rejects with "not-found" when there is none of that name, and with what is the
-   * protocol's business (`CannotAsk`, `ToolFault`); every other failure is a result with `isError`, in
-   * words that a model can act on.
+   * Calls a tool. Rejects with "not-found" if there is none of that name, and with errors of the protocol
+   * (`CannotAsk`, `ToolFault`); every other failure is a result with `isError`, in words that a model can act
+   * on.
    */
   call(name: string, args: Arguments, context: ToolContext): Promise<ToolResult> {
     const answer = context.profile?.search?.answer(name, args, {
       known: () => this.#sources?.known(context.caller.principal),
       tools: () => this.visibleTo(context),
-      // Whoever may list tools may search for them: no policy decides on that.
+      // Whoever may list tools may search them, so no policy decides on a search.
       found: (work) => this.#settle(this.#begun(name, args, context, undefined), work),
       // Policy, schema and record are those of the tool that is meant.
       call: (meant, given) => {
@@ -215,7 +215,7 @@ export class Toolbox {
     return Promise.resolve(answer ?? this.#call(name, args, context));
   }
 
-  /** Most checks need not wait for anything: a call that passes them waits for its tool only. */
+  /** Most checks are synchronous: a call that passes them waits only for its tool. */
   async #call(name: string, args: Arguments, context: ToolContext): Promise<ToolResult> {
     const tool = this.get(name, context.profile, context.caller.principal);
     // The audit has its real name, not the one in the caller's profile.
@@ -260,7 +260,7 @@ export class Toolbox {
     return call;
   }
 
-  /** Makes of a call what the owner wants. Returns the answer to one that is not made. */
+  /** Applies the owner's changes to the arguments of a call. Returns a result if the call is refused. */
   async #changed(tool: Tool, call: StartedCall): Promise<ToolResult | undefined> {
     const { context } = call;
     const override = context.profile?.overrideOf(tool);
@@ -273,15 +273,15 @@ export class Toolbox {
       call.override = override;
     }
     const stopped = hooks === undefined ? undefined : await this.#hooked(tool, call, hooks);
-    // What is sent ahead of a result would be seen by nobody who is to see the result first.
+    // Parts that are sent ahead of the result would bypass whoever has to see the result first.
     if (override !== undefined || hooks !== undefined)
       delete (context as { piece?: unknown }).piece;
     return stopped;
   }
 
   /**
-   * Has hooks decide on a call that would be allowed. What they change is decided on and checked like any
-   * call, afterwards.
+   * Lets hooks decide on a call that would be allowed. A call that they change is then decided on and checked
+   * again, like any call.
    */
   async #hooked(
     tool: Tool,
@@ -300,12 +300,12 @@ export class Toolbox {
     call.asks = before.asks;
     if (before.args === undefined) return undefined;
     replaceArguments(call, before.args);
-    // The changed call may be about another one.
+    // The changed call may be about another project.
     context.project = project;
     return undefined;
   }
 
-  /** The result as the owner wants it: of its hooks, then as the profile of the caller shows it. */
+  /** The result after the hooks of the owner and the override of the caller's profile. */
   async #after(call: StartedCall, work: ToolResult | Promise<ToolResult>): Promise<ToolResult> {
     const { override, context } = call;
     const result = await (call.hooks === undefined ? work : afterHooks(call, work));
@@ -316,8 +316,8 @@ export class Toolbox {
   }
 
   /**
-   * Why a call may not be made: by its token, its project, the policy or a rate limit. A trial asks nobody,
-   * and does not count.
+   * Why a call may not be made: because of its token, its project, the policy or a rate limit. A trial asks
+   * nobody, and does not count towards the rate.
    */
   #refusal(
     tool: Tool,
@@ -360,8 +360,8 @@ export class Toolbox {
   }
 
   /**
-   * Goes on with a call that another server works on as a task. It was allowed when it began, in a
-   * process that has ended since.
+   * Continues a call that another server runs as a task. The call was allowed when it began, in a process
+   * that has ended since.
    */
   async resume(task: RemoteTask, context: ToolContext): Promise<ToolResult> {
     const { tool: name, server, taskId } = task;
@@ -391,8 +391,8 @@ export class Toolbox {
   }
 
   /**
-   * What the policy says of a call. Which project the call is about is found out first, once, where the
-   * tool or the policy goes by it.
+   * The decision of the policy on a call. The project is resolved first, once, if the tool or the policy
+   * depends on it.
    */
   #decide(tool: Tool, args: Arguments, context: ToolContext): Decision | Promise<Decision> {
     const decision = decisionOn(this.policy, tool, args, context);
@@ -535,7 +535,7 @@ export interface ToolboxOptions {
   readonly report?: (event: string, fields: Record<string, unknown>) => void;
 }
 
-/** The record keeps what the caller gave. */
+/** The audit also gets the arguments that the caller gave. */
 function replaceArguments(call: StartedCall, args: Arguments): void {
   call.given ??= call.args;
   call.args = args;
@@ -546,7 +546,7 @@ function sentBy(tool: Tool, args: Arguments, { profile }: ToolContext): Argument
   return profile?.overrideOf(tool)?.sent(args) ?? args;
 }
 
-/** Has hooks see the result of a call, or the error of another server in its place. */
+/** Passes the result of a call to the hooks, or another server's error in its place. */
 async function afterHooks(
   { args, hooks }: Pick<StartedCall, "args" | "hooks">,
   work: ToolResult | Promise<ToolResult>,

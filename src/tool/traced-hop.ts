@@ -2,8 +2,8 @@ import { endSpan, type SpanAttributes } from "../base/trace.ts";
 import type { ToolContext } from "./tool.ts";
 
 /**
- * Asks another program for something as a part of its own of a traced request. Meanwhile the context has
- * the span of that part, from which the other program continues.
+ * Sends a request to another program as a separate part of a traced request. Meanwhile the context has the
+ * span of that part, from which the other program continues.
  */
 export async function tracedHop<T>(
   context: ToolContext,

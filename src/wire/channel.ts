@@ -22,28 +22,28 @@ export interface Sink<M> {
   /** A frame that could not be read. */
   fault(fault: FrameFault): void;
   /**
-   * No answer will come to the request of that id that was sent here, since what carried it failed.
-   * Only a channel says so that carries each request apart, as HTTP does; the conversation goes on.
+   * Our request with this id will get no answer, because its transport failed. Only channels that carry each
+   * request on its own, such as HTTP, report this; the conversation goes on.
    */
   lost?(id: string | number, error: Error): void;
   /**
-   * Input is over; no message follows. Without an error the other side only finished sending, and
-   * where the transport can half-close it still reads. With one the channel is dead: that may come
-   * first, or once more after an orderly end.
+   * The end of input; no message follows. Without an error the other side has only finished sending, and may
+   * still read if the transport can half-close. With an error the channel is dead: that may come first, or
+   * once more after an orderly end.
    */
   end(error?: Error): void;
 }
 
 /**
- * Which request of the other side a message belongs to. Most channels carry all messages alike; one
- * that answers each request apart, as HTTP does, goes by this.
+ * The request of the other side that a message belongs to. Most channels ignore it; a channel that answers
+ * each request separately, as HTTP does, routes by it.
  */
 export interface Topic {
   /** The request's id, as its JSON text. */
   readonly request: string;
   /** It is the request's answer: nothing follows. */
   readonly isAnswer: boolean;
-  /** Of an answer that is an error. */
+  /** The error code, if the answer is an error. */
   readonly errorCode?: number | undefined;
 }
 
@@ -62,13 +62,13 @@ export interface Channel<M> extends AsyncDisposable {
    * drops what it could not send. The promise resolves when there is room for more.
    */
   send(message: M, topic?: Topic): Room;
-  /** Gives up at once: unsent messages are dropped, the sink is told the reason. */
+  /** Closes at once: unsent messages are dropped, and the sink is told the reason. */
   abort(reason: Error): void;
 }
 
 /**
- * Resolves when there is room for more, and never rejects: whoever need not wait may leave it alone,
- * which the linter allows for no other promise.
+ * Resolves when there is room for more, and never rejects. A caller that need not wait may ignore it, which
+ * the linter allows for no other promise.
  */
 export interface Room extends Promise<void> {}
 
@@ -81,9 +81,9 @@ export interface ChannelLimits {
   readonly maxMessage: number;
   /** Unsent bytes above which `send` asks its caller to wait. */
   readonly highWater: number;
-  /** Unsent bytes above which a peer that does not read is given up. */
+  /** Unsent bytes above which the connection of a peer that does not read is closed. */
   readonly maxUnsent: number;
-  /** Milliseconds that disposing waits for the peer to take what is unsent. */
+  /** Milliseconds that disposing waits for the peer to read what is unsent. */
   readonly closeGrace: number;
 }
 

@@ -19,9 +19,9 @@ export interface ApiCall {
 }
 
 /**
- * What a route needs beside the scope `dashboard`: nothing, if it answers each principal with what that
- * one may see; a scope; `admin`, for what belongs to others or to all; or `programs`, which needs `admin`
- * too, for what decides which commands are started for all.
+ * What a principal needs for a route beside the scope `dashboard`. "nothing": the route shows each principal
+ * only what it may see. "sessions", "review": that scope. "admin": the data belongs to others or to
+ * everybody. "programs": it decides which commands are started for everybody, and needs `admin` as well.
  */
 export type RequiredAccess = "nothing" | "sessions" | "review" | "admin" | "programs";
 
@@ -33,7 +33,7 @@ export interface ApiRoute {
   /** Such as `/api/sessions/:id/traffic/:part`. */
   readonly path: string;
   readonly needs: RequiredAccess;
-  /** The tool that does the same: a token that is limited to tools must allow that tool. */
+  /** The tool that does the same. A token that is limited to some tools must allow it. */
   readonly tool?: string;
   /** Bytes of the body of a POST; a megabyte where it is left out. */
   readonly largest?: number;

@@ -45,7 +45,7 @@ export interface SettingsSchema {
 /** `program`: only what begins with `./`, `../` or `~/` is a path. `document`: what is no URL is one. */
 export type PathKind = "file" | "program" | "document";
 
-/** What is said of a setting beside its type and description. */
+/** Everything about a setting but its type and description. */
 type SettingExtras = Omit<Setting, "type" | "description">;
 
 /** A text, which is not empty unless a pattern says so. */
@@ -126,7 +126,7 @@ export function shape(
 export const ARGS = list(ANY_TEXT, "Its arguments.");
 export const ENV = byName(ANY_TEXT, "Environment variables it gets in addition to the usual ones.");
 
-/** What is said of any program that is started and spoken to. */
+/** The settings of any program that we start and exchange messages with. */
 export const PROGRAM: Settings = {
   command: text("Program to start, found as for an MCP server.", { "x-path": "program" }),
   args: ARGS,

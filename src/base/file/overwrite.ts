@@ -14,7 +14,7 @@ import { attempt } from "../attempt.ts";
 import { realPath } from "./path.ts";
 import { leadsInside, outside, UnfitFileError } from "./read-regular-file.ts";
 
-/** What a file has to hold for it to be written over; undefined where there has to be none. */
+/** The content that a file must have to be overwritten; undefined if there must be no file. */
 export interface ExpectedContent {
   readonly content: Buffer | undefined;
 }
@@ -47,7 +47,7 @@ export function writeOver(
     overwrite(file, content);
     if (expected !== undefined && !isThere()) throw changed();
   } catch (error) {
-    // Not what has taken its place.
+    // Removes our own new file only, not one that has replaced it.
     if (isNew && isThere()) rmSync(path, { force: true });
     throw error;
   } finally {

@@ -59,7 +59,10 @@ function withUnit(amount: Amount, number: string): string {
   return `${number} ${UNITS[amount]}`.trimEnd();
 }
 
-/** What was used, and of how much where that is limited; amounts of which nothing is used are left out. */
+/**
+ * A text for each amount: how much of its limit was used, or how much was used if there is no limit.
+ * Unlimited amounts of which nothing was used are left out.
+ */
 export function budgetShares(budget: Budget, used: Amounts): string[] {
   return AMOUNTS.flatMap((amount) => {
     const limit = budget[amount];

@@ -3,7 +3,7 @@ import { DEFAULT_LIMITS } from "./limits.ts";
 /** Bytes of each holder that are not counted, so that small messages pass even if the budget is used up. */
 export const FREE_BYTES = 64 * 1024;
 
-/** Bytes that a number of holders may hold together. */
+/** A limit on the bytes that several holders have together. */
 export class ByteBudget {
   limit: number;
   #used = 0;
@@ -16,7 +16,10 @@ export class ByteBudget {
     return this.#used;
   }
 
-  /** For holdings: takes bytes, or returns them if negative. False if there is no room; then nothing changes. */
+  /**
+   * Takes bytes for a reservation, or returns them if negative. False if there is no room; then nothing
+   * changes.
+   */
   change(bytes: number, isForced: boolean): boolean {
     if (bytes > 0 && !isForced && this.#used + bytes > this.limit) return false;
     this.#used += bytes;
@@ -30,7 +33,7 @@ export class ByteBudget {
  */
 export const BUFFERS = new ByteBudget(DEFAULT_LIMITS.maxBuffered);
 
-/** What one connection, body or queue holds of a budget. */
+/** The bytes that one connection, body or queue has taken from a budget. */
 export class ByteReservation {
   readonly #budget: ByteBudget;
   #counted = 0;

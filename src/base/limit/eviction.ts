@@ -1,15 +1,15 @@
 /** A session or connection that stays open for a client that may come back. */
 export interface EvictionCandidate {
-  /** The id of the principal whose it is. */
+  /** The id of the principal that it belongs to. */
   readonly owner: string;
   /** Milliseconds since it was last used; 0 while it is in use. */
   readonly idle: number;
 }
 
 /**
- * Chooses which one to close to make room for one more of `newcomer`: the longest idle one of the owner
- * that has most, or of the newcomer. So nobody can evict those of others by opening more and more.
- * Undefined if all of those are in use.
+ * Chooses which connection to close to make room for a new one of `newcomer`: the longest idle one of the
+ * newcomer, or of the owner with the most. So nobody can push out others by opening many. Undefined if all of
+ * these are in use.
  */
 export function evictedFor<T extends EvictionCandidate>(
   newcomer: string,

@@ -46,8 +46,9 @@ export type ChildExit = number | NodeJS.Signals;
 const GRACE = 1_000;
 
 /**
- * A process that belongs to this one, with all that it starts: in a group of its own, and known by a
- * mark where it leaves that (see process-tree.ts). None of it is alive after its owner (watchdog.ts).
+ * A child process that this process owns, with everything that it starts. It has a process group of its own;
+ * a descendant that leaves the group is found by a mark in its environment (process-tree.ts). Nothing of it
+ * outlives this process (watchdog.ts).
  */
 export class OwnedChild implements AsyncDisposable {
   readonly pid: number;
@@ -55,7 +56,7 @@ export class OwnedChild implements AsyncDisposable {
   readonly stdout: Readable;
   /** Resolves when it is over. */
   readonly exit: Promise<ChildExit>;
-  /** Resolves when nothing is left that it started, either. */
+  /** Resolves when everything that it started has ended too. */
   readonly gone: Promise<void>;
   readonly #tree: ProcessTree;
   readonly #grace: number;
@@ -80,7 +81,7 @@ export class OwnedChild implements AsyncDisposable {
     this.gone = gone.promise;
     child.on("exit", (code, signal) => {
       this.#isOver = true;
-      // Whatever it started and left behind.
+      // Ends what it had started and left behind.
       killGroup(pid, "SIGKILL");
       exit.resolve(code ?? signal ?? 0);
       background(

@@ -14,7 +14,7 @@ export function homeOf({ HOME = "" }: NodeJS.ProcessEnv): string {
     throw new TrunklineError("config", says);
   }
   try {
-    // Hardly ever needed, and every start waits for what is imported.
+    // Loaded on demand: it is hardly ever needed, and would delay every start.
     return process.getBuiltinModule("node:os").userInfo().homedir;
   } catch (error) {
     const message = "Cannot tell where your home folder is: HOME is not set. Set it.";
@@ -23,8 +23,8 @@ export function homeOf({ HOME = "" }: NodeJS.ProcessEnv): string {
 }
 
 /**
- * The folders of a `PATH` that are the same wherever one is. By any other, a program would be looked
- * for in the folder that it is to run in: a repository can hold a file that is called `git`.
+ * The absolute folders of a `PATH`. With a relative one, a program would be looked for in the folder that it
+ * is to run in, and a repository can hold a file named `git`.
  */
 export function absolutePath(path: string | undefined): string {
   const folders = (path ?? "").split(":").filter((folder) => isAbsolute(folder));
@@ -40,7 +40,7 @@ export function isOn(value: string | undefined): boolean {
   return isSet(value) && value !== "0" && value !== "false";
 }
 
-/** What programs need to run, and nothing that they have no business with, such as our keys. */
+/** Variables that programs need to run. Others, such as our keys, are not passed on. */
 const USUAL = [
   /^(?:PATH|HOME|USER|LOGNAME|SHELL|TERM|LANG|LANGUAGE|TZ|TMPDIR|TMP|TEMP)$/,
   /^(?:LC_|XDG_)/,

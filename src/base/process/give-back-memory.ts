@@ -1,6 +1,6 @@
 import { background } from "../background.ts";
 
-/** Bytes above the lowest memory use so far from which it is worth the work. */
+/** Memory is given back from this many bytes above the lowest use so far. */
 const WORTH = 32 * 1024 * 1024;
 /** Milliseconds after the end of a connection, and the most if the last time freed little. */
 const SOONEST = 2_000;
@@ -57,7 +57,7 @@ export class MemoryReturn {
 
 let ofProcess: MemoryReturn | undefined;
 
-/** Of this process. */
+/** The one of this process. */
 export function memoryReturn(): MemoryReturn {
   const taken = (): number => process.memoryUsage.rss();
   return (ofProcess ??= new MemoryReturn({ taken, giveBack: giveBackMemory }));

@@ -1,6 +1,6 @@
 import { processOf } from "./process-table.ts";
 
-/** For the name of a file of a process: its number and its start, since numbers are given again. */
+/** Identifies a process in file names: its id and its start time, because ids are reused. */
 const MARK = /^(\d+)-(\w+)$/;
 
 let ours: string | undefined;

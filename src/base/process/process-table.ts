@@ -9,7 +9,7 @@ export interface RunningProcess {
   readonly group: number;
   /** Stopped by a signal, such as Ctrl-Z, or by a debugger. */
   readonly isStopped: boolean;
-  /** When it started, in whatever unit: with it, a number that was given again is told apart. */
+  /** Its start time, in the system's unit, which distinguishes processes that had the same id. */
   readonly start: string;
 }
 
@@ -19,13 +19,13 @@ export interface RunningProcess {
  */
 const AT_ONCE = 8;
 
-/** Whether what was given to a process in its environment can be read. Only Linux shows it. */
+/** Whether the environment of processes can be read, which only Linux allows. */
 export const hasProc = existsSync("/proc/self/stat");
 
 /** The states of a process that is stopped by a signal, and by a debugger. */
 const STOPPED = /^[Tt]/;
 
-/** All processes that are there, in parts: a machine may have thousands. */
+/** All running processes, in batches: a machine may have thousands. */
 export function* processTable(isProc: boolean = hasProc): Generator<RunningProcess[]> {
   if (!isProc) {
     yield askPs();

@@ -10,21 +10,21 @@ import {
 } from "./process-table.ts";
 import { nextTurn } from "../event-loop.ts";
 
-/** Whose child a process is, as a variable that it hands on to all it starts. */
+/** Environment variable that names the owner of a process. Everything that the process starts inherits it. */
 const VARIABLE = "TRUNKLINE_OWNER";
 const own = { mark: "", count: 0 };
 
 /**
- * In the mark of every child of this process, and of no other. Made when it is needed: loading
- * cryptography takes milliseconds of a start.
+ * The part of the mark that all children of this process share. Made on demand: loading cryptography takes
+ * milliseconds of a start.
  */
 export function markOfOwn(): string {
   return (own.mark ||= crypto.randomUUID());
 }
 
 /**
- * What a child is given so that all it starts is known to be its. `serves` names what it works for, by
- * which another process can find it (`endServed`).
+ * The environment variable that marks a child and everything that it starts. `serves` names what the child
+ * works for, by which another process can find it (`endServed`).
  */
 export function ownerMark(serves?: string): {
   readonly mark: string;
@@ -71,8 +71,8 @@ export class ProcessTree {
   }
 
   /**
-   * Remembers who is in it, so that they are known when their parents are gone. Stops where there is no
-   * more use in that.
+   * Records the processes of the tree, so that they are found after their parents have ended. Stops early
+   * once `isUseless` returns true.
    */
   async look(isUseless = (): boolean => false): Promise<void> {
     const all: RunningProcess[] = [];
@@ -98,7 +98,7 @@ export class ProcessTree {
     }
   }
 
-  /** The same at once. */
+  /** Like `look`, but synchronous. */
   lookNow(): void {
     const all = [...processTable()].flat();
     this.#remember(all, this.#oursIn(all));
@@ -111,7 +111,10 @@ export class ProcessTree {
     this.#kill();
   }
 
-  /** Those that are in it whoever their parent is. To read their marks takes longer than to list them. */
+  /**
+   * The processes that belong to the tree whoever their parent is: those already known, and those with its
+   * mark. Reading marks takes longer than listing processes.
+   */
   #oursIn(part: readonly RunningProcess[]): RunningProcess[] {
     return part.filter((one) => this.#isKnown(one) || this.#isMarked(one));
   }
@@ -119,7 +122,7 @@ export class ProcessTree {
   /** Remembers `ours`, and what these have started of `all`. */
   #remember(all: readonly RunningProcess[], ours: readonly RunningProcess[]): void {
     const children = Map.groupBy(all, ({ parent }) => parent);
-    // A set is gone through to its end, whatever is added on the way.
+    // Iterating a Set visits what is added meanwhile, too.
     const found = new Set(ours);
     for (const one of found) {
       for (const child of children.get(one.pid) ?? []) found.add(child);

@@ -4,10 +4,10 @@ import { attempt } from "../attempt.ts";
 import { markOfOwn, ProcessTree } from "./process-tree.ts";
 
 /**
- * Reads which process groups are alive, a line each, and ends them when the lines end, with what
- * they started: they do so however this process dies, by SIGKILL as well. Processes that left their
- * group are found as process-tree.ts does. It heeds no signal, since one that is meant for us may
- * reach it too.
+ * A shell script that ends our process groups when this process dies, by SIGKILL as well. It reads lines that
+ * add or remove a group; at the end of its input it kills the groups that are left, and everything they
+ * started. Processes that left their group are found as in process-tree.ts. It ignores signals, since one
+ * that is meant for us may reach it too.
  */
 const SCRIPT = `
 trap '' HUP INT TERM
@@ -70,16 +70,16 @@ const watch = {
 const { groups } = watch;
 
 /**
- * Starts to watch, if that is not done yet. A child that is started afterwards ends with us even if
- * we are killed before we can tell of it.
+ * Starts the watchdog if it does not run. A child that is started afterwards ends with us even if we are
+ * killed before we can report it.
  */
 export function startWatchdog(): void {
   watch.shell ??= start();
 }
 
 /**
- * Has a process group ended when this process ends, in whatever way, with what it started. One small
- * shell does it for all groups and is started with the first. Returns how to let go of one.
+ * Ends a process group, and what it started, when this process ends in whatever way. One small shell watches
+ * all groups; it is started with the first. Returns a function that stops watching the group.
  */
 export function watchGroup(group: number): () => void {
   groups.add(group);
@@ -106,10 +106,10 @@ function start(): ChildProcess {
   shell.on("error", forget);
   shell.on("exit", forget);
   shell.stdin.on("error", () => {});
-  // One that was ended by somebody has left its groups unwatched.
+  // If the former shell was killed, its groups are watched by this one.
   for (const group of groups) shell.stdin.write(`+ ${group}\n`);
   shell.unref();
-  // A socket, as every pipe of Node's to a child.
+  // It is a socket, as all of Node's pipes to children are.
   (shell.stdin as unknown as { unref(): void }).unref();
   return shell;
   function forget(): void {
@@ -117,7 +117,7 @@ function start(): ChildProcess {
   }
 }
 
-// The ordinary ends are seen from inside too, and there is no second to wait then.
+// On an ordinary exit this process kills the groups itself, at once.
 process.on("exit", () => {
   for (const group of groups) killTree(group);
 });

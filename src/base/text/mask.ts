@@ -1,6 +1,6 @@
 import { SECRET_FIELD, SECRET_MARK, SECRET_TEXT } from "./secret-patterns.ts";
 
-/** Characters of the shortest text in which a secret is known by its form: `-u a:b`. */
+/** Length of the shortest text in which a secret can be recognized: `-u a:b`. */
 const SHORTEST = 6;
 const MAX_DEPTH = 12;
 const MAX_ITEMS = 10_000;
@@ -28,7 +28,7 @@ export function maskText(text: string): string {
   // Most texts are short, and no secret is: this spares them the search.
   if (text.length < SHORTEST) return text;
   if (text.length <= MAX_TEXT) return masked(text);
-  // Where it is cut there is no half of a secret that we hold.
+  // Held secrets are masked before the cut, so that it leaves no half of one.
   const start = HELD.mask(text.slice(0, MAX_TEXT + HELD.longest));
   return masked(`${cut(start)}… (${text.length})`);
 }
@@ -109,7 +109,7 @@ export function isSecretName(key: string, value?: unknown): boolean {
   return isText || !COUNT_NAME.test(key);
 }
 
-/** Has the secrets among some settings masked from now on wherever text leaves. */
+/** Registers the secrets among some settings, so that they are masked in all output from now on. */
 export function holdSecrets(settings: unknown, isAll = false): void {
   if (typeof settings !== "object" || settings === null) return;
   const isPair = isSecretPair(settings);
@@ -120,7 +120,7 @@ export function holdSecrets(settings: unknown, isAll = false): void {
   }
 }
 
-/** Where a secret is, and not the secret: a path, a reference. */
+/** Names and values that say where a secret is, such as a path or a reference. */
 const PLACE_NAME = /(?:file|path|dir(?:ectory)?|sock(?:et)?|home|ur[il]|name|type|variable)$/i;
 const PLACE = /^~?(?:\/[\w.-]+){2,}\/?$|\$\{/;
 
@@ -192,7 +192,7 @@ class HeldSecrets {
   readonly #values = new Set<string>();
   /** All forms by their first two characters, the longest first; undefined until they are needed. */
   #forms: Map<number, string[]> | undefined;
-  /** Which pairs of characters begin a form: a look at it is all that most text costs. */
+  /** Which pairs of characters begin a form. For most text, this lookup is the only cost. */
   readonly #starts = new Uint8Array(1 << 16);
   #longest = 0;
 
@@ -255,7 +255,10 @@ function pairAt(text: string, at: number): number {
 
 export const HELD = new HeldSecrets();
 
-/** Has a value masked from now on wherever text leaves; also what follows `Bearer` in it. */
+/**
+ * Registers a secret, so that it is masked in all output from now on; also the part of it that follows
+ * `Bearer`.
+ */
 export function holdSecret(value: string | undefined): void {
   if (value === undefined) return;
   HELD.hold(value);

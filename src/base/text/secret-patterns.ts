@@ -2,7 +2,7 @@
 interface SecretShape {
   /** For people. */
   readonly name: string;
-  /** Texts of which each such secret has one, whatever the case of its letters. */
+  /** Every such secret contains one of these texts, in lower or upper case. */
   readonly marks: readonly string[];
   readonly start: string;
   readonly rest: string;
@@ -81,7 +81,7 @@ export const COMMITTED_SECRETS: readonly (readonly [name: string, pattern: RegEx
   }),
 ];
 
-/** What a name has in it, or is, whose value is a secret. */
+/** Words in the names of variables, options and fields whose values are secrets. */
 const NAMES =
   "token|secret|passw(?:or)?d|passphrase|(?:api|private|access|secret)[-_]?key|credentials?";
 const ANY = `(?<!(?:progress|next|page|max)[-_]?)(?i:${NAMES})`;
@@ -138,7 +138,7 @@ export const SECRET_TEXT = new RegExp(
   "g",
 );
 
-/** What the name of a field has in it, or is, whose value is a secret. */
+/** Names of fields whose values are secrets. */
 export const SECRET_FIELD = new RegExp(
   `${NAMES}|cookie|authorization(?!\\w)|^(?:pin|bearer|auth)$`,
   "i",

@@ -22,7 +22,7 @@ export const UNSEEN = 8 * 1024;
 /** Up to this length only the depth is checked: the worst of them costs ten milliseconds. */
 export const CHEAP = 64 * 1024;
 
-// What each thing costs at its worst.
+// The cost of each element, at its worst.
 const ELEMENT = 1.5;
 const OPENING = 3;
 const CLOSING = 1.5;

@@ -1,6 +1,6 @@
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
-/** If so many searches advance less than this, the next characters are read one by one. */
+/** If this many searches advance less than this, the next characters are read one by one. */
 const SEARCHES = 64;
 const DENSE = 16 * SEARCHES;
 const WHILE = 4096;

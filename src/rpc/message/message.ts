@@ -5,7 +5,7 @@ import { RpcError } from "../rpc-error.ts";
 import type { FrameFault } from "../../wire/channel.ts";
 import { readEnvelope } from "./envelope.ts";
 
-/** What a parsed text turns out to be. */
+/** A parsed message. */
 export type Message =
   | {
       readonly kind: "request";
@@ -33,7 +33,7 @@ export function classify(
     return { kind: "invalid", id: "null", why: "message must be an object" };
   }
   const { jsonrpc, id, method } = value as Record<string, unknown>;
-  // Some send null for none.
+  // Some peers send null instead of leaving the parameters out.
   const params = (value as { params?: unknown }).params ?? NO_PARAMS;
   const hasId = isId(id);
   if (typeof method !== "string" && ("result" in value || "error" in value)) {
@@ -94,7 +94,7 @@ export interface LostMessage {
   readonly isResponse: boolean;
 }
 
-/** How much of a text's ends is looked at. */
+/** How many characters at each end of a text are searched. */
 const HEAD = 4096;
 const TAIL = 256;
 

@@ -10,7 +10,7 @@ import { CHEAP, type ComplexityLimits } from "./complexity.ts";
 import { refuse, TOO_MUCH, tryParse } from "./message.ts";
 import { Assembly, type Piece } from "./pieces.ts";
 
-/** Put in by the bundler: the code of the thread. */
+/** The code of the thread, which the bundler inserts. */
 declare const __TRUNKLINE_PARSER__: string | undefined;
 
 export interface ParseJob {

@@ -21,6 +21,6 @@ const next = (): ParsedPart => {
 
 const tell = (): void => parentPort?.postMessage(next(), []);
 
-// One at a time: the other thread has its own work to do between two.
+// One piece at a time, so that the other thread can do its own work in between.
 parentPort?.on("message", tell);
 tell();

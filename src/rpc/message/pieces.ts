@@ -1,4 +1,4 @@
-/** A step of building a JSON value again from parts that each take little time. */
+/** A step of rebuilding a JSON value from parts that each take little time. */
 export type Piece =
   | { readonly open: "list" | "object"; readonly key: string }
   | { readonly members: readonly (readonly [key: string, value: unknown])[] }

@@ -31,11 +31,11 @@ export interface UsageStore {
   ofDay(principal: string, day: string, exceptTurn?: string): Promise<Amounts>;
 }
 
-/** What processes that have a `UsageStore` each, as the workers of a fleet, may use together. */
+/** A budget that is shared by processes with a `UsageStore` each, such as the workers of a fleet. */
 export interface BudgetPool {
   /**
-   * Tells the others what this process has used of an account, and reserves more for a turn that goes on.
-   * If they cannot be reached, what was reserved before counts.
+   * Reports what this process has used of an account, and reserves more for a turn that goes on. If the
+   * others cannot be reached, earlier reservations count.
    */
   settle(account: PoolAccount): Promise<PoolShare>;
   /** Runs work of an owner while no other process runs any for that owner. */
@@ -83,14 +83,14 @@ interface MeasuredTurn {
   readonly principal: Principal;
 }
 
-/** A turn, as the pool is told of it. It may end while it is told something else. */
+/** The state of a turn that is reported to the pool. The turn may end during a report. */
 interface SettledTurn {
   readonly turn: string;
   isOver: boolean;
   reportedCost: number | undefined;
 }
 
-/** An allowance, and what it is called where several processes share it. */
+/** An allowance, and its key where several processes share it. */
 interface Account {
   readonly key: string;
   readonly allowance: Allowance;
@@ -102,8 +102,8 @@ const NOTE_EVERY = 5_000;
 const DAY = 24 * 60 * 60_000;
 
 /**
- * What sessions and principals may use, and have used. If the store fails, a prompt with a budget is
- * refused, because the count is unknown. A running turn continues.
+ * Enforces the budgets of sessions and principals. If the store fails, a prompt with a budget is refused,
+ * because the count is unknown; a running turn continues.
  */
 export class Budgets {
   readonly #options: BudgetsOptions;
@@ -155,7 +155,7 @@ export class Budgets {
         });
       }
       if (isLimited) {
-        // What the agent last reported may be known to another process only.
+        // Only another process may know what the agent reported last.
         const [session] = await this.#settle(accounts, settled);
         reportedCost = session?.reportedCost ?? reportedCost;
       }

@@ -55,7 +55,7 @@ export class UsageCounter {
         if (update.status === "completed" || update.status === "failed") this.#hasToolEnded = true;
         return false;
       case "usage_update":
-        // That of a subagent is part of the session's.
+        // The usage of a subagent is included in that of the session.
         if (subagentOf(update) !== undefined) return false;
         this.#sawUsage(update);
         return true;
@@ -275,7 +275,7 @@ export class TurnMeter {
 export interface Allowance {
   readonly of: "session" | "day";
   readonly budget: Budget;
-  /** What was used before the turn, for a day also by other turns. */
+  /** What was used before the turn; for a day, other turns included. */
   used: Amounts;
   /** How much of it this process has reserved for the turn, where others use the budget too. */
   share?: { readonly left: Amounts; readonly why: string };

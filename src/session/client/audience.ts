@@ -12,7 +12,7 @@ import { setTimeout as delay } from "node:timers/promises";
 const TAKEN_WORDS =
   "Another Trunkline has taken this session over while this one did not answer. It goes on there.";
 
-/** Tells a client why its session goes on in another process. */
+/** Tells a client that its session continues in another process. */
 const TAKEN: SessionUpdate = {
   sessionUpdate: "agent_message_chunk",
   content: { type: "text", text: `\n\n_${TAKEN_WORDS}_\n\n` },
@@ -178,9 +178,9 @@ export class Audience {
     }
   }
 
-  /** Sends all clients, and those that attach later, a notification that is no update. */
+  /** Sends a notification that is no update to all clients, and to those that attach later. */
   notify(method: string, params: object): void {
-    // The end of a question is no state.
+    // The end of a question is not sent to clients that attach later.
     if (method !== "elicitation/complete") this.#told.set(method, params);
     for (const client of this.#attachments.keys()) client.notify?.(method, params);
   }
@@ -233,7 +233,7 @@ export class Audience {
 
 export interface AttachmentOptions {
   readonly sessionId: string;
-  /** Counts messages that clients get beside one for each update. */
+  /** Counts the messages that a client gets beyond one for each update. */
   readonly counts: (messages: number) => void;
   /** Reads the updates for a client from the log: those of the events after `after`, up to `upTo`. */
   readonly missed: (
@@ -255,8 +255,8 @@ const RETRY = 1_000;
 const MOST_STATES = 1_000;
 
 /**
- * One client attached to one session. What it has no room for is read from the log later, and what the log
- * does not have waits in a queue, so that a slow client delays nobody else and misses nothing.
+ * One client attached to one session. Updates that it has no room for are read from the log later; those that
+ * the log does not have wait in a queue. So a slow client delays nobody else and misses nothing.
  */
 export class Attachment {
   readonly client: SessionClient;
@@ -320,10 +320,10 @@ export class Attachment {
     if (isInLog && last !== undefined && "after" in last) last.upTo = seq;
     else if (isInLog && seq > this.#known) this.#queue.push({ after: this.#known, upTo: seq });
     else {
-      // Also the rest of an event that was begun: it stays together.
+      // The remaining updates of an event that was begun are queued as well, so that it stays together.
       this.#queue.push(shown);
       const states = this.#queue.filter(isState);
-      // A later one tells again of the same.
+      // A later state replaces this one.
       if (states.length > MOST_STATES) this.#queue.splice(this.#queue.findIndex(isState), 1);
     }
     if (isInLog) this.#known = seq;
@@ -365,7 +365,7 @@ export class Attachment {
         }
         from = upTo;
       } catch {
-        // Nobody sees a new event either while the store fails.
+        // While the store fails, other clients see no new event either.
         await delay(RETRY, undefined, { ref: false });
       }
     }

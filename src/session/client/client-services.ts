@@ -57,7 +57,7 @@ export function clientServices(options: ServicesOptions): TurnClient {
       : {
           elicit: async (params) => {
             const kind = params.mode === "url" ? "pages" : "forms";
-            // No client can show it, which equals a person who closes the form.
+            // If no client can show it, the answer is the same as when a person closes the form.
             if (offering(kind, answering) === undefined) return { action: "cancel" };
             const question = { mode: "form", ...visibleQuestion(params), sessionId };
             const { message } = question as { readonly message?: unknown };
@@ -127,7 +127,7 @@ function terminals(options: ServicesOptions, client: SessionClient): TerminalHos
   };
 }
 
-/** Milliseconds of waiting that people are told about. */
+/** Waiting for more milliseconds than this is reported to people. */
 const NOTICED = 1_000;
 
 function waitingWords(method: string, wait: number, { limit, windowMs }: Rate): string {

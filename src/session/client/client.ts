@@ -28,7 +28,7 @@ export interface SessionClient {
     shown: ShownUpdate,
     counts?: (messages: number) => void,
   ): Promise<void> | undefined;
-  /** The session shows it nothing more, unless it attaches again. */
+  /** The session sends it no more updates, unless it attaches again. */
   detached?(sessionId: string): void;
   /** Tells the client something that is no update. */
   notify?(method: string, params: object): void;
@@ -84,6 +84,6 @@ export interface ShownUpdate {
   readonly kind: string;
   /** The JSON text of the update. */
   readonly text: string;
-  /** The log has it as an update, so that it can be read there again. */
+  /** The log has it as an update, so it can be read from there again. */
   readonly isInLog?: boolean | undefined;
 }

@@ -31,7 +31,10 @@ export interface DeliveryOptions {
 /** Shares of the rate: sent at once, unmerged before that, and spread over the window after it. */
 const BURST = 0.9;
 const UNMERGED = 0.45;
-/** The rest is for updates that cannot wait, and for those that a client gets as several messages. */
+/**
+ * The rest of the rate is for updates that cannot wait, and for updates that a client gets as several
+ * messages.
+ */
 const PACED = 0.08;
 /** Queued updates above which the agent has to wait. */
 const CROWDED = 256;

@@ -53,7 +53,7 @@ export class MergedUpdate {
   #addCall(next: SessionUpdate, maxBytes: number): boolean {
     const merged = mergedCalls(this.#update, next);
     if (merged === undefined) return false;
-    // Only in `_meta` is something joined.
+    // Only pieces in `_meta` are joined.
     const bytes =
       merged._meta === undefined
         ? undefined
@@ -86,7 +86,7 @@ function isEqual(one: unknown, other: unknown): boolean {
 
 type Meta = Readonly<Record<string, unknown>>;
 
-/** Two updates of one tool call as one; undefined where that would lose something of the first. */
+/** Merges two updates of one tool call; undefined where that would lose something of the first. */
 function mergedCalls(first: SessionUpdate, second: SessionUpdate): SessionUpdate | undefined {
   const set = Object.entries(second).filter(([, value]) => value !== null && value !== undefined);
   const fields = { ...first, ...(Object.fromEntries(set) as object) };
@@ -96,7 +96,7 @@ function mergedCalls(first: SessionUpdate, second: SessionUpdate): SessionUpdate
   if (before === undefined || after === undefined) return undefined;
   for (const [name, value] of Object.entries(after)) {
     if (!(name in before) || name === OUTPUT) continue;
-    // What is a piece of something is told once, also where the next piece is the same.
+    // A piece of output is sent once, even if the next piece is the same.
     if (name.endsWith("_delta") || !isEqual(before[name], value)) return undefined;
   }
   const output = OUTPUT in before && OUTPUT in after ? joined(before[OUTPUT], after[OUTPUT]) : {};
@@ -104,7 +104,7 @@ function mergedCalls(first: SessionUpdate, second: SessionUpdate): SessionUpdate
   return { ...fields, sessionUpdate, _meta: { ...before, ...after, ...output } };
 }
 
-/** Where `_meta` of a tool call has a piece of what its command puts out. */
+/** The member of a tool call's `_meta` that has a piece of its command's output. */
 export const OUTPUT = "terminal_output_delta";
 
 interface OutputPiece {

@@ -2,8 +2,8 @@ import { TrunklineError } from "../../base/errors.ts";
 import type { SessionClient } from "./client.ts";
 
 /**
- * Something that the clients of a session are asked until one has answered: all that are attached, and
- * those that attach later. It is withdrawn from the other clients then.
+ * A request that is sent to all attached clients of a session, and to those that attach later, until one has
+ * answered. It is then withdrawn from the others.
  */
 export abstract class PendingAnswer<T> {
   readonly #settled = Promise.withResolvers<T>();
@@ -17,9 +17,9 @@ export abstract class PendingAnswer<T> {
   abstract cancel(): void;
   protected abstract mayAsk(client: SessionClient): boolean;
   protected abstract send(client: SessionClient, signal: AbortSignal): Promise<unknown>;
-  /** Returns false for what is no answer. */
+  /** Handles an answer of a client. False if it is not valid. */
   protected abstract answers(client: SessionClient, answer: unknown): boolean;
-  /** The client leaves it to the others. `sent` is what it was asked. */
+  /** The client cannot answer, and leaves it to the others. `sent` is the request to it. */
   protected abstract isUnable(client: SessionClient, sent: Promise<unknown>): void;
 
   ask(client: SessionClient): void {

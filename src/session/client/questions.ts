@@ -17,7 +17,7 @@ export class PendingQuestion extends PendingAnswer<unknown> {
     this.#options = options;
   }
 
-  /** The turn is over: as if the person had closed the form. */
+  /** The turn is over: the answer is the same as when a person closes the form. */
   cancel(): void {
     this.end({ action: "cancel" }, "Nobody has to answer any more");
   }

@@ -9,7 +9,7 @@ const EVERY = 60_000;
 
 export interface ForgetDeletedOptions {
   readonly deleted: NonNullable<SharedSessions["deletedElsewhere"]>;
-  /** Removes what this machine has of a session beside its events. */
+  /** Removes the data of a session that this machine has beside its events. */
   readonly forget: (id: string, run: unknown) => Promise<unknown>;
   readonly log: Log;
   readonly every?: number;

@@ -32,9 +32,9 @@ export interface ProcessSocketOptions<G, W extends Welcome> extends ServeGreeted
 }
 
 /**
- * A Unix socket on which a process serves others of the same user and data folder: the kernel says that
- * both belong to one user, and each greeting says what only that user can know. So what the greeting
- * says is believed.
+ * A Unix socket on which a process serves others of the same user and data folder. The kernel confirms the
+ * user, and each greeting contains a proof that only that user can make, so the other claims of the greeting
+ * are trusted.
  */
 export class ProcessSocket<G extends object, W extends Welcome> implements AsyncDisposable {
   readonly #options: ProcessSocketOptions<G, W>;
@@ -124,7 +124,7 @@ export async function reachProcess<W extends Welcome>({
   const giveUp = (): void => {
     if (socket.connecting) socket.destroy(new Error("it accepts no connection"));
   };
-  // If this process had no time, it is only now told that it is connected.
+  // If this process was busy, it hears only now that it is connected.
   using _late = setTimeout(() => setImmediate(giveUp), CONNECT_TIMEOUT);
   try {
     await once(socket, "connect");
@@ -136,7 +136,7 @@ export async function reachProcess<W extends Welcome>({
   }
 }
 
-/** How the processes of one data folder know each other. */
+/** The proof by which processes of one data folder recognize each other. */
 export class OwnProcess {
   readonly #token: OwnerToken;
 
@@ -149,7 +149,7 @@ export class OwnProcess {
     await this.#token.ensure();
   }
 
-  /** What a process says of itself in its greeting. */
+  /** The proof that a process sends in its greeting. */
   get proof(): string {
     const proof = this.#expected();
     if (proof !== undefined) return proof;
@@ -158,7 +158,7 @@ export class OwnProcess {
     throw new TrunklineError("untrusted", says);
   }
 
-  /** Why the greeting of another process is not believed, for that process; undefined where it is. */
+  /** Why the proof of another process is refused, in words for that process; undefined if it is accepted. */
   refusal({ proof }: { readonly proof?: unknown }): string | undefined {
     if (proof === undefined) {
       return "This process is of an older version of Trunkline, which does not show whose it is. Restart it, and whatever program started it.";
@@ -189,7 +189,7 @@ function isEqual(one: string, other: string): boolean {
  */
 async function mustBeOwn(socket: Socket): Promise<void> {
   const uid = await peerUid(socket);
-  // Root can be anybody anyway.
+  // Root could act as any user anyway.
   if (uid === undefined || uid === 0 || uid === process.getuid?.()) return;
   const who = uid === -1 ? "the connection is over" : `it belongs to user ${uid}`;
   throw new TrunklineError("untrusted", `The process at the other end is not ours: ${who}.`);

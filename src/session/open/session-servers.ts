@@ -101,7 +101,7 @@ function tablesOf(servers: readonly McpServer[], cwd: string): ServerTables {
 
 function settingsOf(server: McpServer, cwd: string): UpstreamSettings {
   const { type, url, headers, command, args, env, serverId } = server;
-  // Nothing is looked up under this name.
+  // Only a name; it is never resolved.
   if (type === "acp") return { url: `acp:${String(serverId)}` };
   if (typeof url === "string") {
     return { url, headers: pairs(headers), ...(typeof type === "string" ? { type } : {}) };

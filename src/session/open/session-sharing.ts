@@ -33,7 +33,7 @@ export interface SharedSessions extends AsyncDisposable {
   readonly store: SessionStore;
   /** The database of this process, for what else is stored about sessions. */
   readonly database: Database;
-  /** Budgets that other processes count with, which have databases of their own. */
+  /** Budgets that are shared with processes that have other databases. */
   readonly pool?: BudgetPool | undefined;
   /** The id under which this process holds sessions. */
   readonly holder: string;

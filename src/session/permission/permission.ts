@@ -11,8 +11,8 @@ export interface PermissionRequest {
    */
   readonly subject?: PermissionSubject;
   /**
-   * The setting by which the person who prompts has accepted this beforehand, such as `mode auto-accept`.
-   * Nobody is asked, if that person's answer would count.
+   * The setting by which the person who prompts has accepted this beforehand, such as `mode auto-accept`. If
+   * that person's answer would count, nobody is asked.
    */
   readonly acceptedBy?: string;
   readonly _meta?: Readonly<Record<string, unknown>>;
@@ -50,7 +50,7 @@ export type PermissionSubject =
   | {
       readonly action: "call";
       readonly tool: string;
-      /** Whose tool it is; left out for our own. */
+      /** The server of the tool; left out for our own tools. */
       readonly server?: string;
       /** The session's own server, which the client named. */
       readonly isBrought?: boolean;
@@ -90,10 +90,10 @@ export function subjectWords(subject: PermissionSubject): string {
   }
 }
 
-/** Whose answer to a permission request or a question counts. */
+/** Whose answers to permission requests and questions count. */
 export type AnswerPolicy = "first" | "asker" | "owner";
 
-/** Somebody who answers: a client, or a person with a link from a notification. */
+/** Whoever answers: a client, or a person with a link from a notification. */
 export type Answerer = Pick<SessionClient, "name" | "principal" | "observes">;
 
 /** The turn that a request belongs to. */

@@ -39,7 +39,7 @@ export interface PermissionRequestsOptions {
   readonly audit: (entry: object) => void;
 }
 
-/** A request of an interrupted turn, which people can still answer: the next turn will ask the same. */
+/** A request of an interrupted turn. People can still answer it, because the next turn will ask the same. */
 export interface UnansweredRequest {
   readonly requestId: string;
   readonly request: PermissionRequest;
@@ -61,7 +61,7 @@ export class PermissionRequests {
   readonly #open = new Map<string, OpenPermission>();
   /** The answer to a request of an interrupted turn, until the next turn asks the same. */
   #early: { readonly request: PermissionRequest; readonly answered: PermissionAnswer } | undefined;
-  /** Until the answer to such a request is stored. It is cancelled when a turn begins. */
+  /** Resolves when the answer to such a request is stored. The request is cancelled when a turn begins. */
   #askingAgain: Promise<void> = Promise.resolve();
   #isStopping = false;
 
@@ -93,8 +93,8 @@ export class PermissionRequests {
   }
 
   /**
-   * Asks what nobody had answered when the turn was interrupted, and what the notes have. The answer counts
-   * for the next turn, if that asks the same.
+   * Asks again what was open when the turn was interrupted. The answer counts for the next turn, if that asks
+   * the same.
    */
   askAgain(unanswered: UnansweredRequest, principal: Principal): Promise<void> {
     const asking = this.#askAgain(unanswered, principal);
@@ -118,7 +118,10 @@ export class PermissionRequests {
     await this.#learn(request, answered);
   }
 
-  /** A turn begins, which asks again what it needs. An answer that came before the prompt still counts. */
+  /**
+   * Called when a turn begins, which asks again for what it needs. An answer that came before the prompt
+   * still counts.
+   */
   turnBegins(): void {
     const open = [...this.#open.values()];
     if (open.length === 0) return;
@@ -127,7 +130,7 @@ export class PermissionRequests {
     });
   }
 
-  /** Cancels what a tool call asks. */
+  /** Cancels the requests of a tool call. */
   cancelFor(toolCallId: string): void {
     for (const { pending } of this.#open.values()) {
       if (pending.request.toolCall.toolCallId === toolCallId) pending.cancel();
@@ -262,7 +265,7 @@ export class PermissionRequests {
       title,
       outcome,
       by,
-      // As in the records of calls: left out for the owner.
+      // Left out for the owner, as in the records of calls.
       principal: principal === OWNER.id ? undefined : principal,
     });
   }
@@ -336,7 +339,7 @@ export class PendingPermission extends PendingAnswer<PermissionAnswer> {
   override forget(client: SessionClient): void {
     super.forget(client);
     this.#refused.delete(client);
-    // It may have been the only one whose answer counted. Others of the same principal replace it.
+    // It may have been the only client whose answer counted. Other clients of its principal replace it.
     for (const refused of this.#refused) {
       if (this.#options.refusal(refused) !== undefined) continue;
       this.#refused.delete(refused);

@@ -1,7 +1,7 @@
 import type { EndEvent, SessionEvent } from "../event.ts";
 import type { SessionStore } from "../store.ts";
 
-/** How a turn ended, as its prompt is answered. */
+/** The end of a turn, for the answer to its prompt. */
 export type EndOfTurn = Pick<EndEvent, "stopReason" | "usage">;
 
 /** A prompt, and the client that sent it. */
@@ -11,8 +11,8 @@ export interface SentPrompt {
 }
 
 /**
- * How the turn of a prompt ended that was sent after an event, for whoever did not hear the answer.
- * Undefined where the log has no such prompt: then nobody has worked on it.
+ * The end of the turn of a prompt that was sent after an event, for a client that did not get the answer.
+ * Undefined if the log has no such prompt: then no agent has worked on it.
  */
 export async function endOfPrompt(
   store: Pick<SessionStore, "read">,

@@ -2,8 +2,8 @@ import { onAbort } from "../../base/abort.ts";
 import type { TurnEnd } from "../agent.ts";
 
 /**
- * The end of a turn; one of ours if the agent does not end it within so many milliseconds after a signal.
- * `counts` says whether the signal is of that kind.
+ * Resolves to the end of a turn. If the agent does not end it within some milliseconds after a signal, to an
+ * end of our own. `counts` says whether the signal is of that kind.
  */
 export async function endOrCancelled(
   ending: Promise<TurnEnd>,

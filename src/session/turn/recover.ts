@@ -4,8 +4,8 @@ import type { UnansweredRequest } from "../permission/permissions.ts";
 import type { SessionStore } from "../store.ts";
 
 /**
- * Records that a turn was interrupted which was running when its process died. Returns the permission
- * request of the last turn that nobody had answered.
+ * Records that a turn was interrupted because its process died. Returns the last permission request of that
+ * turn, if nobody had answered it.
  */
 export async function recover(
   store: SessionStore,
@@ -21,7 +21,7 @@ interface NotedTurn {
   readonly id: string;
   /** Number of an event before the turn. */
   readonly after: number;
-  /** The question that the notes have: of a turn before, or of this one if it was recovered in part. */
+  /** The open question in the notes: of an earlier turn, or of this one if it was recovered in part. */
   readonly noted: UnansweredRequest | undefined;
 }
 
@@ -51,11 +51,12 @@ async function recoverTurn(
     }
   }
   if (!isBegun) return unanswered;
-  // Whoever recorded the end was killed before its notes had it. What it noted before is still to be asked.
+  // The process that recorded the end was killed before it updated the notes. Questions that it noted before
+  // are still open.
   if (isEnded) return unanswered?.requestId === noted?.requestId ? unanswered : undefined;
   const error = "Trunkline ended unexpectedly while it was running";
   const question = unanswered && { requestId: unanswered.requestId, request: unanswered.request };
-  // First the question: this process may be killed as well before it has asked.
+  // The question is noted first, because this process may be killed before it has asked.
   if (question !== undefined) await session.keepQuestion(question);
   await session.interrupt({ turnId, error }, [...open]);
   return question;

@@ -7,7 +7,7 @@ const VERBATIM = 400;
 
 export interface ReplayOptions {
   readonly upTo: number;
-  /** Whether the client shows notices, in one of which it is told of a turn that was interrupted. */
+  /** Whether the client shows notices. If so, it hears of an interrupted turn by a notice. */
   readonly notices: boolean;
   /** The client is attached, and has been told of the ends of turns. */
   readonly isAttached?: boolean;
@@ -127,7 +127,7 @@ function interruption({ error, turnId }: EndEvent, notices: boolean): SessionUpd
   return { sessionUpdate: "agent_message_chunk", content, _meta };
 }
 
-/** Where `_meta` has the summary that replaces the conversation before an update. */
+/** The member of `_meta` with the summary that replaces the conversation before an update. */
 export const SUMMARY = "trunkline/summary";
 
 /** The summary that replaces the conversation before an update. That of a subagent replaces only its own. */

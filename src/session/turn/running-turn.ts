@@ -183,7 +183,7 @@ export class RunningTurn implements Turn {
     this.#tell(isPaused ? "Paused after the running step. `/continue` goes on." : "Goes on.");
   }
 
-  /** An agent that pauses itself was told to, or to go on. It waits once no tool call is open. */
+  /** An agent that pauses itself was told to pause, or to continue. It waits once no tool call is open. */
   agentPaused(isPaused: boolean): void {
     this.#isAgentPaused = isPaused;
     this.#followPause();
@@ -255,7 +255,7 @@ export class RunningTurn implements Turn {
     } else this.#grace = setTimeout(() => this.#giveUp(reason), this.#options.cancelGrace);
   }
 
-  /** Says that the turn waits; once, if several calls wait at the same time. */
+  /** Tells people that the turn waits; once, if several calls wait at the same time. */
   tellWaiting(words: string): void {
     const now = performance.now();
     if (now - this.#toldWaitingAt < WAITING_PAUSE) return;
@@ -263,7 +263,7 @@ export class RunningTurn implements Turn {
     this.#tell(words);
   }
 
-  /** Says something to people that is not the agent's. */
+  /** Shows people a text of ours. */
   #tell(text: string): void {
     const content = { type: "text", text: `\n\n_${text}_\n\n` };
     const _meta = { "trunkline/aside": true };

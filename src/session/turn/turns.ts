@@ -84,7 +84,7 @@ export class Turns {
   readonly #asked = new Map<PromptOptions, Promise<TurnEnd>>();
   #running: RunningTurn | undefined;
   #over: Promise<unknown> = Promise.resolve();
-  /** Settles when it is recorded what the last turn did to files. */
+  /** Settles when the file changes of the last turn are recorded. */
   #recorded: Promise<unknown> | undefined;
   #stopping: Error | undefined;
   #cancels = 0;
@@ -273,7 +273,7 @@ export class Turns {
       await notes.keep(begun, { ...titled, updated: Date.now() });
       await this.#recordPrompt(turn, options);
     } catch (error) {
-      // There is no turn without its prompt. Where another process has the session, it gets the prompt.
+      // Without its prompt there is no turn. If another process has the session, the prompt goes there.
       await meter?.end(undefined);
       await this.#noteEnd();
       throw notHeld(sessionId, error);
@@ -400,6 +400,6 @@ function withBudget(end: TurnEnd, budget: Readonly<Record<string, unknown>>): Tu
 }
 
 function wordsOf(error: unknown): string {
-  // Messages of foreign errors may contain secrets.
+  // Messages of other programs' errors may contain secrets.
   return error instanceof TrunklineError ? error.message : "The agent failed";
 }

@@ -113,7 +113,7 @@ export class OwnerToken {
     return this.#token;
   }
 
-  /** The mark of a token if it is the owner's. Compares hashes, so that timing tells nothing. */
+  /** The hash of a token if it is the owner's. Compares hashes, so that timing tells nothing. */
   match(token: string): string | undefined {
     const mark = hashToken(token);
     return mark === this.mark ? mark : undefined;

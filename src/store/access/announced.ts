@@ -7,8 +7,8 @@ import { FileLock } from "../file-lock.ts";
 import { replaceFile } from "../replace-file.ts";
 
 /**
- * Writes what a process says of itself into a folder that others read. A file lock, which the system
- * releases when the process ends, shows whether it still runs.
+ * Registers a process in a folder that others read. A file lock, which the system releases when the process
+ * ends, shows whether it still runs.
  */
 export async function announce(
   folder: string,
@@ -21,7 +21,7 @@ export async function announce(
   return lock;
 }
 
-/** What processes have said in a folder: the paths of their files, without an extension. */
+/** The processes that are registered in a folder: the paths of their files, without an extension. */
 export function announced(
   folder: string,
 ): { readonly path: string; readonly isRunning: boolean }[] {

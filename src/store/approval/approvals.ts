@@ -22,9 +22,9 @@ export interface PendingApproval {
 type Change = (known: Map<string, Approval>) => void;
 
 /**
- * What other servers' tools were when they were approved, in `approvals.json` of the data folder. A
- * server that changes the description of a tool may want to mislead the model: the tool is held until
- * a person has approved the change.
+ * The descriptions of other servers' tools as they were approved, in `approvals.json` of the data folder. A
+ * server that changes the description of a tool may want to mislead the model: the tool is held until a
+ * person has approved the change.
  *
  * The toolbox checks each tool that has a `source`, holds it if necessary, and checks again when a
  * person has approved something, perhaps in another process.

@@ -78,7 +78,7 @@ export class AuditLog implements Disposable {
   /** Pieces of lines that are not written yet: joining them once is cheaper than adding each. */
   readonly #pieces: string[] = [];
   #length = 0;
-  /** How many lines they are. */
+  /** The number of lines in `#pieces`. */
   #count = 0;
   /** Bytes of the pieces, at their beginning, that are sealed. */
   #sealed = 0;

@@ -8,7 +8,10 @@ import { objectIn } from "../../base/check.ts";
 const CHUNK = 64 * 1024;
 const NEWLINE = 0x0a;
 
-/** One entry, and its place: the file by its inode, since a full file gets another name. */
+/**
+ * An entry, and its position: the inode of its file and the offset in it. A full file gets another name, so
+ * the name would not do.
+ */
 export interface AuditRecord {
   readonly place: string;
   readonly entry: Readonly<Record<string, unknown>>;

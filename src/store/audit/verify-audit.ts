@@ -18,7 +18,7 @@ import { auditFiles } from "./audit-reader.ts";
 import { AuditLog, firstHash, macOf, readKey, SEAL, type Seal } from "./audit-log.ts";
 import { objectIn } from "../../base/check.ts";
 
-/** Something that does not fit the seals. */
+/** A place where entries and seals do not match. */
 export interface AuditProblem {
   /** The file and the line of the seal that does not match. */
   readonly where: string;
@@ -53,7 +53,7 @@ interface Writer {
   /** Entries since its last seal, and all that its last seal counted. */
   open: number;
   counted: number;
-  /** What it wrote before is not here, so that its next seal cannot be checked. */
+  /** Its earlier entries are not here, so its next seal cannot be checked. */
   isCut?: boolean;
   /** Its last entry, if it is of this machine. */
   last?: string | undefined;
@@ -162,7 +162,7 @@ function compare(writer: Writer, { lines, hash }: Seal): string | undefined {
   return `One or more of the ${expected} entries before this seal were changed`;
 }
 
-/** Whoever changes entries may have changed seals, too. */
+/** A seal may have been tampered with, so its shape is checked. */
 function isSeal(seal: unknown): seal is Seal {
   const { lines, hash } = (seal ?? {}) as Partial<Seal>;
   return Number.isSafeInteger(lines) && typeof hash === "string";

@@ -105,7 +105,7 @@ export class AnswerLinks {
     this.#now = now;
   }
 
-  /** A request that links may answer from now on. */
+  /** Registers a request that links may answer. */
   async open(requestId: string, sessionId: string): Promise<void> {
     const now = this.#now();
     await this.#database.change((database) => {
@@ -327,7 +327,7 @@ export class DeliveryQueue implements Disposable {
     });
   }
 
-  /** Gives back a delivery that was not attempted. */
+  /** Releases a delivery that was not attempted. */
   async release({ id }: Delivery): Promise<void> {
     await this.#database.run`UPDATE delivery SET holder = NULL WHERE id = ${id}`;
   }

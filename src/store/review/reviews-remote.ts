@@ -30,7 +30,7 @@ export interface KeptRemote {
 /** Events of a thread that its forge does not know yet. */
 export interface OwedRemote {
   readonly thread: string;
-  /** What identifies it on its forge. */
+  /** Its id at the forge. */
   readonly key: string;
   readonly says: readonly ThreadEvent[];
   readonly isResolved: boolean;
@@ -38,7 +38,7 @@ export interface OwedRemote {
   readonly wasResolved: boolean;
 }
 
-/** Threads that are on a forge, too. */
+/** Threads that are also on a forge. */
 export class RemoteThreads {
   readonly #database: Database;
   readonly #now: () => number;
@@ -136,7 +136,7 @@ function ownEvent(database: DatabaseSync, thread: string, text: string): number 
     : undefined;
 }
 
-/** The text without invisible characters, which are added before it is posted. */
+/** The text without invisible characters, since some are added before it is posted. */
 function visibleOnly(text: string): string {
   return text.replaceAll(/[\p{Cc}\p{Cf}\s]+/gu, "");
 }

@@ -46,7 +46,7 @@ export interface ThreadMessage extends Pick<NewEvent, "by" | "role" | "text" | "
 export class Reviews implements Disposable {
   readonly path: string;
   readonly repositories: Repositories;
-  /** Threads that are on a forge, too. */
+  /** Threads that are also on a forge. */
   readonly remote: RemoteThreads;
   readonly #database: Database;
   readonly #now: () => number;

@@ -50,7 +50,7 @@ export const SESSION_MIGRATIONS = [
 ];
 
 export interface SessionLogOptions {
-  /** What is stored need not survive a power failure, since it is stored elsewhere too. */
+  /** Data need not survive a power failure, since it is stored elsewhere too. */
   readonly isHasty?: boolean;
   /** Called when another process has taken a session that is held here. */
   readonly lost?: (id: string) => void;

@@ -25,7 +25,7 @@ export const MOVES = `CREATE TABLE session_move (
 
    CREATE TABLE known_host (name TEXT PRIMARY KEY, key TEXT NOT NULL) STRICT;`;
 
-/** What the notes of a session say of its moves before the first one. */
+/** The notes about moves of a session that was never moved. */
 const NEVER_MOVED = JSON.stringify({ moved: { folders: [], carried: [], top: "" } });
 
 type JsonFields = Readonly<Record<string, unknown>>;
@@ -86,13 +86,13 @@ export function refuseMoved(
   throw new TrunklineError("conflict", `Session '${session}' is being moved to ${url}. ${next}.`);
 }
 
-/** Gives up a move away that `refuseMoved` lets go. */
+/** Gives up a move away that `refuseMoved` does not object to. */
 export function endMove(database: DatabaseSync, session: string): void {
   sql(database).run`DELETE FROM session_move
     WHERE session = ${session} AND way = 'out' AND state = 'moving'`;
 }
 
-/** What becomes a session here. */
+/** A session that arrives from another machine. */
 export interface ArrivedSession extends Omit<SessionFields, "parent"> {
   readonly parent?: string | undefined;
   /** All of its events; those that are here already are the same. */
@@ -144,7 +144,7 @@ export class SessionMoves {
         throw new TrunklineError("conflict", `Session '${session}' is open elsewhere. ${next}.`);
       }
       const epoch = (moveOf(database, session, "in")?.epoch ?? 0) + 1;
-      // Whoever had it open last writes nothing any more. Its work tree is no half one.
+      // The last holder can write nothing any more. The session counts as whole here.
       sql(database).run`UPDATE session SET holder = NULL, epoch = epoch + 1,
         notes = json_patch(${NEVER_MOVED}, notes) WHERE uuid = ${session}`;
       sql(database).run`INSERT OR REPLACE INTO session_move
@@ -176,14 +176,14 @@ export class SessionMoves {
     });
   }
 
-  /** What is to come for a principal, the oldest first. */
+  /** The sessions that are about to arrive for a principal, the oldest first. */
   async coming(owner: string): Promise<StoredMove[]> {
     const rows = await this.#database.all`SELECT * FROM session_move WHERE state = 'incoming'
       AND json_extract(facts, '$.owner') = ${owner} ORDER BY rowid`;
     return rows.map(readMove);
   }
 
-  /** Notes a session that is to come here. Throws if it is here already, or the move is an old one. */
+  /** Records a session that is about to arrive. Throws if it is here already, or the move is an old one. */
   async accept(session: string, move: string, epoch: number, facts: JsonFields): Promise<void> {
     await this.#database.change((database) => {
       const known = moveOf(database, session, "in");
@@ -234,8 +234,8 @@ export class SessionMoves {
         database,
         added.map((page) => ({ ...page, session: key })),
       );
-      // It counts for the session, but not for the day of anybody: this machine has not done it. A copy's
-      // turns are its own.
+      // Usage counts for the session, but not for anybody's day: this machine did not do the work. Turns of a
+      // copy get ids of their own.
       for (const { turn: theirs, day, tokens, cost, steps, time, reportedCost = null } of usage) {
         const turn = move === undefined ? `${id} ${theirs}` : theirs;
         sql(database).run`INSERT INTO turn_usage

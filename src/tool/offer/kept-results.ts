@@ -24,8 +24,8 @@ export interface KeptLimits {
 const LIMITS: KeptLimits = { all: 64 * 1024 * 1024, one: 16 * 1024 * 1024, time: 3_600_000 };
 
 /**
- * Results that were too large to be passed on, in memory: for whoever made the call and nobody else, for a
- * limited time. The oldest go where there is no room for a new one.
+ * Results that are too large to be passed on, kept in memory for a limited time. Only the caller can read
+ * them. The oldest are dropped to make room for new ones.
  */
 export class KeptResults implements ResourceProvider {
   readonly isCallers = true;
@@ -57,7 +57,7 @@ export class KeptResults implements ResourceProvider {
     return { uri, until: new Date(Date.now() + time).toISOString() };
   }
 
-  /** Nobody's list has them: an address is told to the caller alone. */
+  /** Not listed: only the caller is told the address. */
   list(): [] {
     return [];
   }

@@ -1,13 +1,13 @@
 const LONGEST = 128;
-/** The longest end that a number adds to a name. */
+/** The longest suffix that a number adds to a name. */
 const LONGEST_END = 8;
 
-/** Gives each thing a name of its own. All of a million things may come with the same one. */
+/** Makes names unique, by numbers. It is fast even for a million equal names. */
 export class FreeNames {
   readonly #longest: number;
   readonly #isTaken: (name: string) => boolean;
   readonly #given = new Set<string>();
-  /** By the beginning of a name, which its number never replaces: all smaller numbers are taken. */
+  /** By the part of a name that a number never replaces: the numbers up to this one are taken. */
   readonly #counts = new Map<string, number>();
 
   /** `isTaken` says which names are taken elsewhere. */

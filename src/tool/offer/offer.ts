@@ -56,7 +56,7 @@ export class Offer implements Required<ToolSources> {
     if (this.#profiles !== undefined) return this.#profiles.choose(subject);
     const name = subject.principal.profile ?? subject.named;
     if (name === undefined) return undefined;
-    // Only a program that serves no clients with profiles gets here.
+    // Only programs that serve no clients with profiles get here.
     throw new TrunklineError("config", `The profile '${name}' cannot be used here.`);
   }
 
@@ -120,7 +120,7 @@ export class Offer implements Required<ToolSources> {
     return this.#kept;
   }
 
-  /** Lists, and calls of tools that are not known yet, wait for these sources. */
+  /** From now on, lists and calls of unknown tools wait for these sources. */
   waitFor(sources: ToolSources): void {
     this.#sources.push(sources);
   }

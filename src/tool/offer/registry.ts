@@ -1,12 +1,12 @@
 /**
- * Entries by name, in the order they were added, with a notification of changes. The list is cached
- * between changes, since it is read far more often than changed.
+ * Entries by name, in the order they were added, with a notification of changes. The list is cached between
+ * changes, because it is read far more often than changed.
  *
- * Entries of a person are apart from those of all: whoever does not name that person finds none of them.
+ * A person's entries are separate: they are found only by callers that name that person.
  */
 export class Registry<T> {
   readonly #kind: string;
-  /** By person; those of all under `undefined`. */
+  /** By person; entries for everybody under `undefined`. */
   readonly #entries = new Map<string | undefined, Map<string, T>>();
   readonly #changes = new Announcement();
   readonly #lists = new Map<string | undefined, readonly T[]>();
@@ -16,12 +16,12 @@ export class Registry<T> {
     this.#kind = kind;
   }
 
-  /** An entry of all, or else of the person. */
+  /** An entry for everybody, or else one of the person's. */
   get(name: string, person?: string): T | undefined {
     return this.#entries.get(undefined)?.get(name) ?? this.#entries.get(person)?.get(name);
   }
 
-  /** The entries of all, with those of the person. */
+  /** The entries for everybody, and those of the person. */
   list(person?: string): readonly T[] {
     const own = this.#entries.has(person) ? person : undefined;
     return this.#lists.getOrInsertComputed(own, () => {
@@ -32,7 +32,7 @@ export class Registry<T> {
     });
   }
 
-  /** Adds under a name that is free. Returns how to take it out again. */
+  /** Adds an entry under a name that is free. Returns a function that removes it. */
   add(name: string, entry: T, person?: string): () => void {
     const entries = this.#entries.getOrInsertComputed(person, () => new Map<string, T>());
     if (entries.has(name)) throw new Error(`There is a ${this.#kind} '${name}' already`);
@@ -47,14 +47,14 @@ export class Registry<T> {
   }
 
   /**
-   * Calls back after changes: once for all that were made in one turn. `person` hears of no other's.
-   * Returns how to stop it.
+   * Calls back after changes, once for all changes of one turn of the event loop. A listener of a `person`
+   * does not hear of other people's. Returns a function that stops it.
    */
   onChange(listener: () => void, person?: string): () => void {
     return this.#changes.on(listener, person);
   }
 
-  /** Announces a change: also for whoever changes what clients see of the entries. */
+  /** Announces a change. Also called when the view of the entries changes. */
   changed(person?: string): void {
     if (person === undefined) this.#lists.clear();
     else this.#lists.delete(person);
@@ -72,7 +72,7 @@ export class Announcement {
     readonly person: string | undefined;
   }>();
   readonly #failed: (error: unknown) => void;
-  /** Whom the changes of this turn are for; undefined stands for all. */
+  /** The people whom the changes of this turn concern; undefined stands for everybody. */
   #due = new Set<string | undefined>();
 
   constructor(failed: (error: unknown) => void = () => {}) {
@@ -83,7 +83,7 @@ export class Announcement {
     return this.#listeners.size > 0;
   }
 
-  /** The change is for a person's listeners, or for all. */
+  /** Announces a change to one person's listeners, or to all. */
   make(person?: string): void {
     const isDue = this.#due.size > 0;
     this.#due.add(person);
@@ -104,7 +104,10 @@ export class Announcement {
     });
   }
 
-  /** Listens for what is for all, and for one person or everybody. Returns how to stop listening. */
+  /**
+   * Listens for changes that concern everybody or this person; without a person, for all changes. Returns a
+   * function that stops it.
+   */
   on(call: () => void, person?: string): () => void {
     const listener = { call, person };
     this.#listeners.add(listener);

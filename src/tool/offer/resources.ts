@@ -28,7 +28,7 @@ export class Resources {
   readonly #report: Report;
   readonly #opened: (principal: Principal) => Promise<void>;
 
-  /** `opened` opens the providers that a principal alone has. */
+  /** `opened` opens the providers that belong to one principal. */
   constructor(
     report: Report = () => {},
     opened: (principal: Principal) => Promise<void> = async () => {},
@@ -116,7 +116,7 @@ export class Resources {
     return merged;
   }
 
-  /** What a provider suggests for an argument of a template; undefined when none does. */
+  /** The suggestions of a provider for an argument of a template; undefined if there is none. */
   async complete(
     uri: string,
     argument: CompletionArgument,
@@ -126,7 +126,7 @@ export class Resources {
     return this.#first(uri, principal, profile, (one) => one.complete?.(uri, argument));
   }
 
-  /** What the first provider says that has the resource, and shows it; undefined when none does. */
+  /** The answer of the first provider that has the resource and shows it; undefined if none does. */
   async #first<T>(
     uri: string,
     principal: Principal,
@@ -156,7 +156,10 @@ export class Resources {
     return this.#ownAndShared(principal).filter(({ scope }) => mayHave(principal, scope));
   }
 
-  /** Nobody gets another's. A person's own come first: they are asked only for what they have named. */
+  /**
+   * The caller's own providers and the shared ones. Own providers come first: they are asked only about what
+   * they have listed.
+   */
   #ownAndShared(principal: Principal): ResourceProvider[] {
     const all = [...this.#providers];
     const person = personOf(principal);

@@ -5,7 +5,7 @@ import type { Approver } from "../tool-registry.ts";
 export interface ServerText {
   readonly server: string;
   readonly text: string;
-  /** What is approved under another name than the server's instructions. */
+  /** The name under which it is approved; by default that of instructions. */
   readonly name?: string;
 }
 
@@ -19,19 +19,19 @@ export const INSTRUCTIONS_NAME = "@instructions";
 export const SKILL_PREFIX = "@skill ";
 
 /**
- * The instructions of other servers. A model follows them, so they need the same approval as the
- * description of a tool: what a server says anew or otherwise is held until a person has looked.
+ * The instructions of other servers. A model follows them, so they need the same approval as the description
+ * of a tool: new or changed instructions are held until a person has looked at them.
  */
 export class ServerInstructions {
   readonly #approver: Approver | undefined;
-  /** By the person whom they are for; those for all under `undefined`. */
+  /** By person; those for everybody under `undefined`. */
   readonly #all = new Map<string | undefined, readonly ServerText[]>();
 
   constructor(approver: Approver | undefined) {
     this.#approver = approver;
   }
 
-  /** Takes what all servers say now, in the order in which it is passed on. */
+  /** Replaces the texts of all servers, in the order in which they are passed on. */
   replace(all: readonly ServerText[], person?: string): void {
     this.#all.set(person, all);
     // Judged at once, so that what is seen first is on record before it can change.

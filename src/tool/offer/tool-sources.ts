@@ -6,13 +6,13 @@ import type { ToolContext } from "../tool.ts";
 /** A source of tools that has not listed them yet. */
 export interface MissingSource {
   readonly name: string;
-  /** Why its tools are not known, in a sentence that names the source. */
+  /** Why its tools are unknown, in a sentence that names the source. */
   readonly why: string;
 }
 
 /** Sources of tools that have to be asked for them first, such as upstreams. */
 export interface ToolSources {
-  /** Opens what a principal alone has; undefined when that is open. Lists may come later. */
+  /** Opens the sources that belong to one principal; undefined if they are open. Lists may come later. */
   opened?(principal: Principal): Promise<unknown> | undefined;
   /**
    * Await it before answering a list of a principal. The wait is bounded; undefined when there is nothing
@@ -36,7 +36,7 @@ export const MISSING_META = "trunkline/missing";
 
 /** Milliseconds between two progress notifications to a caller that waits. */
 const TELL_EVERY = 1_000;
-/** Tiny, since progress must increase (MCP, basic/utilities/progress) when the tool reports its own. */
+/** Tiny, because progress must increase (MCP, basic/utilities/progress) when the tool reports its own. */
 const STEP = 1 / 1_000_000;
 
 /** The part of a context that waiting for a tool needs. */

@@ -13,7 +13,7 @@ import type { ArgumentChange, ToolChange } from "../../config/schema/schema.gen.
 
 type Members = Readonly<Record<string, unknown>>;
 
-/** What an owner makes of one tool: of what is shown of it, of its arguments and its results. */
+/** The owner's changes of one tool: of its description, its arguments and its results. */
 export class Override implements ToolOverride {
   readonly #settings: ToolChange;
   readonly #arguments: readonly (readonly [string, ArgumentChange])[];
@@ -94,7 +94,7 @@ export class Override implements ToolOverride {
   async result(result: ToolResult, keep: KeepText): Promise<ToolResult> {
     const { most, items = Infinity } = this.#settings.result ?? {};
     const more = new Set<string>();
-    // What is dropped is not kept either.
+    // What the owner drops is not in the kept resource either.
     const all = result.isError === true ? result : this.#projected(result);
     const cut =
       items === Infinity ? all : eachJson(all, (value) => shortened(value, items, { more }));
@@ -118,13 +118,13 @@ export class Override implements ToolOverride {
     return { ...rest, content: [{ type: "text", text: `${says}\n${begin}`.trim() }, ...link] };
   }
 
-  /** Whether an argument is the owner's alone. */
+  /** Whether an argument is hidden from callers, or fixed. */
   #isKept(name: string): boolean {
     const { [name]: own } = this.#settings.arguments ?? {};
     return own?.hidden === true || own?.fixed !== undefined;
   }
 
-  /** The result without what is not wanted. */
+  /** The result without the members that the owner drops. */
   #projected(result: ToolResult): ToolResult {
     const [keep, drop] = [this.#keep, this.#drop];
     if (keep === undefined && drop === undefined) return result;
@@ -147,7 +147,7 @@ function eachJson(result: ToolResult, change: (value: unknown) => unknown): Tool
   return { ...result, content: texts, ...structured };
 }
 
-/** Names, and what is below them; empty where a path ends. */
+/** A tree of names; a node is empty where a path ends. */
 interface PathTree extends Map<string, PathTree> {}
 
 function treeOf(paths: readonly string[]): PathTree {
@@ -161,7 +161,7 @@ function treeOf(paths: readonly string[]): PathTree {
   return root;
 }
 
-/** Only what the paths lead to, or all but that. */
+/** The part of a value that the paths lead to, or everything but that part. */
 function picked(value: unknown, tree: PathTree, isKept: boolean): unknown {
   if (Array.isArray(value)) return value.map((item) => picked(item, tree, isKept));
   if (!isObject(value)) return value;
@@ -175,7 +175,7 @@ function picked(value: unknown, tree: PathTree, isKept: boolean): unknown {
 }
 
 interface Shortening {
-  /** Gets what was left out of lists, and where. */
+  /** Collects what was left out of lists, and where. */
   readonly more?: Set<string>;
   /** Characters of each text. */
   readonly texts?: number;
@@ -224,7 +224,7 @@ function linkOf({ uri }: KeptText, text: string, mimeType: string): Content {
   return { type: "resource_link", uri, name: "result", title: "The whole result", mimeType, size };
 }
 
-/** What a large result begins with: JSON stays JSON, a text ends with a line. */
+/** The beginning of a large result. JSON stays JSON, a text ends with a whole line. */
 function summaryOf(result: ToolResult, most: number): string {
   const [text] = wholeOf(result);
   const json = result.structuredContent ?? objectIn(text);

@@ -24,15 +24,17 @@ import { skeleton } from "../offer/skeleton.ts";
 import { OWN_SERVER } from "./own-server.ts";
 import { rankTools, serverOf } from "./rank-tools.ts";
 
-/** Names that are offered, and names that are not; a name that both fit is not. */
+/**
+ * Patterns for names that are offered, and for names that are not. A name that matches both is not offered.
+ */
 type Patterns = NonNullable<ProfileSettings["servers"]>;
 
-/** A client, as far as its profile is chosen by it. */
+/** The properties of a client by which its profile is chosen. */
 export interface ProfileSubject {
   readonly door: string;
-  /** What the program calls itself. */
+  /** The name that the program gives itself. */
   readonly client: string;
-  /** The folder that it works in, where its door knows it without asking. */
+  /** The folder that it works in, if its door knows it without asking. */
   readonly folder?: string | undefined;
   readonly principal: Principal;
   /** The profile that it was started with. */
@@ -45,11 +47,11 @@ const LEADS_UP = /(?:^|[/\\]|%2f|%5c)(?:\.|%2e){2}(?:[/\\?#]|%2f|%5c|$)/i;
 /** What a client sees of an offer, under which names, and what it may call. */
 export class Profile {
   readonly name: string;
-  /** Why it offers nothing, where it is not in the configuration. */
+  /** Why it offers nothing, if it is not in the configuration. */
   readonly problem: string | undefined;
-  /** Decides beside the policy of all callers: the stricter of the two counts. */
+  /** An additional policy: the stricter of the two decisions counts. */
   readonly policy: Policy | undefined;
-  /** Set where it offers a tool that searches and one that calls, instead of its tools. */
+  /** Set if it offers two tools, to search and to call, instead of all tools. */
   readonly search: typeof TOOL_SEARCH | undefined;
   readonly toolNames: ClientNames;
   readonly promptNames: ClientNames;
@@ -108,8 +110,8 @@ export class Profile {
   }
 
   /**
-   * What it makes of a tool. The name here changes with the other servers, so that at the tool's own server
-   * counts, too: what is hidden stays hidden.
+   * The override of a tool. The tool's name here depends on the other servers, so its name at its own server
+   * is matched, too: what is hidden stays hidden.
    */
   overrideOf({ definition: { name }, source }: Pick<Tool, "definition" | "source">) {
     const all = this.#overrides;
@@ -117,7 +119,7 @@ export class Profile {
     return all.get(`${source.server}/${source.name}`) ?? all.get(name) ?? all.get(source.name);
   }
 
-  /** Why a tool is not offered, although it would be: what is made of it does not fit it. */
+  /** Why a tool is not offered although the patterns match it: its override does not fit it any more. */
   suspension(tool: Tool): string | undefined {
     const misfit = this.overrideOf(tool)?.misfit(tool.definition);
     if (misfit === undefined) return undefined;
@@ -146,7 +148,7 @@ export class Profile {
     return this.#prompts.has(name, source);
   }
 
-  /** `server` is that of a resource that is not ours. */
+  /** `server` is the server of a resource, unless it is our own. */
   hasResource(uri: string, server?: string): boolean {
     if (!this.hasServer(server)) return false;
     if (this.#resources.isOpen) return true;
@@ -161,7 +163,7 @@ export class Profile {
     return this.hasResource(source?.name ?? uri, source?.server);
   }
 
-  /** Those of a provider's resources, or templates, that are shown. */
+  /** The resources or templates of a provider that the profile shows. */
   async resourcesOf<T>(
     provider: ResourceProvider,
     all: readonly T[],
@@ -172,7 +174,7 @@ export class Profile {
     return shown;
   }
 
-  /** A tool as it is for the client. */
+  /** A tool as the client sees it. */
   shown(tool: Tool): Tool {
     const name = this.toolNames.shown(tool.definition.name);
     const override = this.overrideOf(tool);
@@ -207,7 +209,7 @@ function isAmong(patterns: readonly string[] | undefined, name: string | undefin
   return name !== undefined && patterns.some((pattern) => glob(pattern)(name));
 }
 
-/** A name that something has at its server. */
+/** The name of a tool, prompt or resource at its server. */
 interface Source {
   readonly server: string;
   readonly name: string;
@@ -226,8 +228,8 @@ class Filter {
   }
 
   /**
-   * The name here changes with the other servers: a second `read` becomes `notes_read`. So a pattern
-   * may also say `notes/read`, and one that denies is held against the name at the server, too.
+   * Names here depend on the other servers: a second `read` becomes `notes_read`. So a pattern may also say
+   * `notes/read`, and a pattern that denies is also compared with the name at the server.
    */
   has(name: string, source?: Source): boolean {
     if (this.isOpen) return true;
@@ -249,20 +251,20 @@ const MOST_SERVERS = 60;
 
 type Answer = ToolResult | Promise<ToolResult>;
 
-/** What the two tools need of the toolbox. */
+/** The part of the toolbox that the two search tools use. */
 interface SearchBackend {
   /** Resolves when it is known which tools there are. */
   readonly known: () => Promise<void> | undefined;
-  /** What the caller may find. */
+  /** The tools that the caller may find. */
   readonly tools: () => readonly Tool[];
   /** Records a search in the audit. */
   readonly found: (work: Promise<ToolResult>) => Promise<ToolResult>;
   readonly call: (name: string, args: Arguments) => Answer;
 }
 
-/** The two tools that a client gets whose profile has it search. */
+/** The two tools that clients get instead of all tools, if their profile has `search`. */
 const TOOL_SEARCH = {
-  /** Their definitions, which lists have instead of the tools that can be found. */
+  /** Their definitions, for lists. */
   list: (tools: readonly Tool[]): readonly Tool[] => [
     definedAs(searchDefinition(tools)),
     definedAs(CALL_DEFINITION),
@@ -395,7 +397,7 @@ function searchFor({ query, limit }: Arguments, tools: readonly Tool[]): ToolRes
 const LONGEST_SCHEMA = 16_000;
 const LONGEST_ABOUT = 300;
 
-/** A schema that is too long for a model, without what is inside of its arguments. */
+/** A schema that is too long for a model, without the details of its arguments. */
 function shortened(schema: Tool["definition"]["inputSchema"]): Tool["definition"]["inputSchema"] {
   if (JSON.stringify(schema).length <= LONGEST_SCHEMA) return schema;
   const { properties, required } = schema;
@@ -416,13 +418,14 @@ function shortened(schema: Tool["definition"]["inputSchema"]): Tool["definition"
 }
 
 /**
- * Names that something has for a client. A new name belongs to the first that gets it: whatever else
- * has that name, or one that looks like it, is not offered, so that a call can mean only one thing.
+ * The client's names for tools, prompts or servers. A new name belongs to the first entry that gets it:
+ * anything else with that name, or one that looks like it, is not offered, so that a call can mean only one
+ * thing.
  */
 export class ClientNames {
   readonly #shown: ReadonlyMap<string, string>;
   readonly #real = new Map<string, string>();
-  /** By how they look. */
+  /** By their skeleton. */
   readonly #looks = new Map<string, string>();
 
   /** `rename` has the new names by the real ones. */
@@ -442,7 +445,7 @@ export class ClientNames {
     return this.#shown.get(real) ?? real;
   }
 
-  /** What the client means by a name; undefined where that name is no more. */
+  /** The real name for a client's name; undefined if that name no longer means anything. */
   real(shown: string): string | undefined {
     return this.#real.get(shown) ?? (this.#shown.has(shown) ? undefined : shown);
   }

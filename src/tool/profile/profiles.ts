@@ -21,9 +21,9 @@ export class Profiles {
   }
 
   /**
-   * The one rule: the profile that the client was given by name (its token's, or that of
-   * `trunkline mcp --profile`), else the first whose `for` fits it, else none, and it sees everything.
-   * A name that is not configured offers nothing: who took a profile away did not mean to give more.
+   * Chooses the profile of a client: the one that it was given by name (by its token, or by `trunkline mcp
+   * --profile`), else the first whose `for` matches, else none, and the client sees everything. A name that
+   * is not configured offers nothing: whoever removed a profile did not mean to give access to more.
    */
   choose(subject: ProfileSubject): Profile | undefined {
     const name = subject.principal.profile ?? subject.named;
@@ -41,7 +41,7 @@ export class Profiles {
   }
 }
 
-/** A profile, with what it makes of tools. */
+/** A profile with its overrides of tools. */
 export function profileOf(name: string, settings: ProfileSettings): Profile {
   const changes = Object.entries(settings.tools?.change ?? {});
   return new Profile(

@@ -2,7 +2,7 @@ import { OWN_SERVER } from "./own-server.ts";
 import { synonymsOf } from "./synonyms.ts";
 import { wordsOf, wordsOfQuery } from "./words.ts";
 
-/** What the ranking sees of a tool. */
+/** The part of a tool that the ranking uses. */
 interface RankedTool {
   readonly definition: {
     readonly name: string;

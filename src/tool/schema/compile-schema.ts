@@ -6,14 +6,14 @@ import type { ProblemFinder } from "./plain-schema.ts";
 import { LinearExpression } from "../../base/text/linear-expression.ts";
 import type { JsonSchema } from "../tool.ts";
 
-/** For a schema that may take exponential time; all others take less. */
+/** Milliseconds of a check by a schema that may take exponential time. Other schemas need no limit. */
 const LONGEST_CHECK = 100;
 /** Longer texts are not matched: an expression may block the process on them. */
 const LONGEST_MATCHED = 4096;
 
 /**
- * Other people's schemas are lenient about what they declare; so is the compiler. They are also
- * written by whoever runs the server: nothing in them is copied into the code again and again.
+ * Other people's schemas declare things carelessly, so the compiler is lenient. Whoever runs the server
+ * writes them, so nothing of them is copied into the code again and again.
  */
 const OPTIONS: Options = {
   strict: false,
@@ -64,11 +64,12 @@ interface Verdict {
 function compile(schema: JsonSchema): ValidateFunction | undefined {
   const { $id: _, $schema: declared, ...plain } = schema;
   const isOld = typeof declared === "string" && /draft-0[4-7]/.test(declared);
-  // Many do not say that they are of an older draft.
+  // Many schemas are of an older draft without saying so.
   const drafts = isOld ? [Ajv] : [Ajv2020, Ajv];
   for (const Draft of drafts) {
     try {
-      // One for each: it keeps what it has compiled, and two schemas may name their parts alike.
+      // A compiler of its own for each schema: a compiler keeps what it has compiled, and two schemas may
+      // give their parts the same names.
       const ajv = new Draft(OPTIONS);
       ajv.removeKeyword("uniqueItems");
       ajv.addKeyword({
@@ -76,7 +77,7 @@ function compile(schema: JsonSchema): ValidateFunction | undefined {
         type: "array",
         schemaType: "boolean",
         error: { message: "must not have an item twice" },
-        // In the time of one pass. Objects with their members in another order count as others.
+        // Takes one pass. Objects with the same members in another order count as different.
         validate: (isWanted: boolean, items: unknown[]) =>
           !isWanted || new Set(items.map((item) => JSON.stringify(item))).size === items.length,
       });
@@ -98,7 +99,7 @@ function boundedExpression(source: string, flags: string): BoundedExpression {
   const expression = isTame(source) ? new RegExp(source, flags) : linear(source);
   return {
     test: (text) => text.length > LONGEST_MATCHED || expression.test(text),
-    // The compiler tells expressions apart by it.
+    // The compiler identifies expressions by this text.
     toString: () => source,
   };
 }
@@ -136,7 +137,7 @@ const MOST_ALTERNATIVES = 3;
 const LONGEST_NAME = 200;
 const LONGEST_LIST = 500;
 
-/** What a schema found wrong, in words that name the field: `'text' must be string`. */
+/** The problem that a schema has found, in words that name the field: `'text' must be string`. */
 export function complaint(errors: readonly ErrorObject[]): string {
   const last = errors.at(-1);
   if (last === undefined) return "do not fit the schema";
@@ -190,7 +191,7 @@ function list(values: unknown): string {
 /** Larger schemas are not compiled: that would cost more than an early error is worth. */
 const MOST_NODES = 20_000;
 const MOST_DEPTH = 100;
-/** Followed along its references; one that refers to itself never ends. */
+/** Steps along references; a schema that refers to itself has no end. */
 const MOST_STEPS = 5_000;
 
 /**
@@ -257,7 +258,7 @@ function endsSoon(root: JsonSchema): boolean {
   return follow(root, 0);
 }
 
-/** What a reference within a schema stands for. One to elsewhere cannot be followed. */
+/** The target of a reference within a schema. References to other documents cannot be followed. */
 function at(root: JsonSchema, reference: string): unknown {
   // An anchor may be anywhere, also around this.
   if (!/^#(?:\/|$)/.test(reference)) return root;

@@ -71,10 +71,10 @@ function objectCheck(
 
 const ANY: ValueTest = () => true;
 
-/** Checks a part of a schema; undefined where that is left to the compiler. */
+/** Makes a test of a part of a schema; undefined if that is left to the compiler. */
 type SubschemaCompiler = (part: unknown) => ValueTest | undefined;
 
-/** What a keyword asks. Keywords for one type ask nothing of values of another. */
+/** The test of each keyword. Keywords for one type accept all values of other types. */
 const KEYWORDS: Readonly<
   Record<
     string,
@@ -167,15 +167,15 @@ function areNames(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.every((name) => typeof name === "string");
 }
 
-/** Says what is wrong with a value, or nothing. */
+/** Returns the problem of a value, or undefined. */
 export type ProblemFinder = (value: unknown) => string | undefined;
 
 const plain = new WeakMap<JsonSchema, ValueTest>();
 const compiled = new WeakMap<JsonSchema, ProblemFinder>();
 
 /**
- * What is wrong with a call's arguments by the tool's own schema: `'text' must be string`. A schema is
- * compiled once, when arguments are not known to fit it otherwise; the compiler is loaded for the first.
+ * The problem of a call's arguments by the tool's own schema: `'text' must be string`. A schema is compiled
+ * when arguments first fail the plain test; the compiler is loaded for the first such schema.
  */
 export function argumentProblem(
   tool: Pick<Tool, "definition">,

@@ -5,14 +5,14 @@ import { streamChannel } from "./stream.ts";
 
 export interface ChildChannelOptions {
   readonly limits?: Partial<ChannelLimits>;
-  /** A line that is no message: what a program prints where only its protocol belongs. */
+  /** Called with each line of stdout that is not a message, such as a greeting. */
   readonly stray?: (line: string) => void;
 }
 
 /**
- * A channel over a child's standard streams, one JSON text a line. MCP 2025-11-25, Transports § stdio:
- * a server writes nothing else to its stdout. Many programs print a greeting there all the same; such
- * lines go to `stray`, since an error response would only confuse the program.
+ * A channel over a child's standard streams, one JSON text a line. MCP 2025-11-25, Transports § stdio: a
+ * server writes nothing else to its stdout. Many programs print a greeting there all the same; such lines go
+ * to `stray`, because an error response would confuse the program.
  */
 export function childChannel(
   child: { readonly stdin: Writable; readonly stdout: Readable },

@@ -8,7 +8,7 @@ import { streamChannel } from "./stream.ts";
 
 /** The answer to a greeting. After a refusal the connection is closed. */
 export interface Welcome {
-  /** Why the other process is not served, for its person. */
+  /** Why the other process is refused, in words for a person. */
   readonly refused?: string | undefined;
 }
 
@@ -50,13 +50,13 @@ export interface PrincipalGreeting {
   readonly principal: Principal;
 }
 
-/** A process that does not name its principal must not be taken for the owner. */
+/** Without this check, a process that names no principal would count as the owner. */
 export function mustNamePrincipal({ principal }: Partial<PrincipalGreeting>): Welcome {
   if (typeof principal?.id === "string") return {};
   throw new Error("The greeting names no principal");
 }
 
-/** A channel to a process that was greeted. It can be used before the answer to the greeting is there. */
+/** A channel to a process that we have greeted. It can be used before the answer to the greeting arrives. */
 export interface GreetedConnection<W extends Welcome = Welcome> {
   readonly channel: Channel<string>;
   /** Rejects if the other process refuses, or does not answer the greeting. */
@@ -82,7 +82,10 @@ export function greet<W extends Welcome>(
   return { channel, welcome };
 }
 
-/** A channel whose first message is for `first`, if it begins as expected; all others go to its sink. */
+/**
+ * A channel whose first message settles `first`, if it is an answer to a greeting; all other messages go to
+ * its sink.
+ */
 class GreetedChannel implements Channel<string> {
   readonly #channel: Channel<string>;
   readonly #first = Promise.withResolvers<string>();

@@ -44,7 +44,7 @@ export class MemoryChannel implements Channel<string> {
     this.#output.fail(new Error(`Peer gave up: ${reason.message}`, { cause: reason }));
   }
 
-  /** Ends what this side sends; it still reads, as a program does that has closed its output. */
+  /** Ends the output of this side; it still reads, like a program that has closed its stdout. */
   finish(): Promise<void> {
     return this.#output.finish();
   }

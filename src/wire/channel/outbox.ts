@@ -14,7 +14,7 @@ export class Outbox {
   readonly #limits: ChannelLimits;
   readonly #fail: (error: Error) => void;
   readonly #write: (text: string) => void;
-  /** Set if the reader is a stranger: unsent bytes then count against the budget of the process. */
+  /** Set if the reader is not trusted: unsent bytes then count against the budget of the process. */
   readonly #holding: ByteReservation | undefined;
   #text = "";
   #scheduled = false;
@@ -22,7 +22,7 @@ export class Outbox {
   #ended: Promise<void> | undefined;
   #room: PromiseWithResolvers<void> | undefined;
 
-  /** `write` stands in for the stream's own, where that has been taken from everyone else. */
+  /** `write` replaces the stream's own method, where that is redirected (see `stdioChannel`). */
   constructor(
     writable: Writable,
     limits: ChannelLimits,

@@ -1,4 +1,4 @@
-/** Reads no more of a stream until all that holds it has settled. */
+/** Pauses a stream until all promises that hold it have settled. */
 export class ReadHold {
   readonly #stream: { pause(): void; resume(): void };
   #holds = 0;

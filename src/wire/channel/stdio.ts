@@ -27,7 +27,7 @@ let isReady = false;
 /** Opens stderr with the first stray text only: opening it at every start would cost 1 ms. */
 const writeAstray: typeof process.stdout.write = (...args: unknown[]) => {
   const { stderr } = process;
-  // Nobody may be reading it.
+  // Stderr may be closed.
   if (!isReady) stderr.on("error", () => {});
   isReady = true;
   return stderr.write(...(args as Parameters<typeof stderr.write>));

@@ -14,11 +14,11 @@ import { ReadHold } from "./read-hold.ts";
 
 export interface StreamChannelOptions {
   readonly limits?: Partial<ChannelLimits>;
-  /** One message a line, when left out. */
+  /** By default one message a line. */
   readonly framing?: StreamFraming;
-  /** Stands in for the writable's own `write`, where that has been taken from everyone else. */
+  /** Replaces the writable's own `write`, where that is redirected (see `stdioChannel`). */
   readonly write?: (text: string) => void;
-  /** Whether a line that is no object is a message; others are left out. All are without it. */
+  /** Whether a line that is not a JSON object is a message. By default all are. */
   readonly isMessage?: (line: string) => boolean;
 }
 
@@ -80,7 +80,7 @@ class StreamChannel implements Channel<string> {
     this.#readable.on("close", () => {
       if (!this.#inputOver) this.#die(new Error("Input was cut off"));
     });
-    // The other side may stop reading first and go on sending; only both mean that it is gone.
+    // The other side may stop reading and go on sending. It is gone only when both have ended.
     this.#writable.on("close", () => {
       if (this.#inputOver) this.#die(new Error("The peer has gone"));
     });

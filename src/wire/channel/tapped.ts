@@ -5,7 +5,7 @@ export interface Tap {
   message(text: string, direction: "in" | "out"): void;
 }
 
-/** The same channel, with a tap that sees each message. */
+/** Wraps a channel, so that a tap sees each message. */
 export function tapped(channel: Channel<string>, tap: Tap): Channel<string> {
   return {
     receive: (sink) =>

@@ -15,7 +15,7 @@ export class WebSocketAcceptor implements Disposable {
   readonly #limits: Partial<ChannelLimits>;
   /** Each open socket, and how many heartbeats it has left unanswered. */
   readonly #missed = new Map<WebSocket, number>();
-  /** What the answers to handshakes carry. */
+  /** Extra headers for the answers to handshakes. */
   readonly #headers = new WeakMap<IncomingMessage, readonly string[]>();
   readonly #timer: NodeJS.Timeout;
 
@@ -51,7 +51,7 @@ export class WebSocketAcceptor implements Disposable {
     });
   }
 
-  /** Apart from `accept`: listeners made there keep the request for as long as the connection. */
+  /** Not in `accept`: listeners made there would keep the request in memory as long as the connection. */
   #open(ws: WebSocket, socket: Duplex): Channel<string> {
     this.#missed.set(ws, 0);
     ws.on("pong", () => this.#missed.set(ws, 0));

@@ -26,7 +26,9 @@ const MOST_QUEUED = 64 * 1024;
 
 export interface WebSocketChannelOptions {
   readonly limits?: Partial<ChannelLimits>;
-  /** The connection below, of a server. Where it is known, the frames of one turn leave in one write. */
+  /**
+   * The TCP connection, on a server. If it is known, all frames of one turn of the event loop are one write.
+   */
   readonly socket?: Duplex;
 }
 
@@ -66,7 +68,7 @@ class WebSocketChannel implements Channel<string> {
   #queuedCharacters = 0;
   readonly #hold: ReadHold;
   #room: PromiseWithResolvers<void> | undefined;
-  /** About as many bytes as have come of an unfinished message: counted by what the socket reads. */
+  /** About how many bytes of an unfinished message have arrived, counted by what the socket reads. */
   readonly #unfinished = new ByteReservation();
   #arrivedBytes = 0;
   #controlBytes = 0;
@@ -161,7 +163,7 @@ class WebSocketChannel implements Channel<string> {
     const limit = this.#limits.maxMessage;
     const isOversize = bytes.length > limit;
     if (isOversize || isBinary || !isUtf8(bytes)) {
-      // What is no text names no id, whatever its size.
+      // A binary message has no readable id, whatever its size.
       const kind = isBinary || !isOversize ? "encoding" : "oversize";
       const head = bytes.subarray(0, 4096).toString();
       const tail = bytes.subarray(-256).toString();

@@ -10,7 +10,7 @@ const TAIL = 256;
 const KEEP = 64 * 1024;
 
 export interface ByteQueueOptions {
-  /** The bytes come from strangers: the budget may refuse them. */
+  /** The sender is not trusted, so the budget may refuse its bytes. */
   readonly isOfStrangers?: boolean;
   /** The budget that kept bytes count against; default that of the process. */
   readonly budget?: ByteBudget;
@@ -32,7 +32,7 @@ export class ByteQueue {
   /** The budget has no room for this frame. */
   isRefused = false;
   #buffer = Buffer.alloc(0);
-  /** The last bytes, at the end of a buffer of `TAIL`; only there once the frame is over the limit. */
+  /** The last bytes, at the end of a buffer of `TAIL`. It exists only once the frame is over the limit. */
   #tail: Buffer | undefined;
 
   constructor(limit: number, { isOfStrangers = false, budget }: ByteQueueOptions = {}) {
@@ -93,7 +93,7 @@ export class ByteQueue {
     if (this.#tail === undefined) {
       this.#tail = Buffer.alloc(TAIL);
       this.#keepTail(this.#tail, this.#buffer.subarray(0, before));
-      // The frame is lost: let go of what was collected, but for its head.
+      // The frame is lost: drop everything but its head.
       const head = Buffer.alloc(HEAD);
       this.#buffer.copy(head, 0, 0, Math.min(before, HEAD));
       this.#buffer = head;

@@ -5,8 +5,8 @@ import { ByteQueue } from "./byte-queue.ts";
 export const PREFIX = 4;
 
 /**
- * The bus counts what each guest has under way, unfinished frames too, and refuses what is too much.
- * In the budget of the process, one guest could take the room of all other doors.
+ * The bus counts the bytes in flight of each guest, unfinished frames too, and refuses more. If they counted
+ * against the budget of the process, one guest could use up the room of all other doors.
  */
 const UNCOUNTED = new ByteBudget(Infinity);
 

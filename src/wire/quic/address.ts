@@ -41,7 +41,7 @@ export function isLoopback(host: string): boolean {
  */
 const LOOPBACK = ["127.0.0.1", "::1"];
 
-/** The IP addresses of a host, those to try first in front. */
+/** The IP addresses of a host, in the order in which to try them. */
 export async function resolveHost(host: string): Promise<string[]> {
   if (isIP(host) !== 0) return [host];
   if (host === "localhost") return [...LOOPBACK];

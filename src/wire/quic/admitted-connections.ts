@@ -17,7 +17,7 @@ export class AdmittedConnections<C extends MultiplexedConnection> {
     }, requestIdle / 2).unref();
   }
 
-  /** Why its peer may not have another connection, if it may not. */
+  /** Why the peer may not have another connection; undefined if it may. */
   problemWith({ peer }: C): string | undefined {
     const most = peer && this.#mostOfPeer?.(peer);
     if (peer === undefined || most === undefined) return undefined;
@@ -36,7 +36,7 @@ export class AdmittedConnections<C extends MultiplexedConnection> {
     );
   }
 
-  /** There will be no more of them. */
+  /** No more connections will be added. */
   stop(): void {
     clearInterval(this.#sweep);
   }

@@ -25,7 +25,7 @@ const ADVICE: Partial<Record<QuicFailure, string>> = {
   engine: "It is restarted with the next connection; if it cannot run on this machine, use tls://.",
 };
 
-/** A connection or a stream that failed, and why by a stable name. */
+/** The failure of a connection or a stream, with a stable name for the reason. */
 export class ConnectionError extends TrunklineError {
   readonly trouble: QuicFailure;
   /** The code that the other side gave when it closed or broke off. */
@@ -52,7 +52,7 @@ const UNEXPLAINED: Partial<Record<QuicFailure, string>> = {
   engine: "the QUIC engine stopped",
 };
 
-/** What Node calls the ways in which TLS and TCP fail, by a part of its name. */
+/** The failures of TLS and TCP, recognized by a part of Node's error code or message. */
 const NAMES: readonly (readonly [RegExp, QuicFailure])[] = [
   [/ALTNAME_INVALID/, "wrong-name"],
   [/CERT_HAS_EXPIRED|CERT_NOT_YET_VALID|CERTIFICATE_EXPIRED/, "expired"],
@@ -72,7 +72,7 @@ export function tlsTrouble(error: Error): QuicFailure {
   return NAMES.find(([pattern]) => pattern.test(text))?.[1] ?? "protocol";
 }
 
-/** Does something with certificates; if they are of no use, says so. */
+/** Runs work with certificates, and turns OpenSSL's errors into one that names the certificates. */
 export function withCertificates<T>(what: string, act: () => T): T {
   try {
     return act();

@@ -40,23 +40,26 @@ export interface BidiStream {
   readAll(limit: number, refuse?: PrefixCheck): Promise<Buffer>;
   /** The bytes of the other side, as they come. They are buffered until they are read. */
   chunks(): AsyncGenerator<Buffer, void, void>;
-  /** The request has come whole. Until it is answered, the peer may take its time to end its side. */
+  /** The request has arrived whole. Until it is answered, the peer may leave its side open. */
   patient?(): void;
   /** Resets both directions. */
   reset(code?: number): void;
-  /** Comes with the reason when the exchange breaks before both directions have ended. */
+  /** Aborted with the reason if the exchange breaks before both directions have ended. */
   readonly signal: AbortSignal;
 }
 
 export interface Connection extends AsyncDisposable {
   /** The other side's address as it was dialled, or that of the listener that took it. */
   readonly address: string;
-  /** Undefined when the other side showed no certificate, which a listener may allow. */
+  /** Undefined if the other side showed no certificate, which a listener may allow. */
   readonly peer: PeerCertificate | undefined;
   /** How many exchanges run. */
   readonly openStreams: number;
   readonly isClosed: boolean;
-  /** How many exchanges it has carried. Each makes later ones slower; one that was reset counts many times. */
+  /**
+   * How much the connection is worn: each exchange makes later ones slower, and one that was reset counts
+   * many times.
+   */
   readonly wear?: number;
   /** Resolves with the reason when the connection is over. */
   readonly closed: Promise<ConnectionError>;
@@ -75,7 +78,7 @@ export interface ConnectOptions {
   readonly alpn?: string;
   readonly signal?: AbortSignal;
   readonly limits?: Partial<ConnectionLimits>;
-  /** Counts what comes and is not read, together with other connections; `maxHeld` is not used. */
+  /** Counts unread bytes together with other connections; `maxHeld` is then not used. */
   readonly held?: HeldBytes;
   /** Connects to a port of another network, in which the address is; over TLS only. */
   readonly reach?: ((port: number, signal?: AbortSignal) => Promise<Socket>) | undefined;
@@ -94,7 +97,7 @@ export interface ListenOptions {
   connected?(connection: Connection): void;
   /** A client was not let in. */
   refused?(reason: ConnectionError): void;
-  /** The listener was lost and is set up anew: connections are gone, the address stays. */
+  /** The listener has failed and is set up again: its connections are gone, the address stays. */
   lost?(reason: ConnectionError): void;
 }
 
@@ -104,7 +107,7 @@ export interface Listener extends AsyncDisposable {
   readonly port: number;
   /** Uses other certificates from the next connection on. */
   renew(credentials: Credentials): Promise<void>;
-  /** Takes a connection that came to a listener in another network; only one for TLS can. */
+  /** Takes a connection that was accepted in another network; for TLS only. */
   take?(socket: Socket): void;
 }
 
@@ -112,13 +115,13 @@ export interface Listener extends AsyncDisposable {
 export interface ConnectionLimits {
   readonly handshakeTimeout: number;
   readonly idleTimeout: number;
-  /** A ping is sent so often; a peer that answers none for as long is given up. */
+  /** The interval of pings. A peer that has not answered for one interval counts as dead. */
   readonly keepAlive: number;
   /** How long a peer may leave a request unfinished without sending any of it. */
   readonly requestIdle: number;
   /** Exchanges that the other side may have running on one connection; more wait. */
   readonly maxStreams: number;
-  /** Bytes of a connection that came and were not read; above, the exchange begun last breaks. */
+  /** Unread bytes of one connection; above this, the exchange that began last is broken off. */
   readonly maxHeld: number;
   /** Bytes that all clients of a listener together leave in our sockets, over TLS. */
   readonly maxUnsent: number;
@@ -144,7 +147,7 @@ export function resolveConnectionLimits(limits: Partial<ConnectionLimits> = {}):
 /** Orchestra's TLS: the protocol that both sides name in the handshake (RFC 9001 § 8.1). */
 export const BUS_ALPN = "orchestra-plugin";
 
-/** What is named over TLS, where streams share a socket in frames of our own. */
+/** The ALPN protocol over TLS, where streams share a socket in frames of our own. */
 export function tlsAlpn(alpn: string = BUS_ALPN): string {
   return `${alpn}-frames`;
 }

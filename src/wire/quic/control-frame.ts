@@ -14,7 +14,7 @@ export const COMMAND = {
   dial: 2,
   /** Bytes of a stream. The first ones open it: then the payload begins with its connection. */
   write: 3,
-  /** The program can take so many more bytes of a stream. */
+  /** The program has read this many bytes of a stream, and can take as many more. */
   credit: 4,
   reset: 5,
   /** Ends a connection, or a listener with all its connections. */
@@ -28,12 +28,12 @@ export const EVENT = {
   connected: 2,
   /** Bytes of a stream. The first ones of a peer's stream begin with its connection. */
   data: 3,
-  /** So many bytes of a stream are on their way, and as many may follow. */
+  /** This many bytes of a stream were sent, and as many may follow. */
   room: 4,
   reset: 5,
-  /** A connection or a listener is over, or never came about. */
+  /** A connection or a listener has ended, or could not be opened. */
   closed: 6,
-  /** Somebody was not let in. */
+  /** A client was refused. */
   refused: 7,
   /** A listener has taken other certificates, or could not. */
   renewed: 8,
@@ -77,11 +77,11 @@ export function readFrames(bytes: Buffer, take: TakeFrame): number {
   return at;
 }
 
-/** Bytes of a stream that are on their way to the engine before it says that it took some. */
+/** Bytes of a stream that may be in the pipe before the engine has taken any of them. */
 export const WRITE_WINDOW = 64 * 1024;
 
 /**
- * Bytes of a stream that the engine reads before the program says that it took some. What the engine
- * leaves unread takes room from all other streams of the connection, so it is generous.
+ * Bytes of a stream that the engine reads before the program has taken any of them. Bytes that the engine
+ * leaves unread reduce the window of all other streams of the connection, so this is generous.
  */
 export const READ_WINDOW = 4 * 1024 * 1024;

@@ -31,7 +31,8 @@ export class FrameWriter {
     this.#parts = [];
     this.gathered = 0;
     if (parts.length === 0 || this.#output.destroyed) return;
-    // What an answer tells is on record before it leaves: once for all that leaves together.
+    // Records must be written before an answer that reports them is sent. This runs once for all frames that
+    // leave together.
     aboutToSend();
     this.#output.write(Buffer.concat(parts));
   };

@@ -29,7 +29,7 @@ export interface ListenSettings extends EndpointSettings {
   readonly maxStreams: number;
 }
 
-/** Why a connection is over or never was, by a stable name. */
+/** Why a connection ended or could not be opened, as a stable name. */
 export type QuicFailure =
   | "wrong-ca"
   | "no-certificate"
@@ -54,13 +54,13 @@ export type QuicFailure =
 export interface ConnectionEnd {
   readonly trouble: QuicFailure;
   readonly detail: string;
-  /** The code of whoever closed. */
+  /** The code that the closing side gave. */
   readonly code?: number;
   readonly byPeer?: boolean;
 }
 
 export interface ConnectedPeer {
-  /** The listener that took it. */
+  /** The listener that accepted it. */
   readonly listener?: number | undefined;
   /** The peer's certificate, DER in base64. */
   readonly certificate?: string | undefined;

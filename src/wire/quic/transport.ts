@@ -58,7 +58,7 @@ export async function listen(
 
 /** Milliseconds for a handshake on this machine, until the other transport is tried. */
 const LOCAL_HANDSHAKE = 4_000;
-/** What goes wrong where nothing of ours listens. */
+/** The failures that mean that no listener of ours is there. */
 const NOBODY: ReadonlySet<string> = new Set(["refused", "timeout"]);
 
 /**
@@ -85,7 +85,7 @@ async function connectLocal(
   try {
     return await connectQuic(address, options, engine);
   } catch (error) {
-    // Who answered, if only over TLS, says more than that nobody does.
+    // The error of the transport that was answered says more than one about silence.
     throw NOBODY.has(troubleOf(error)) && !NOBODY.has(troubleOf(failure)) ? failure : error;
   }
 }
@@ -109,7 +109,7 @@ async function connectQuic(
     try {
       return await connectHost(host, address, options, engine);
     } catch (error) {
-      // What the address that comes first says is the one that people know.
+      // The error of the first address is reported: people know that address.
       failure ??= error;
       const mayTryNext = error instanceof ConnectionError && RETRIED.has(error.trouble);
       if (!mayTryNext) throw error;
@@ -272,7 +272,7 @@ async function secured(socket: TLSSocket, address: string): Promise<void> {
     await handshake.promise;
   } catch (error) {
     if (error instanceof ConnectionError) throw error;
-    // Of several addresses, the failure of the first one is told.
+    // With several addresses, the failure of the first one is reported.
     const errors = error instanceof AggregateError ? error.errors : [];
     const first = (errors[0] ?? error) as Error;
     throw cannotConnect(address, tlsTrouble(first), first.message);

@@ -36,7 +36,7 @@ export class ControlPipe {
         DONT_WAIT,
       ),
     );
-    // It was said to be readable: nothing to read means that it is broken.
+    // The pipe was reported as readable, so reading nothing means that it is broken.
     if (got <= 0) return false;
     this.#inLength += got;
     const done = readFrames(this.#in.subarray(0, this.#inLength), take);
@@ -107,7 +107,7 @@ export class ControlPipe {
     this.#out.copyWithin(0, this.#outStart, this.#outEnd);
     this.#outEnd -= this.#outStart;
     this.#outStart = 0;
-    // Room is kept for events that carry no data; only a program that never reads gets here.
+    // Room is reserved for events without data; only a program that never reads gets here.
     if (OUT_SIZE - this.#outEnd < HEADER + payload) throw new Error("The program does not read");
   }
 }

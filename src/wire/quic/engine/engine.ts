@@ -24,8 +24,8 @@ const READS_NOTHING: ConnectionEnd = {
   detail: "it does not take what it is sent",
 };
 /**
- * Milliseconds that a deadline may be missed by, so that in a busy engine it is met when something
- * comes anyway. What falls due is mostly an acknowledgement, and each would wake two engines.
+ * Milliseconds by which a deadline may be missed. What falls due is mostly an acknowledgement, which would
+ * wake two engines; a busy engine sends it with the next event instead.
  */
 const SLACK = 5;
 

@@ -62,7 +62,7 @@ export class NativeConnection implements PollEntry {
   nextCheck: number;
   readonly spent: SpentStreams;
   readonly window: SendWindow;
-  /** Whose connection it is, as far as its certificate says. */
+  /** The name in the peer's certificate; empty before it is known. */
   peer = "";
   readonly #options: NativeConnectionOptions;
   readonly #streams = new Set<NativeStream>();
@@ -210,7 +210,7 @@ export class NativeConnection implements PollEntry {
     this.endpoint.took(bytes);
   }
 
-  /** Tells of the end and frees everything, if the connection is over. */
+  /** If the connection has ended, reports that and frees everything. */
   endIfOver(): boolean {
     if (this.#state === "over") return true;
     const ending = endingOf(this.ssl, this.#state !== "handshake");
@@ -221,7 +221,7 @@ export class NativeConnection implements PollEntry {
     return true;
   }
 
-  /** Looks whether its time is up and whether the peer still answers. */
+  /** Checks the time limits, and whether the peer still answers. */
   check(): void {
     const { now } = this.engine;
     if (this.#state === "handshake" && now >= this.#cutAt) {

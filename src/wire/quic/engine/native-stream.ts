@@ -18,9 +18,12 @@ const doneAddress = addressOf(done);
 const resetArguments = pinnedBuffer(8);
 const resetAddress = addressOf(resetArguments);
 
-/** Room is told of in steps: a message for each small piece would cost more than the piece. */
+/** Room is reported in steps: a message for each small piece would cost more than the piece. */
 const ROOM_STEP = 32 * 1024;
-/** Bytes of a stream that are looked after as they arrive; of less, when the stream has ended. */
+/**
+ * Streams with more unacknowledged bytes than this are counted as acknowledgements arrive; others when the
+ * stream has ended.
+ */
 const WORTH_COUNTING = 64 * 1024;
 
 /** One stream of a connection. Owns the native stream from `attach` on. */
@@ -43,7 +46,7 @@ export class NativeStream implements PollEntry, Sender {
   /** Bytes that are under way, as far as was counted. */
   #underWay = 0;
 
-  /** One the peer opened is told of with its first bytes. */
+  /** A stream that the peer opened is reported with its first bytes. */
   constructor(connection: NativeConnection, id: number, isAnnounced: boolean) {
     this.#connection = connection;
     this.id = id;
@@ -67,7 +70,7 @@ export class NativeStream implements PollEntry, Sender {
     this.#settle();
   }
 
-  /** Tells of a stream that the peer opened and has sent nothing on. */
+  /** Reports a stream that the peer has opened without sending anything. */
   announce(): void {
     if (this.#isAnnounced || this.slot < 0) return;
     this.#isAnnounced = true;
@@ -75,7 +78,7 @@ export class NativeStream implements PollEntry, Sender {
     engine.pipe.eventNumber(EVENT.data, FIRST, this.id, id);
   }
 
-  /** The bytes are lent. */
+  /** `bytes` are only valid during the call. */
   write(bytes: Buffer, isLast: boolean): void {
     this.#isConcluded ||= isLast;
     const mayTry = this.ssl !== NULL && this.#unsent.length === 0;

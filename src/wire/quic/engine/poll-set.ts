@@ -15,12 +15,12 @@ export const WAIT = {
   mayOpen: 1 << 11,
 } as const;
 
-/** Something that is waited for. */
+/** An entry of a poll set: a listener, a connection or a stream. */
 export interface PollEntry {
   readonly ssl: Pointer;
-  /** Where it is in its set; the set's own. */
+  /** Its index in the set. Only the set changes it. */
   slot: number;
-  /** What came about, of what was asked for. May be called for one that was removed meanwhile. */
+  /** Called with the events that have occurred. The entry may have been removed meanwhile. */
   ready(events: number): void;
 }
 
@@ -68,7 +68,7 @@ export class PollSet {
     last.slot = slot;
   }
 
-  /** Tells each member what came about for it. False when nothing did. */
+  /** Calls each member whose events have occurred. False if there was none. */
   settle(): boolean {
     const { length } = this.#members;
     if (length === 0) return false;

@@ -146,7 +146,7 @@ export class SpentStreams {
   readonly #streams: { readonly ssl: Pointer; readonly underWay: number }[] = [];
   /** Ids of streams that were freed and that OpenSSL would still send something on. */
   #unreleased: bigint[] = [];
-  /** What OpenSSL keeps the connection's streams in, as long as that lasts. */
+  /** OpenSSL's map of the connection's streams, while the connection lasts. */
   #map: Pointer | undefined;
 
   constructor(connection: Pointer, window: SendWindow) {

@@ -163,7 +163,7 @@ export class MultiplexedStream implements BidiStream {
     return this.#connection.held;
   }
 
-  /** So many bytes were read, and as many may follow. */
+  /** The other side has read this many bytes, so as many may follow. */
   grant(bytes: number): void {
     this.#carrier.sendNumber(COMMAND.credit, this.id, bytes);
   }
@@ -189,7 +189,7 @@ export class MultiplexedStream implements BidiStream {
   }
 }
 
-/** So many intervals without a byte make a stream silent. */
+/** A stream is silent after this many intervals without a byte. */
 const SILENT = 2;
 /** Flow control credit is sent in steps: a message for each small piece would cost more than the piece. */
 const STEP = 128 * 1024;
@@ -213,7 +213,7 @@ export class StreamReceiver {
   #error: Error | undefined;
   #whole: WholeRead | undefined;
   #next: PromiseWithResolvers<void> | undefined;
-  /** Something came since this was last set to false. */
+  /** Whether something arrived since this was last set to false. */
   wasHeard = true;
   #silent = 0;
 
@@ -258,7 +258,7 @@ export class StreamReceiver {
     this.#next?.resolve();
   }
 
-  /** Too much is held for all streams together. */
+  /** All streams together have too many unread bytes, so this one is broken off. */
   giveUp(held: number, limit: number): void {
     const message = `Cannot hold ${held} unread bytes: the limit of a connection is ${limit}.`;
     this.#owner.breakOff(new ConnectionError("limit", message));

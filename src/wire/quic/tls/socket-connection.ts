@@ -19,7 +19,7 @@ export interface SocketConnectionOptions {
   readonly held?: HeldBytes | undefined;
   /** The other side opened a stream. Only a listener's connections have it. */
   readonly accept?: (stream: MultiplexedStream, connection: SocketConnection) => void;
-  /** The other side has left much in our socket. Called with each further frame. */
+  /** Called with each further frame while the other side leaves much unread. */
   readonly crowded?: () => void;
 }
 
@@ -49,7 +49,7 @@ export class SocketConnection extends MultiplexedConnection implements FrameCarr
   readonly #writer: FrameWriter;
   readonly #accept: SocketConnectionOptions["accept"];
   readonly #crowded: SocketConnectionOptions["crowded"];
-  /** Frames of those that wait for one of them to end. */
+  /** Frames of streams that wait until another stream ends. */
   readonly #waiting = new Map<number, Frame[]>();
   #maxStreams: number;
   /** How many of our own streams the other side knows of. */
