@@ -19,7 +19,7 @@ import { type Route, route, routes } from "../../rpc/route.ts";
 import { VERSION } from "../../base/version.ts";
 import type { Channel } from "../../wire/channel.ts";
 
-/** A session that is there, a new one in a folder, or a new run on a revision of a repository. */
+/** An existing session, a new one in a folder, or a new run on a revision of a repository. */
 export type SessionTarget =
   | {
       readonly sessionId: string;
@@ -62,8 +62,8 @@ export interface AttachOptions {
     signal: AbortSignal,
   ) => Promise<string | null | undefined>;
   /**
-   * Has a person fill in a form, or visit a page (ACP elicitation). Undefined leaves the answer to other
-   * clients. Left out where nobody can be asked, which the agent is told.
+   * Shows a person a form, or a page to visit (ACP elicitation). Undefined leaves the answer to other
+   * clients. Left out if nobody can be asked, which the agent is told.
    */
   readonly elicit?:
     | ((params: ElicitParams & JsonObject, signal: AbortSignal) => Promise<object | undefined>)
@@ -102,7 +102,7 @@ export async function attachTo(
     settings,
     role: ours(objectOf(settings)._meta).role === "observer" ? "observer" : "controller",
     ended: client.ended,
-    // What is typed ahead waits for its turn.
+    // A prompt that is typed during a turn waits for its end.
     prompt: (text) => client.prompt(sessionId, [{ type: "text", text }], { whileRunning: "queue" }),
     cancel: () => client.cancel(sessionId),
     [Symbol.asyncDispose]: () => open.disposeAsync(),
@@ -111,14 +111,14 @@ export async function attachTo(
 
 export interface TerminalListener extends Omit<AttachOptions, "update"> {
   readonly update: (sessionId: string, update: UpdateParams["update"]) => void;
-  /** What the terminal can show beside text, questions and tool calls. */
+  /** What the terminal can show in addition to text, questions and tool calls. */
   readonly shows?: JsonObject;
 }
 
 /** The capabilities of a client that can ask a person. */
 const QUESTIONS = { elicitation: { form: {}, url: {} } };
 
-/** A terminal as a client of sessions, of which the person is at one at a time. */
+/** A terminal as a client of sessions. The person is in one session at a time. */
 export class TerminalClient implements AsyncDisposable {
   readonly #peer: Peer;
 
@@ -158,7 +158,10 @@ export class TerminalClient implements AsyncDisposable {
     return openSession(this.#peer, wanted).catch(inWords);
   }
 
-  /** Without a model, a task fails. Aborting the signal takes the prompt back while it waits. */
+  /**
+   * Sends a prompt. A task fails if there is no model. Aborting the signal withdraws the prompt while it
+   * waits.
+   */
   prompt(
     sessionId: string,
     prompt: readonly ContentBlock[],
@@ -200,7 +203,7 @@ export async function withLoss(
   return Promise.race([turn, lost]);
 }
 
-/** What a person is asked and told. */
+/** The routes by which a person is asked and informed. */
 function personRoutes({
   permit,
   elicit,
@@ -235,7 +238,8 @@ export async function openSession(peer: Peer, wanted: SessionTarget): Promise<Op
     return { sessionId, settings: await peer.request(METHODS.loadSession, params) };
   }
   const { remote, cwd, ...trunkline } = { remote: undefined, cwd: "", ...wanted };
-  // What is undefined is not sent. A run has its files on the server: where we are means nothing there.
+  // Undefined members are not sent. A run has its files on the server, so the current folder means nothing
+  // there.
   const _meta = { remote, trunkline };
   const settings = await peer.request(METHODS.newSession, { cwd, mcpServers: [], _meta });
   return { sessionId: settings.sessionId, settings };
@@ -253,7 +257,7 @@ export function answerAt(
   return askOnce(channel, name, (peer, limit) => peer.request(METHODS.answer, answer, limit));
 }
 
-/** Has the process at the other end close a session. */
+/** Asks the process at the other end to close a session. */
 export function closeAt(channel: Channel<string>, sessionId: string, name: string): Promise<void> {
   return askOnce(channel, name, (peer, limit) =>
     peer.request(METHODS.closeSession, { sessionId }, limit),
@@ -275,11 +279,11 @@ async function askOnce(
   await ask(peer, limit).catch(inWords);
 }
 
-/** The messages of error codes, which begin nearly every error and tell a person nothing. */
+/** The messages of error codes. Nearly every error begins with one, and they tell a person nothing. */
 const CODE_NAMES = Object.values({ ...STANDARD, ...TRUNKLINE, timeout: ACP.timeout });
 const CODE_NAME = new RegExp(`^(?:${CODE_NAMES.map(({ message }) => message).join("|")}): `);
 
-/** What was answered as an error, for a person to read. */
+/** Throws an error of the other side in words for a person. */
 function inWords(error: unknown): never {
   if (!(error instanceof RpcError)) throw error;
   const { details } = (error.data ?? {}) as { readonly details?: unknown };

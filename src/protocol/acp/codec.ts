@@ -9,7 +9,7 @@ export interface Implementation {
   readonly version: string;
 }
 
-/** What the answer to `initialize` says of the agent that new sessions get. */
+/** The part of the answer to `initialize` that describes the agent of new sessions. */
 export interface AgentOffer {
   readonly authMethods: readonly JsonObject[];
   readonly hasProviders: boolean;
@@ -17,7 +17,7 @@ export interface AgentOffer {
   readonly takesClientServers: boolean;
   /** Its `sessionCapabilities.systemPrompt`. */
   readonly systemPrompt: unknown;
-  /** Its `_meta.authStatus`, with which it says that it sends `_auth/status_update`. */
+  /** Its `_meta.authStatus`, which announces `_auth/status_update`. */
   readonly authStatus: unknown;
 }
 
@@ -50,9 +50,9 @@ export interface Codec {
   answer(method: string, result: unknown): unknown;
   /** The error that a request of the client is answered with. */
   failure(error: unknown, params: unknown): unknown;
-  /** The update, if any, for a request to the client that begins (1) or has ended (-1). */
+  /** The update, if any, that reports that a request to the client begins (1) or has ended (-1). */
   asking(sessionId: string, change: 1 | -1): string | undefined;
-  /** The update, if any, that tells whether a turn is running. */
+  /** The update, if any, that reports whether a turn is running. */
   state(sessionId: string, isRunning: boolean): string | undefined;
 }
 

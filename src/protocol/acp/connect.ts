@@ -26,7 +26,10 @@ export interface AgentListener {
   killTerminal(params: schema.TerminalParams): Promise<unknown>;
   releaseTerminal(params: schema.TerminalParams): Promise<unknown>;
   elicit(params: schema.ElicitParams): Promise<unknown>;
-  /** A request to an MCP server of the client; `heard` takes what that says before its answer. */
+  /**
+   * A request to an MCP server of the client; `heard` gets the messages that the server sends before its
+   * answer.
+   */
   askServer(
     params: schema.McpMessageParams,
     signal: AbortSignal,
@@ -44,11 +47,11 @@ export interface ConnectOptions {
 const PROTOCOL_VERSION = 1;
 
 /**
- * ACP initialization § Client Capabilities: all that we can carry, since an agent decides by this once what
- * it sends. Each client gets what it has announced itself (`update-forms.ts`). We offer files and terminals
- * even where the editor does not; a form or page that no client can show is answered with "cancel". Not
- * announced: `_meta.terminal_output`, the other form of the same, and `_meta.jetbrains.air`, whose
- * presence makes agents send less to everybody else.
+ * ACP initialization § Client Capabilities: everything that we can pass on, because an agent decides by this
+ * once what it sends. Each client gets what it has announced itself (`update-forms.ts`). We offer files and
+ * terminals even if the editor does not; a form or page that no client can show is answered with "cancel".
+ * Not announced: `_meta.terminal_output`, another form of the same, and `_meta.jetbrains.air`, whose presence
+ * makes agents send less to everybody else.
  */
 export const CAPABILITIES = {
   fs: { readTextFile: true, writeTextFile: true },
@@ -142,7 +145,7 @@ function listening(
   listener: AgentListener,
   limits: LimitTable | undefined,
 ): PeerOptions<undefined> {
-  /** Settles when the listener has taken the last update. */
+  /** Settles when the listener has handled the last update. */
   let taken: Promise<void> | undefined;
   type Handle<P> = (params: P, call: Call<undefined>) => Promise<unknown>;
   const serve = <P, R>(method: Method<P, R>, handle: Handle<P>): Route<undefined> => {

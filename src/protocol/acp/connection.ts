@@ -26,12 +26,12 @@ import { V2Codec } from "./v2/codec.ts";
 /** A random id as `crypto.randomUUID` makes them. */
 const ORIGIN = /^[0-9a-f-]{36}$/;
 
-/** What a client sees of one session that it is attached to. */
+/** The state of one session that a client is attached to. */
 interface SessionView {
   readonly forms: UpdateForms;
   /** Number of the last event that it was shown. */
   seq: number;
-  /** Counts messages beside one for each update; undefined while it is shown the past. */
+  /** Counts the messages beyond one for each update; undefined during a replay. */
   counts: ((messages: number) => void) | undefined;
 }
 
@@ -51,9 +51,9 @@ export class AcpConnection implements SessionClient {
   readonly #observed = new Set<string>();
   readonly #opened = new Map<string, OldSessionParams>();
   readonly #views = new Map<string, SessionView>();
-  /** Requests to MCP servers of the client, and who hears what those say meanwhile. */
+  /** Open requests to MCP servers of the client, and the listeners for their notifications. */
   readonly #serverCalls = new Map<string, (message: McpMessage) => void>();
-  /** What it has set for the providers of agents, by their names. */
+  /** Its choices for the providers of agents, by their names. */
   readonly providers = new Map<string, readonly ProviderChoice[]>();
   /** Its `initialize`. */
   introduction: InitializeParams = { protocolVersion: 1 };
@@ -185,7 +185,7 @@ export class AcpConnection implements SessionClient {
     return room;
   }
 
-  /** Tells whether a turn is running, where the client's version has such an update. */
+  /** Reports whether a turn is running, if the client's version has such an update. */
   showState(sessionId: string, isRunning: boolean): void {
     this.#tellState(sessionId, this.codec.state(sessionId, isRunning));
   }
@@ -221,7 +221,7 @@ export class AcpConnection implements SessionClient {
     background(this.#peer?.notify({ name: method }, params), "Telling a client");
   }
 
-  /** Asks the client something that belongs to no session. */
+  /** Sends the client a request that belongs to no session. */
   async request(
     method: Method<object, unknown>,
     params: object,

@@ -148,7 +148,7 @@ export class AcpDoor {
   ): Promise<unknown> {
     const { method, state: client } = call;
     const { takeOverWithin = NOTICED_WITHIN } = this.options;
-    // Counted from the first holder that could not be reached: opening may take long by itself.
+    // Counts from the first holder that could not be reached, because opening may itself take long.
     let until = Infinity;
     const silent = new Set<string>();
     const deposeSilent = async (error: unknown, holder: string): Promise<void> => {
@@ -190,7 +190,7 @@ export class AcpDoor {
             const now = continued(given, progress.shown) as OldSessionParams;
             return await client.links.request(holder, method, now, progress);
           } catch (lost) {
-            // It may have ended: then the session can be opened here, once the system has noticed.
+            // If the holder has ended, the session can be opened here once the system has noticed.
             if (!isGone(lost)) throw lost;
             await deposeSilent(lost, holder);
           }
@@ -269,14 +269,17 @@ function isGone(error: unknown): boolean {
   return error instanceof TrunklineError && error.code === "unavailable";
 }
 
-/** The same request, of a client that was shown some events before the process that did so ended. */
+/**
+ * The same request, repeated after its holder has ended, with the number of the last event that the client
+ * was shown.
+ */
 function continued<P>(params: P, shown: number): P {
   if (shown === 0) return params;
   const { _meta } = params as NewSessionParams;
   return { ...params, _meta: { ..._meta, trunkline: { ...ours(_meta), after: shown } } };
 }
 
-/** The same, with what new sessions here would have. */
+/** The same parameters, with the defaults for new sessions of this door. */
 function withDefaults(params: NewSessionParams, defaults: object): NewSessionParams {
   if (Object.keys(defaults).length === 0) return params;
   const trunkline = { ...defaults, ...ours(params._meta) };

@@ -21,7 +21,7 @@ export interface KnownAgent {
   readonly hello: InitializeResult;
 }
 
-/** What logins use of the door. */
+/** The part of the door that logins use. */
 interface LoginDoor {
   readonly options: {
     readonly agent?: string | undefined;
@@ -94,7 +94,7 @@ export function withMethods(error: unknown, door: LoginDoor, client: AcpConnecti
   return new SessionError(error.problem, error.message, { ...error.data, authMethods: methods });
 }
 
-/** What a client has set for the providers of agents; the sessions that it opens work with that. */
+/** A client's choices for the providers of agents, for the sessions that it opens. */
 export function providersOf(
   { _meta }: NewSessionParams,
   client: AcpConnection,

@@ -301,7 +301,7 @@ export async function reopenSession(
     return open;
   }
   const fixed = await sessions.fixedSetup(sessionId, principal);
-  // Somebody who only watches names no servers.
+  // A client that only watches cannot name servers.
   const servers = serversOf(mayControl(principal) ? params.mcpServers : [], client);
   const setup =
     fixed === undefined ? await setupOf(door, params, client) : { ...fixed, ...servers };
@@ -411,7 +411,7 @@ function text(name: string, value: unknown): JsonObject {
   throw wrongParams(`${NAME}.${name} must be a text that is not empty`);
 }
 
-/** What clients are told about the work tree of a session. */
+/** The description of a session's work tree for clients. */
 export function worktreeInfo(place: Workplace | undefined): JsonObject {
   if (place === undefined) return {};
   const { folder, repository, branch, base, warnings } = place;
@@ -477,7 +477,7 @@ function pairs(value: unknown, at: string): { name: string; value: string }[] {
   });
 }
 
-/** Where a server is now. */
+/** The current connection of a server. */
 interface Home {
   readonly name: string;
   readonly client: AcpConnection;

@@ -19,14 +19,14 @@ const CODE_OF: Readonly<Record<SessionProblem, Code>> = {
   "mcp-unavailable": ACP.mcpUnavailable,
 };
 
-/** Makes a failure a wire error: the message is the specification's, the details are in `data`. */
+/** Turns a failure into a wire error: the message is the specification's, the details are in `data`. */
 export function toWire(error: unknown): unknown {
   if (!(error instanceof SessionError)) return error;
   const { code, message } = CODE_OF[error.problem];
   return new RpcError(code, message, { ...error.data, details: visible(error.message) });
 }
 
-/** The error for parameters that say something that cannot be. */
+/** The error for parameters with an impossible value. */
 export function wrongParams(what: string): RpcError {
   return RpcError.of(STANDARD.invalidParams, what);
 }
@@ -38,7 +38,7 @@ export function interruptedTurn(): RpcError {
   return RpcError.of(TRUNKLINE.interrupted, why, { interrupted: true });
 }
 
-/** Makes a wire error of another agent or client a failure of ours. */
+/** Turns a wire error of another agent or client into a failure of ours. */
 export function fromWire(error: unknown): unknown {
   if (!(error instanceof RpcError)) return error;
   const { data, message } = error;

@@ -27,8 +27,8 @@ interface Form {
 }
 
 /**
- * The log has every update in the richest form that agents know. This table says what a client gets that
- * has not announced it; updates of other kinds are the same for all.
+ * The log has every update in the richest form that agents send. This table translates updates for clients
+ * that have not announced them; other kinds of updates are the same for all.
  */
 export const FORMS: Readonly<Record<string, Form>> = {
   notice: { needs: "notices", form: noticeAsText },
@@ -81,7 +81,7 @@ interface CommandOutput {
   isBehind: boolean;
 }
 
-/** What one client was told of one session, as far as later updates depend on it. */
+/** What one client was sent of one session, as far as later updates depend on it. */
 class FormState {
   readonly terminals: FormCapabilities["terminals"];
   /** By the id of the tool call. */
@@ -96,7 +96,7 @@ class FormState {
     this.terminals = terminals;
   }
 
-  /** Whether this is the first time that something is asked for. */
+  /** Whether this is the first call with this id. */
   begins(id: string): boolean {
     if (this.#begun.has(id)) return false;
     this.#begun.add(id);
@@ -116,7 +116,7 @@ export class UpdateForms implements Disposable {
   /** By the id of the tool call whose output they show. */
   readonly #timers = new Map<string, NodeJS.Timeout>();
 
-  /** `showLate` sends what waited for its time, where nothing came after it. */
+  /** `showLate` sends output that was delayed, if no later update has sent it. */
   constructor(
     capabilities: FormCapabilities,
     showLate?: (updates: readonly FormedUpdate[]) => void,
@@ -148,7 +148,7 @@ export class UpdateForms implements Disposable {
     }));
   }
 
-  /** Shows the output of a command that came too soon after the last, if nothing else does. */
+  /** Schedules the output of a command that came too soon after the last update. */
   #lookAgain(sessionId: string, { toolCallId, _meta }: SessionUpdate): void {
     const id = String(toolCallId);
     const isBehind = (): boolean => this.#state.commands.get(id)?.isBehind === true;
@@ -164,7 +164,7 @@ export class UpdateForms implements Disposable {
     this.#timers.set(id, setTimeout(look, SHOW_EVERY).unref());
   }
 
-  /** The same, each with the id of the session that it is shown in. */
+  /** The updates for an update, each with the id of the session that it is shown in. */
   updates(sessionId: string, update: SessionUpdate): (readonly [string, SessionUpdate])[] {
     const child = subagentOf(update);
     const isTheirs = child !== undefined && readSubagentId(child).session === sessionId;
@@ -343,7 +343,7 @@ function withMeta({ _meta, ...update }: SessionUpdate, meta: Fields): SessionUpd
   return { ...(update as SessionUpdate), ...more };
 }
 
-/** Whether an update has nothing to say. */
+/** Whether an update is empty. */
 function isBare(update: SessionUpdate): boolean {
   return Object.keys(update).every((key) => key === "sessionUpdate" || key === "toolCallId");
 }

@@ -6,8 +6,8 @@ type AnswerCase = NonNullable<Answer["case"]>;
 type AnswerValue<C extends AnswerCase> = Extract<Answer, { case: C }>["value"];
 
 /**
- * The answer of the kind that was asked for. Orchestra's errors: any request may be answered with a
- * failed ToolResponse instead, since the schema has no type for errors.
+ * The answer of the expected kind. Orchestra's errors: any request may be answered with a failed ToolResponse
+ * instead, because the schema has no type for errors.
  */
 export function answerOf<C extends AnswerCase>(
   from: string,

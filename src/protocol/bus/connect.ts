@@ -147,7 +147,7 @@ export class BusClient implements AsyncDisposable {
   }
 
   #asked(request: BusRequest): string {
-    // Elsewhere the name begins a sentence.
+    // The name is made to begin a sentence; here it does not.
     const name = this.#name.charAt(0).toLowerCase() + this.#name.slice(1);
     return `${name} to '${request.case}'`;
   }
@@ -230,7 +230,7 @@ export class Redial implements AsyncDisposable {
   #current: Connection | undefined;
   #wasUp = false;
   #exchanges = 0;
-  /** The wear at which a new connection could not be dialled: it is not counted again. */
+  /** The wear at which a replacement could not be dialled. It is not counted again. */
   #forgiven = 0;
   #dialling: Promise<Connection> | undefined;
   #timer: NodeJS.Timeout | undefined;

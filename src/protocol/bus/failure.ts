@@ -28,9 +28,8 @@ export function failure(code: string, message: string, result?: JsonObject): Too
 }
 
 /**
- * A failure on its way to a plugin. A fault of the protocol keeps its number, one of ours its name.
- * Anything else is a fault in the program: the plugin learns nothing but an id, `report` gets the
- * cause under it.
+ * Turns an error into a failure for a plugin. An error of the protocol keeps its number, one of ours its
+ * name. Anything else is a bug: the plugin gets only an id, and `report` gets the cause under that id.
  */
 export function failureOf(
   thrown: unknown,

@@ -114,7 +114,7 @@ export async function* answersOn(
       : setTimeout(() => giveUp(noAnswer(patience, whom)), patience);
   try {
     for (;;) {
-      // Not a race with one promise for all answers: that would remember each of them.
+      // Not `Promise.race` with one long-lived promise: that would keep a reaction for each answer.
       const { promise, resolve, reject } = Promise.withResolvers<IteratorResult<PluginResponse>>();
       giveUp = reject;
       late?.refresh();

@@ -20,7 +20,7 @@ export interface BusCall {
   readonly connection: Connection;
   /** Aborted when the caller has gone or has cancelled. */
   readonly signal: AbortSignal;
-  /** Memory that the request takes, roughly. */
+  /** The approximate memory of the request, in bytes. */
   readonly bytes: number;
   /** Sends one piece of the answer; what the handler returns is the last. */
   send(answer: NonNullable<Answer>): Promise<void>;

@@ -41,7 +41,7 @@ export interface Replacement {
   readonly text: string;
 }
 
-/** What this door does with reviews. Texts of files are those in the editor, which may not be saved. */
+/** The reviews, as this door uses them. Texts of files are those in the editor, which may not be saved. */
 export interface EditorReviews {
   /** The unresolved threads of a folder's repository; only some of them, if ids are given. */
   threads(
@@ -51,7 +51,10 @@ export interface EditorReviews {
   ): Promise<readonly ShownThread[]>;
   resolve(id: string): Promise<void>;
   replacement(id: string, unsaved: ReadonlyMap<string, string>): Promise<Replacement>;
-  /** A file in which a person writes; saving it sends the text, and calls back with what became of it. */
+  /**
+   * Makes a file in which a person writes a comment. Saving the file sends the comment, and `said` gets the
+   * outcome.
+   */
   writeComment(at: CommentPlace, said: (outcome: string) => void): string;
   writeReply(thread: ShownThread, said: (outcome: string) => void): string;
   /** Calls back when threads may have changed. */
@@ -100,7 +103,7 @@ export class LspDoor implements AsyncDisposable {
   /** Folders of the workspace. */
   readonly #folders = new Set<string>();
   #threads: readonly ShownThread[] = [];
-  /** What the editor was told last, by URI. */
+  /** The diagnostics that were last sent, by URI. */
   readonly #published = new Map<string, string>();
   readonly #report: (error: unknown) => void;
   #showsDocuments = false;
@@ -297,7 +300,10 @@ export class LspDoor implements AsyncDisposable {
     this.#refreshSoon("all");
   }
 
-  /** In the editor's text, which may not be saved; the thread is resolved when that has changed. */
+  /**
+   * Applies it to the editor's text, which may not be saved; the thread is resolved when that text has
+   * changed.
+   */
   async #apply(thread: ShownThread): Promise<void> {
     const { line, end, text } = await this.#reviews.replacement(thread.id, this.#unsaved);
     const range = { start: { line: line - 1, character: 0 }, end: { line: end, character: 0 } };

@@ -45,7 +45,7 @@ export function isWanted(level: McpLogLevel, least: McpLogLevel | undefined): bo
   return LOG_LEVELS.indexOf(level) >= LOG_LEVELS.indexOf(least);
 }
 
-/** The level of a message: that of the server which it comes from, or ours. */
+/** The level of a message as its server gave it, or else ours. */
 export function toldLevel(level: LogLevel, more?: MessageDetails): McpLogLevel {
   return isLogLevel(more?.level) ? more.level : MCP_LEVELS[level];
 }

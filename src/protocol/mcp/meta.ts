@@ -25,8 +25,8 @@ export function hasTasksExtension({ extensions }: JsonObject): boolean {
 }
 
 /**
- * Extensions whose parts we pass on between clients and servers, as we announce them to servers. One
- * that is not here is announced to nobody: its methods would pass no policy and no record.
+ * Extensions that we pass on between clients and servers, as we announce them to servers. Others are
+ * announced to nobody, because their methods would bypass the policy and the audit.
  */
 export const ROUTED_EXTENSIONS: JsonObject = {
   [APPS_EXTENSION]: { mimeTypes: ["text/html;profile=mcp-app"] },
@@ -63,7 +63,7 @@ const OF_ONE_CONNECTION: ReadonlySet<string> = new Set([
   TRACE_HEADER,
 ]);
 
-/** The `_meta` of a message that is passed on, as a member of it; nothing where nothing is left. */
+/** The `_meta` for a message that is passed on, as an object to spread; empty if nothing is left of it. */
 export function metaMember(params: unknown): { readonly _meta?: JsonObject } {
   const _meta = passedOn({ meta: metaOf(params), span: undefined });
   return Object.keys(_meta).length === 0 ? {} : { _meta };

@@ -13,7 +13,7 @@ const NAMED_BY: Readonly<Record<string, string>> = {
   "tasks/cancel": "taskId",
 };
 
-/** What `Mcp-Name` says of a request; undefined where it says nothing. */
+/** The value of `Mcp-Name` for a request; undefined if it has none. */
 export function nameOfRequest(method: string, params: unknown): string | undefined {
   const member = Object.hasOwn(NAMED_BY, method) ? NAMED_BY[method] : undefined;
   if (member === undefined || !isObject(params)) return undefined;

@@ -117,7 +117,7 @@ export class AcpHttp {
       return refuse(response, RpcError.of(STANDARD.invalidRequest, why));
     }
     const { id, method, params } = message as JsonObject;
-    // Spelt as the peer spells it in its answer.
+    // In the form that the peer uses in its answer.
     const idText = isId(id) ? String(holdId(id, text)) : undefined;
     const isHello = method === "initialize" && idText !== undefined;
     if (isHello && request.headers[CONNECTION] === undefined) {

@@ -34,9 +34,9 @@ export interface JoinedSession {
   isIn: boolean;
   /** Messages of the client that came while there was no link. */
   readonly waiting: string[];
-  /** The link whose requests are sent again when there is another one. */
+  /** The lost link, whose requests are sent again through the next one. */
   lost?: SessionLink | undefined;
-  /** The holder that did not answer any more. It still has its lock, so it has to be deposed. */
+  /** The holder that stopped answering. It still has its lock, so it has to be deposed. */
   silent?: string | undefined;
   /** Resolves when the session is open again, or cannot be opened. */
   recovery?: Room | undefined;
@@ -93,7 +93,7 @@ export class SessionLink implements Sink<string> {
   constructor(channel: Channel<string>, listener: LinkListener) {
     this.#listener = listener;
     this.#channel = new HeartbeatChannel(channel, {
-      // Holders of versions that do not know it answer too, with an error.
+      // A holder that does not know the method answers too, with an error.
       method: METHODS.ping.name,
       interval: listener.beat,
       isStopped: listener.isStopped,
@@ -103,7 +103,7 @@ export class SessionLink implements Sink<string> {
     this.#channel.receive(this);
   }
 
-  /** It was given up because the holder did not answer. */
+  /** Whether it was closed because the holder did not answer. */
   get isSilent(): boolean {
     return isSilent(this.#failure);
   }
@@ -302,6 +302,6 @@ export function answerTo(request: string, errorCode?: unknown): Topic {
 }
 
 export function parsed(text: string): Readonly<Record<string, unknown>> {
-  // Of text that is no JSON the peer says what is wrong with it.
+  // The peer answers text that is not JSON.
   return objectOf(parsedJson(text));
 }

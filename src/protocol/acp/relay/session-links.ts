@@ -42,7 +42,7 @@ interface ReopenOptions {
 const RETRY = 50;
 
 /**
- * Opens a session again whose holder has ended or does not answer, here or in another process that was
+ * Opens a session again after its holder has ended or stopped answering, here or in another process that was
  * faster. Resolves to whether it is open here.
  */
 async function reopen(
@@ -63,7 +63,7 @@ async function reopen(
         until = performance.now() + within;
       }
       const isEarly = error instanceof TrunklineError && error.code === "unavailable";
-      // Its agent may be one that was ended too, and whose end was not noticed yet.
+      // The agent's process may have ended too, which was not noticed yet.
       if ((!isEarly && isAwaited()) || isClosed() || performance.now() > until) throw error;
     }
     await delay(RETRY);
@@ -134,7 +134,7 @@ export interface LinkedClient {
 export interface SessionsHere {
   /** Opens a session here and shows the client the later events. Throws if another process has it open. */
   takeOver(params: OldSessionParams, after: number): Promise<void>;
-  /** How the turn of a prompt ended that was sent after an event; undefined if the turn never began. */
+  /** The end of the turn of a prompt that was sent after an event; undefined if the turn never began. */
   endOf(sessionId: string, prompt: unknown, after: number): Promise<EndOfTurn | undefined>;
   /** Takes a session from a process that does not answer. Throws if that cannot be done. */
   depose(sessionId: string, holder: string): Promise<void>;
@@ -161,7 +161,7 @@ export interface Progress {
 }
 
 const TAKE_OVER_WITHIN = 10_000;
-/** Characters of messages that are read for sessions without a link before the client has to wait. */
+/** Characters of messages that are buffered for sessions without a link before the client has to wait. */
 const MOST_KEPT = 1024 * 1024;
 
 /** Methods after which a client is no longer in a session. */
@@ -185,7 +185,7 @@ export class SessionLinks {
   readonly #joined = new Map<string, JoinedSession>();
   /** The client's channel. */
   #channel: Channel<string> | undefined;
-  /** What serves the client here. */
+  /** The peer that serves the client here. */
   #own: Sink<string> | undefined;
   /** Characters of the messages that wait for a link. */
   #kept = 0;
@@ -286,7 +286,7 @@ export class SessionLinks {
       return typeof id === "string" ? this.#answer(id, text) : undefined;
     }
     const { sessionId: named, requestId } = objectOf(params);
-    // It names no session: whoever has not asked that server leaves it alone.
+    // It names no session. Links that have not asked that server ignore it.
     if (method === METHODS.mcpMessage.name) {
       const links = new Set([...this.#joined.values()].flatMap(({ link }) => link ?? []));
       for (const link of links) background(link.pass(text), "Forwarding a message");
@@ -444,7 +444,7 @@ export class SessionLinks {
     background((joined.recovery = this.#recover(sessionId, joined, link)), "Taking a session over");
   }
 
-  /** Has the client go on in a session that was open here, and that another process has taken. */
+  /** Continues a client's session that was open here and that another process has taken. */
   rejoin(params: SessionParams & { readonly sessionId: string }, last: number): void {
     if (this.#isClosed || this.#joined.has(params.sessionId)) return;
     const joined = { ...newJoined(params, last), isIn: true };

@@ -20,13 +20,13 @@ export const PLUGIN_UNIT = "plugin";
 const NAME = /^(?!ca$)[A-Za-z0-9][A-Za-z0-9._-]{0,199}$/;
 const FORM = "letters, digits, '.', '_' and '-', not 'ca'";
 
-/** What is wrong with the name of a certificate, which is also a file name; undefined if nothing is. */
+/** The problem of a certificate's name, which is also a file name; undefined if there is none. */
 export function problemOfName(name: string): string | undefined {
   return NAME.test(name) ? undefined : `use ${FORM}`;
 }
 
 export interface CertificatesOptions {
-  /** Told of problems that do not prevent the use of certificates. */
+  /** Called with problems that do not prevent the use of certificates. */
   readonly warn?: (message: string) => void;
   /**
    * Whether a missing authority is created. False for a client: the program that it connects to has one.
@@ -106,7 +106,7 @@ export class Certificates {
       const [certificate] = parseCertificates(path, cert);
       checkPair(pair, certificate, leaf.key);
       authority.checkSigned(path, certificate);
-      // Without the key of the authority the unit cannot be added, and the certificate is used as it is.
+      // Without the authority's key the unit cannot be added; the certificate is then used unchanged.
       const isMarked = authority.hindrance !== undefined || isFor(certificate, unit);
       const need = this.#needOf(certificate, hosts) ?? (isMarked ? undefined : `is no ${unit}'s`);
       if (need !== undefined && authority.hindrance === undefined && !isRenewed) {

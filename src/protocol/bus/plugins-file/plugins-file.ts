@@ -12,15 +12,15 @@ export interface PluginEntry {
   /** The program to start. */
   readonly binary: string;
   readonly args: readonly string[];
-  /** Variables it gets besides the usual ones. */
+  /** Environment variables in addition to the usual ones. */
   readonly env: Readonly<Record<string, string>>;
   /** Sent to it when it boots. */
   readonly config: Readonly<Record<string, string>>;
   readonly enabled: boolean;
-  /** Kinds of storage and AI that it offers, besides those that it says itself. */
+  /** Kinds of storage and AI that it offers, in addition to those in its manifest. */
   readonly providesStorage: readonly string[];
   readonly providesAi: readonly string[];
-  /** Tools that it may call, besides those that it says itself. Orchestra's own file has none. */
+  /** Tools that it may call, in addition to those in its manifest. Orchestra's own file has none. */
   readonly needsTools?: readonly string[];
   /** Plugins that must be up before it is started. */
   readonly dependsOn: readonly string[];
@@ -195,7 +195,7 @@ async function besideOrOnPath(folder: string, binary: string): Promise<string> {
 
 type Path = readonly (string | number)[];
 
-/** A file that is no such file at all has a problem in every line. */
+/** Problems that are listed. A file of another kind has one in every line. */
 const MAX_PROBLEMS = 20;
 /** Aliases and merges: more than anybody writes by hand. A few lines can ask for billions. */
 const MAX_ALIASES = 1_000;
@@ -208,8 +208,8 @@ export interface YamlValue {
 }
 
 /**
- * Reads a YAML file by the shape it should have, and notes what is not so, and where. A value is the text
- * that is written: `8080`, `010` and `true` are texts, too.
+ * Reads a YAML file by its expected shape, and collects the problems with their positions. A value is the
+ * text as it is written: `8080`, `010` and `true` are texts, too.
  */
 export class YamlReader {
   readonly root: YamlValue;

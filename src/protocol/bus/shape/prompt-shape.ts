@@ -44,7 +44,7 @@ export function toPromptGetRequest(
   return { promptName: name, arguments: args };
 }
 
-/** What a plugin made of a prompt. Whatever it calls its content, the bus carries only text. */
+/** A plugin's rendered prompt. The bus carries only text, whatever type the plugin declares. */
 export function fromPromptGetResponse(response: PromptGetResponse): PromptResult {
   const { description } = response;
   const messages = response.messages.map(({ role, content }) => ({

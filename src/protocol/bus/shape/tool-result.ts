@@ -21,8 +21,8 @@ const TOOL_ERROR = "tool_error";
 const RESERVED = ["text", "content", "structuredContent"];
 
 /**
- * What a plugin answered, as the doors pass it on. Orchestra transport.stdio § tools/call: the `text` of
- * the result, else the whole result as JSON. Members beside the text are structured content.
+ * A plugin's answer in the doors' form. Orchestra transport.stdio § tools/call: the `text` of the result,
+ * else the whole result as JSON. Members beside the text are structured content.
  */
 export function fromToolResponse(response: ToolResponse): ToolResult {
   if (!response.success) return fromFailure(response);
@@ -55,7 +55,7 @@ function fromFailure({ errorCode, errorMessage, result }: ToolResponse): ToolRes
   return { content, isError: true, ...(hasMore ? { structuredContent: result } : {}) };
 }
 
-/** What a tool of the program answered, as plugins read it. */
+/** The result of one of the program's tools, in the form for plugins. */
 export function toToolResponse(result: ToolResult): ToolResponseInit {
   const { content, structuredContent, _meta } = result;
   if (result.isError !== true) return { success: true, result: resultStruct(result) };
@@ -102,7 +102,7 @@ function canMerge(structure: unknown): structure is Record<string, unknown> {
   return !RESERVED.some((name) => Object.hasOwn(structure, name));
 }
 
-/** Whether the text says all there is: one text and nothing about it. */
+/** Whether the content is exactly one text without annotations. */
 function isPlain(content: readonly Content[]): boolean {
   if (content.length === 0) return true;
   const [first] = content;

@@ -24,7 +24,7 @@ export interface ToolCall {
   readonly session?: string | undefined;
   /** The folder of the project that it is about. */
   readonly project?: string | undefined;
-  /** Which of several plugins that offer AI is meant. */
+  /** The plugin that is meant, if several offer AI. */
   readonly provider?: string | undefined;
   readonly traceParent?: string | undefined;
 }
@@ -52,7 +52,7 @@ export function toBusTool(tool: ToolDefinition): MessageInitShape<typeof ToolDef
   };
 }
 
-/** What a call says, whether it is answered at once or in pieces. */
+/** The common part of calls that are answered at once and of those answered in pieces. */
 type AnyToolRequest = Pick<
   ToolRequest,
   ("toolName" | "arguments" | "callerPlugin" | "sessionId" | "project" | "provider") | "traceParent"

@@ -43,7 +43,7 @@ export interface McpClientOptions {
   readonly questionLimits: Readonly<Record<string, number>>;
 }
 
-/** Says how long each request has taken, where somebody wants to know. */
+/** Reports the duration of each request, if there is an observer. */
 function observed({
   observer,
   name: server = "",
@@ -140,7 +140,7 @@ export class McpClient {
     return client;
   }
 
-  /** How the server's revision says things. */
+  /** The codec of the server's revision. */
   get codec(): Codec {
     return this.#introduction.codec;
   }
@@ -319,7 +319,7 @@ export class ClientListening {
   #isOver = false;
   #isDue = false;
 
-  /** `missed` is called when there may have been changes that nobody heard of. */
+  /** `missed` is called when changes may have been missed. */
   constructor(
     kinds: JsonObject,
     listen: (notifications: JsonObject, signal: AbortSignal) => Promise<unknown>,
@@ -339,7 +339,9 @@ export class ClientListening {
     if (this.#uris.delete(uri)) this.renew();
   }
 
-  /** Opens the request for what is wanted now. Several changes in one turn make one request. */
+  /**
+   * Opens the request for the resources that are wanted now. Several changes in one turn make one request.
+   */
   renew(): void {
     if (this.#isDue) return;
     this.#isDue = true;

@@ -15,13 +15,13 @@ export interface TaskLink {
   request(method: string, params: JsonObject, options: RequestOptions): Promise<JsonObject>;
   /** Reports progress, with the server's words where it gave any. */
   advanced(message: string | undefined): void;
-  /** Until the returned function is called, the listener hears what the server says by itself. */
+  /** The listener gets the server's notifications until the returned function is called. */
   hear(taskId: string, listener: TaskListener): () => void;
 }
 
 /** Is notified about one task. */
 export interface TaskListener {
-  /** The task as it is now; left out where it should be fetched. */
+  /** Called with the current task; without it, the task should be fetched. */
   told(task?: JsonObject): void;
   /** The server is gone. */
   lost(): void;

@@ -39,7 +39,7 @@ const discover = request<JsonObject, JsonObject>("server/discover");
 const initialize = request<JsonObject, JsonObject>("initialize");
 const initialized = notification("notifications/initialized");
 
-/** What a server may ask of any of our clients: one handshake serves all of them. */
+/** The questions that a server may ask any of our clients: one handshake serves all of them. */
 const CAPABILITIES: JsonObject = {
   roots: {},
   sampling: {},

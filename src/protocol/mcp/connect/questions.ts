@@ -71,8 +71,8 @@ export function refusalOf(error: unknown): RpcError {
 }
 
 /**
- * Does what -32042 asks for, for callers whose revision has no such error: the person is shown each
- * page. False when that is not possible, or the person refused.
+ * Handles -32042 for callers whose revision has no such error: the person is shown each page. False if that
+ * is not possible, or the person refused.
  */
 export async function visitPages(error: RpcError, context: ToolContext): Promise<boolean> {
   const pages = isObject(error.data) ? error.data.elicitations : undefined;

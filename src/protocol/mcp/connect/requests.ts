@@ -80,7 +80,7 @@ export class ClientRequests {
   resume(taskId: string, context: ToolContext): Promise<JsonObject> {
     const token = this.#calls.begin(context);
     const isTheirs = this.codec.has.tasks === "server's choice";
-    // Whether it is over already is not known: look at once.
+    // It may be over already, so it is polled at once.
     const task = { taskId, status: "working", pollIntervalMs: 0 };
     return this.#finish("tools/call", isTheirs ? task : { task }, context, token);
   }
@@ -234,13 +234,13 @@ export class ClientCalls {
     if (this.#progress.size > 0) this.#progress.delete(token);
   }
 
-  /** Until the returned function is called, the task belongs to the call. */
+  /** Binds a task to a call until the returned function is called. */
   bindTask(taskId: string, token: number): () => void {
     this.#tasks.set(taskId, token);
     return () => this.#tasks.delete(taskId);
   }
 
-  /** Until the returned function is called, the listener hears what the server reports of the task. */
+  /** The listener gets the server's notifications about the task until the returned function is called. */
   onTask(taskId: string, listener: TaskListener): () => void {
     this.#taskListeners.set(taskId, listener);
     return () => {
@@ -306,7 +306,7 @@ export class ClientCalls {
     const everyone = this.audience();
     const [only, another] = everyone;
     if (only !== undefined && another === undefined) return able(only, question);
-    // One that cannot be asked may be meant, too: the question is not put to another instead.
+    // A caller that cannot be asked may be the right one, so the question is not put to another instead.
     const isAnswerable = everyone.some((context) => context.canAsk(question));
     throw isAnswerable
       ? new AmbiguousClientError(question.method, everyone.length)

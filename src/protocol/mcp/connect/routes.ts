@@ -141,7 +141,7 @@ async function ask(
   }
 }
 
-/** What a server sends by itself, for all of its callers. */
+/** The notifications of a server that concern all of its callers. */
 export interface McpClientEvents {
   toolsChanged(): void;
   promptsChanged(): void;
@@ -150,13 +150,13 @@ export interface McpClientEvents {
   /** A message for people that belongs to no call. */
   logged(level: LogLevel, data: unknown, logger: string | undefined, more?: MessageDetails): void;
   /**
-   * A question goes to this caller, though the server does not say which call it belongs to. Returns
-   * what is called when that is over.
+   * A question is put to this caller, although the server does not say which call it belongs to. Returns a
+   * function that is called when it is answered.
    */
   asked(context: ToolContext): () => void;
   /** A question is refused, because several clients may be meant. */
   ambiguous(): void;
-  /** Who is asked while there is no call; nobody when undefined. */
+  /** The context that is asked while there is no call; nobody if undefined. */
   owner(): ToolContext | undefined;
 }
 

@@ -5,7 +5,7 @@ import type { JsonObject } from "../json-object.ts";
 import type { Codec } from "./codec.ts";
 import { CORE_TASKS } from "./task-shapes.ts";
 
-/** The oldest revision, and so the plainest: those that follow say what they add. */
+/** The oldest and plainest revision. Later revisions state only what they add. */
 export const MCP_2024_11_05: Codec = {
   revision: "2024-11-05",
   era: "legacy",
@@ -35,7 +35,8 @@ export const MCP_2024_11_05: Codec = {
   shapeToolResult: (result) => plainResult(result, withoutAudio),
   shapeProgress: (progress, total) => ({ progress, total }),
   shapeResult: (body) => body,
-  // There are no tasks before 2025-11-25. A client that asks for one all the same is told in its words.
+  // There are no tasks before 2025-11-25. A client that asks for one all the same gets that revision's
+  // messages.
   ...CORE_TASKS,
   requestMeta: () => undefined,
 };

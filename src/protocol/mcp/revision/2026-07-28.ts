@@ -61,7 +61,7 @@ export const MCP_2026_07_28: Codec = {
   }),
 };
 
-/** What the caller's side can be asked, as capabilities of a client. */
+/** The client capabilities by which a caller can be asked questions. */
 function capabilitiesOf(context: ToolContext, ours: JsonObject | undefined): JsonObject {
   const extensions = { ...context.extensions, ...(ours?.extensions as JsonObject | undefined) };
   const can = (method: string, params: Question["params"] = {}): boolean =>

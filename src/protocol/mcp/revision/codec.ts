@@ -18,7 +18,7 @@ export interface Caching {
   readonly cacheScope: "public" | "private";
 }
 
-/** What one revision has. Code outside this folder asks for a feature, never for a revision. */
+/** The features of one revision. Code outside this folder asks for a feature, never for a revision. */
 export interface Features {
   /**
    * A connection begins with `initialize`, and what was agreed there holds for all its requests.
@@ -58,7 +58,7 @@ export interface Features {
  */
 export interface Codec {
   readonly revision: Revision;
-  /** How a server of this revision is met: by `initialize`, or by `server/discover`. */
+  /** Whether the handshake is `initialize` ("legacy") or `server/discover` ("modern"). */
   readonly era: "legacy" | "modern";
   readonly has: Features;
   /** Methods that we serve and this revision does not have. */
@@ -83,14 +83,14 @@ export interface Codec {
   shapeResult(body: JsonObject, server: Implementation, caching: Caching | undefined): JsonObject;
   /** The answer to a call that goes on as a task. */
   shapeNewTask(task: KnownTask): JsonObject;
-  /** A task as `tasks/get` and notifications tell it. */
+  /** A task in the answer to `tasks/get` and in notifications. */
   shapeTask(task: KnownTask): JsonObject;
-  /** Cancels a task, and says what `tasks/cancel` is answered with. */
+  /** Cancels a task. Returns the answer to `tasks/cancel`. */
   cancelTask(task: KnownTask): JsonObject;
 
   // As a client:
 
-  /** What a call's parameters say where the tool is to run as a task. */
+  /** The parameters of a call that ask for a task. */
   readonly taskParams: JsonObject;
   /** Whether a call was answered with a task. */
   isTask(params: JsonObject, result: JsonObject): boolean;

@@ -21,11 +21,11 @@ export const REVISIONS: readonly Revision[] = named(CODECS);
 export const SESSION_REVISIONS: readonly Revision[] = named(
   CODECS.filter(({ has }) => has.session),
 );
-/** What we ask servers for that need no handshake. */
+/** The revision that we request from servers without a handshake. */
 export const NEWEST_STATELESS: Codec = MCP_2026_07_28;
 /** What we offer in a handshake, and answer to one that asks for a revision which we do not speak. */
 export const NEWEST_SESSION: Codec = MCP_2025_11_25;
-/** What a client is taken for that asks before it has said which revision it speaks. */
+/** The revision that is assumed for a client that sends requests before it has named one. */
 export const PLAINEST: Codec = MCP_2024_11_05;
 
 const byRevision: ReadonlyMap<unknown, Codec> = new Map(

@@ -81,7 +81,7 @@ const UNKNOWN: Client = {
 
 /** The caller whom we serve, as `initialize` or the request itself describes it. */
 export interface Client {
-  /** How its revision says things. */
+  /** The codec of its revision. */
   readonly codec: Codec;
   readonly capabilities: JsonObject;
   /** "unknown" when it gave none. */
@@ -95,7 +95,7 @@ export function describesClient(params: unknown): boolean {
   return metaOf(params)[META.protocolVersion] !== undefined;
 }
 
-/** What a request says of its client; its revision may be one that we do not speak. */
+/** A request's description of its client. It may name a revision that we do not speak. */
 export interface DescribedClient extends Omit<Client, "codec"> {
   readonly version: string;
 }

@@ -168,7 +168,7 @@ export class McpDoor {
     return this.#inputRequired.serve(asking);
   }
 
-  /** What a client sees of the offer. */
+  /** The profile of a client. */
   profileOf(client: Pick<Client, "name">, connection: Connection): Profile | undefined {
     const { principal, folder, profile: named } = connection;
     // Only who was started by its client knows the folder that the client works in.
@@ -651,8 +651,8 @@ function serveTasks(door: McpDoor): Route<Connection>[] {
 }
 
 /**
- * Tells the client of a session when the status of a task changes that it began there. Clients
- * without sessions listen for that (`subscriptions/listen`). Returns how to stop it.
+ * Notifies the client of a session when a task that it began there changes its status. Clients without
+ * sessions listen for that (`subscriptions/listen`). Returns a function that stops it.
  */
 export function tellOfTasks(
   door: McpDoor,

@@ -9,7 +9,7 @@ import type { Caching } from "../revision/codec.ts";
 
 const PAGE = 1000;
 
-/** For what changes without notice: nobody may keep it. */
+/** For lists that change without notice: they may not be cached. */
 export const UNCACHED: Caching = { ttlMs: 0, cacheScope: "private" };
 
 /**

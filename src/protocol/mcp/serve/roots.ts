@@ -47,7 +47,7 @@ export class SessionRoots {
     this.#changes++;
   }
 
-  /** What the client says, or undefined where it does not. Calls that come at once share one question. */
+  /** The roots of the client; undefined if it does not answer. Concurrent calls share one request. */
   async get(ask: () => Promise<unknown>): Promise<readonly string[] | undefined> {
     for (let round = 1; this.#known === undefined; round++) {
       if (performance.now() < this.#silentUntil) return undefined;

@@ -25,7 +25,7 @@ import { foldersOf, ROOTS_QUESTION } from "./roots.ts";
 /** Sends a question by `input_required`, where the client takes no requests. */
 export type QuestionSender = (question: Question) => Promise<unknown>;
 
-/** What a tool may do while it runs, towards one MCP client. */
+/** The context of a tool call for one MCP client. */
 export class McpToolContext implements ToolContext {
   readonly caller: Caller;
   readonly session: string | undefined;
@@ -80,7 +80,7 @@ export class McpToolContext implements ToolContext {
     };
   }
 
-  /** The work may span several requests: questions go through `ask`, and `stopped` ends it. */
+  /** Called when the work may span several requests: from then on, questions are sent through `ask`. */
   askThrough(ask: QuestionSender): void {
     this.#ask = ask;
     if (this.#controller !== undefined) return;
@@ -95,7 +95,7 @@ export class McpToolContext implements ToolContext {
     if (this.#controller !== undefined) onAbort(next.call.signal, (reason) => this.stopped(reason));
   }
 
-  /** The work goes on whatever becomes of the request that has begun it. */
+  /** From now on, the work no longer depends on the request that began it. */
   detach(): void {
     this.#controller ??= new AbortController();
     this.signal = this.#controller.signal;

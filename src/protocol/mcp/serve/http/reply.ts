@@ -24,7 +24,7 @@ export function reply(
     "content-length": Buffer.byteLength(text),
     ...headers,
   };
-  // At the end of the turn: what the answer tells is on record once for all answers of the turn.
+  // At the end of the turn, so that records are written once for all answers of the turn.
   atTurnEnd(() => {
     if (response.destroyed) return;
     aboutToSend();

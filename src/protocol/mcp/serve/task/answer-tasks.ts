@@ -102,7 +102,7 @@ async function beginAsWeChoose(
   const { client, call } = request;
   requireTasks(client);
   const answer = (task: Task): JsonObject => client.codec.shapeNewTask(task);
-  // Of "if-asked", it is the upstream that chooses, and it has not been called yet.
+  // With "if-asked" the upstream decides, and it has not been called yet.
   const isTheirs = tool.task === "if-asked";
   if (isTheirs || (tool.asksFirst === true && mayAsk(client))) {
     const goOn: ResumableRequest["goOn"] = async (rounds, context) => {
@@ -148,14 +148,14 @@ function begin(door: McpDoor, request: CallRequest, tool: Tool, ttl: unknown): P
   });
 }
 
-/** Where a task goes on when this process ends; undefined where it ends with it. */
+/** The server on which a task continues when this process ends; undefined if it ends with it. */
 function remoteOf(tool: Tool, taskId: string | undefined): RemoteTask | undefined {
   const { definition, source } = tool;
   if (taskId === undefined || source === undefined || tool.resume === undefined) return undefined;
   return { tool: definition.name, server: source.server, taskId };
 }
 
-/** Goes on with a task that a process has begun which has ended since. */
+/** Resumes a task whose process has ended. */
 export function resumeTask(
   door: McpDoor,
   { client, call }: McpRequest<unknown>,

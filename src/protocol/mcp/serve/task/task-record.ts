@@ -9,7 +9,7 @@ export interface TaskError {
   readonly data?: unknown;
 }
 
-/** What is known of a task, whoever works on it. */
+/** The record of a task, whichever process works on it. */
 export interface TaskRecord {
   readonly id: string;
   /** The principal who began it. */
