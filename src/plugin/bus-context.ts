@@ -14,7 +14,7 @@ import {
 /** The member of `meta` in which a caller names the AI provider. */
 export const PROVIDER = "trunkline/provider";
 
-/** What a plugin is told about a call. */
+/** The facts about a call that a plugin is told. */
 export type CallContext = Pick<
   ToolContext,
   "caller" | "session" | "folder" | "project" | "meta" | "span"

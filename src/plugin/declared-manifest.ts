@@ -10,7 +10,7 @@ export const MANIFEST_FILE = "trunkline.plugin.json";
 /** Bytes of a manifest. */
 export const MOST_MANIFEST = 1024 * 1024;
 
-/** What a plugin says of itself before it is added. */
+/** A plugin's description of itself before it is added. */
 export type DeclaredManifest = Pick<Manifest, "id"> & Partial<Manifest>;
 
 /**
@@ -73,7 +73,7 @@ export function wantedPermissions(manifest: DeclaredManifest, used?: string): Pl
     ...filled("ai", manifest.provides_ai),
     ...filled("transport", manifest.provides_transport),
   };
-  // Plugins for Orchestra know no namespaces: those that need storage need that of the others.
+  // Plugins for Orchestra know no namespaces: those that need storage share it with the others.
   const isOfBefore =
     manifest.permissions === undefined && (manifest.needs_storage ?? []).length > 0;
   return {

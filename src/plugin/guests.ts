@@ -49,7 +49,7 @@ export interface Guest {
 export type PluginRights = Pick<PluginSettings, "needsTools" | "permissions"> &
   Partial<Pick<PluginSettings, "providesStorage" | "providesAi">>;
 
-/** What everybody else than plugins with permissions may do with documents and events. */
+/** The rights to documents and events of everybody but plugins with permissions. */
 const UNLIMITED = { namespace: SHARED, mayPublish: () => true, maySubscribe: () => true };
 
 export interface GuestsOptions {
@@ -67,7 +67,7 @@ export interface GuestsOptions {
  */
 export class Guests {
   readonly #options: GuestsOptions;
-  /** Plugins redial: what they said counts for each of their connections. */
+  /** Plugins redial, so their manifest applies to each of their connections. */
   readonly #manifests = new Map<string, PluginManifest>();
 
   constructor(options: GuestsOptions) {
@@ -118,7 +118,7 @@ export class Guests {
   #plugin(name: string): Guest {
     const { needsTools = [], permissions } = this.#options.rightsOf(name) ?? {};
     const said = this.#manifests.get(name)?.needsTools ?? [];
-    // What a person has approved counts, not what the manifest says.
+    // The approval of a person counts, not the manifest.
     const needed = permissions === undefined ? said : (permissions.tools ?? []);
     const mayCall = (tool: string, owner: string | undefined): boolean =>
       owner === name || covers(needsTools, tool) || covers(needed, tool);
@@ -134,7 +134,7 @@ export class Guests {
 /** Why no plugin can have that id, if none can. */
 export function problemOfId(id: string): string | undefined {
   if (RESERVED.test(id)) return "its certificate would be that of another program";
-  // Its folder is called so, too, and is removed when it ends.
+  // Its folder has this name, and is removed when it ends.
   return problemOfName(id) ?? problemOfName(`orchestrator-to-${id}`);
 }
 

@@ -72,7 +72,7 @@ function entryOf(folder: string): string {
   );
   const file = join(folder, typeof named === "string" ? named : "plugin.ts");
   if (statSync(file, { throwIfNoEntry: false })?.isFile() === true) {
-    // Whoever wrote the package does not choose a program elsewhere.
+    // A package cannot name a program outside of its folder.
     if (isInside(realpathSync(file), realpathSync(folder))) return file;
     throw unusable(folder, `its program '${file}' is not in it`);
   }

@@ -55,7 +55,7 @@ export interface OrchestratorOptions {
   readonly certsDir: string;
   /** Whether whoever connects must show a certificate. */
   readonly clientCertificate: "require" | "request";
-  /** Receives what plugins offer, and has what they may call. */
+  /** The offer: plugins add to it, and may call its tools. */
   readonly offer: Offer;
   /** Answers requests for the storage that no plugin provides. */
   readonly storage: BusHandlers;
@@ -327,7 +327,7 @@ export class Orchestrator implements AsyncDisposable {
     return parseAddress(this.#options.listen).scheme === "quic";
   }
 
-  /** Plugins of other SDKs say no scheme. A bus that listens only over QUIC dials them over QUIC, too. */
+  /** Plugins of other SDKs name no scheme. A bus that listens only over QUIC dials them over QUIC, too. */
   #dialled(address: string): string {
     return this.#isOnlyQuic && parseAddress(address).scheme === "any"
       ? `quic://${address}`
@@ -342,7 +342,7 @@ export class Orchestrator implements AsyncDisposable {
     this.#events.forget(plugin.id);
     const end = plugin.stop().finally(() => {
       this.#leaving.delete(plugin);
-      // Not before: what still runs in it may call what it needs.
+      // Not earlier: calls that still run in it may need their rights.
       this.#guests.forget(plugin.id);
     });
     this.#leaving.set(plugin, end);

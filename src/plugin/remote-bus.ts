@@ -54,7 +54,7 @@ export class RemoteBus implements AsyncDisposable {
     return this.#client.connect();
   }
 
-  /** A tool that was not listed. The call is passed on all the same: the tool may be new. */
+  /** A tool that was not listed. It may be new, so the call is passed on. */
   readonly anyTool = (name: string): Tool => this.#tool({ name, inputSchema: { type: "object" } });
 
   /** Offers what is there, asked for anew with each list. */

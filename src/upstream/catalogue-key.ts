@@ -9,8 +9,8 @@ export function cataloguePath(folder: string, name: string): string {
 }
 
 /**
- * Which program or address it is. Variables and headers do not make it another. What is written
- * anywhere is a hash: here too, there may be secrets.
+ * Identifies the program or address of a server. Variables and headers do not count. The result is a hash,
+ * because even these settings may contain secrets.
  */
 export function sourceOf(settings: UpstreamSettings): readonly unknown[] {
   if ("command" in settings) return [settings.command, settings.args ?? [], settings.cwd ?? ""];
@@ -20,8 +20,8 @@ export function sourceOf(settings: UpstreamSettings): readonly unknown[] {
 }
 
 /**
- * 64 bits that differ for different texts, unless somebody sets out to find two with the same; but
- * both would be that person's own settings. Loading `node:crypto` would cost every start 8 ms.
+ * A 64-bit hash. It is not safe against deliberate collisions, but both texts would be the person's own
+ * settings. Loading `node:crypto` would cost every start 8 ms.
  */
 export function hashOf(text: string): string {
   let high = text.length;

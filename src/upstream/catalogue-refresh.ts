@@ -78,7 +78,7 @@ export class CatalogueRefresh {
     this.#due.clear();
   }
 
-  /** The upstream says that this has changed. */
+  /** The upstream has announced that a list has changed. */
   due(kind: CatalogueKind): void {
     this.#due.add(kind);
     if (this.#timer !== undefined || this.#client === undefined) return;
@@ -90,7 +90,7 @@ export class CatalogueRefresh {
     }, wait).unref();
   }
 
-  /** Resolves when what was due has been asked for. */
+  /** Resolves when the lists that were due have been requested. */
   async settled(): Promise<void> {
     while (this.#running !== undefined) await this.#running;
   }
@@ -123,7 +123,7 @@ export class CatalogueRefresh {
     if (next !== undefined) this.due(next);
   }
 
-  /** True when there was something new. */
+  /** True if the list has changed. */
   async #ask(client: McpClient, kind: CatalogueKind, after?: Promise<unknown>): Promise<boolean> {
     using ends = new DisposableStack();
     ends.defer(() => {
@@ -175,7 +175,7 @@ async function ask(
         hasTasks: client.hasTasks,
         hasResources: client.capabilities.resources !== undefined,
         extensions: routedOf(client.capabilities),
-        // Named also where there are none, so that those of before are forgotten.
+        // Set even if there are none, so that earlier ones are forgotten.
         instructions: client.instructions?.slice(0, LONGEST_INSTRUCTIONS),
       };
     }

@@ -17,16 +17,16 @@ export interface Catalogue {
   readonly noTools?: string;
   /** Any call may be answered with a task, without a mark on the tool: since 2026-07-28 (SEP-2663). */
   readonly hasTasks?: boolean;
-  /** What it says about itself to a model; a very long text is cut. */
+  /** Its instructions for a model; a very long text is cut. */
   readonly instructions?: string;
   readonly prompts: Entries;
   readonly resources: Entries;
   readonly templates: Entries;
-  /** Whether it has any, also such as are in no list. Known with its tools. */
+  /** Whether it has resources, listed or not. Known together with its tools. */
   readonly hasResources?: boolean;
   /** The extensions that it has, and that we pass on, with its settings for them. */
   readonly extensions?: Readonly<Record<string, unknown>>;
-  /** Lists that have not come yet. They are empty here, and the server may have some. */
+  /** Lists that have not arrived yet. They are empty here, although the server may have entries. */
   readonly unknown?: readonly CatalogueKind[];
 }
 
@@ -45,13 +45,13 @@ export function isKnown(catalogue: Catalogue | undefined): boolean {
   return catalogue !== undefined && (catalogue.unknown ?? []).length === 0;
 }
 
-/** What is remembered of an upstream from an earlier run. */
+/** The stored catalogue of an upstream from an earlier run. */
 export interface RememberedCatalogue {
   readonly era: Era;
   readonly catalogue: Catalogue;
 }
 
-/** Of the file's form. */
+/** The version of the file format. */
 const VERSION = 4;
 
 interface SavedCatalogue extends RememberedCatalogue {
@@ -87,13 +87,13 @@ export class CatalogueFile {
     });
   }
 
-  /** One write after the other. Rejects when it cannot be kept. */
+  /** Writes one after the other. Rejects if the file cannot be written. */
   write(remembered: RememberedCatalogue): Promise<void> {
     const saved: SavedCatalogue = { version: VERSION, source: this.#source, ...remembered };
     return this.#writes.run(() => this.#replace(JSON.stringify(saved)));
   }
 
-  /** Resolves when what was to be kept is. */
+  /** Resolves when all writes are done. */
   written(): Promise<void> {
     return this.#writes.idle();
   }

@@ -22,7 +22,7 @@ interface Instance {
   context: ToolContext;
 }
 
-/** Clients without a connection are never known to be gone: more than these are not remembered. */
+/** Clients without a connection never report that they are gone, so at most this many are remembered. */
 const MOST_CLIENTS = 100;
 
 /**
@@ -87,7 +87,10 @@ export class ClientInstances {
     return this.#instanceOf(client, context);
   }
 
-  /** The main instance asks this caller something. Returns what to call when that is over. */
+  /**
+   * Records that the main instance asks this caller a question. Returns a function to call when it is
+   * answered.
+   */
   asked({ caller: { client } }: ToolContext): () => void {
     this.#hasAsked = true;
     if (this.mode === "shared" && this.#clients.size > 1) this.#switch(client);
@@ -99,7 +102,7 @@ export class ClientInstances {
     };
   }
 
-  /** A question of the main instance may be for several clients, so that it is refused. */
+  /** Records that a question of the main instance was refused because it could be for several clients. */
   refused(): void {
     this.refusals++;
     this.#hasAsked = true;
@@ -181,7 +184,7 @@ export class ClientInstances {
     const instance = this.#instances.get(client) ?? this.#make(client, context, folder);
     instance.context = context;
     instance.timer.refresh();
-    // The one that is used last is the last in order.
+    // The most recently used instance is last.
     this.#instances.delete(client);
     this.#instances.set(client, instance);
     return instance.upstream;

@@ -47,7 +47,7 @@ interface ConnectedUpstream {
 
 /** The lifecycle of an upstream: started when it is first needed, and restarted when it dies. */
 export class Lifecycle {
-  /** While it is up. */
+  /** Undefined while the server is down. */
   client: McpClient | undefined;
   /** The handshake that it is known to have. */
   era: Era = "auto";
@@ -195,7 +195,7 @@ export class Lifecycle {
   /** Ends the process that was started if the handshake fails. */
   async #handshakeAs(era: Era): Promise<ConnectedUpstream> {
     const { name, settings, open = openPlain, limits, channelLimits = {} } = this.#options;
-    // One answer may be a whole list.
+    // One answer may contain a whole list.
     const maxMessage = Math.max(resolveChannelLimits(channelLimits).maxMessage, LARGEST_LIST);
     const said = (line: string): void => this.stderrLog.add(line);
     const link = await open(settings, { said }, { ...channelLimits, maxMessage }, name);

@@ -31,7 +31,7 @@ export interface Link {
 }
 
 export interface LinkEvents {
-  /** A line that it wrote on stderr. */
+  /** Called with each line of its stderr. */
   said(line: string): void;
 }
 

@@ -4,7 +4,7 @@ import { TrunklineError } from "../base/errors.ts";
 import { holdSecret, holdSecrets } from "../base/text/mask.ts";
 import type { UpstreamSettings } from "./settings.ts";
 
-/** Where the values come from that settings refer to. */
+/** The sources of the values that settings refer to. */
 export interface References {
   readonly env: NodeJS.ProcessEnv;
   /** The project of the caller; the folder of this process where it is for none. */

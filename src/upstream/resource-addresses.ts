@@ -4,7 +4,7 @@ import type { Catalogue } from "./catalogue.ts";
 
 type Entry = Readonly<Record<string, unknown>>;
 
-/** A server, as far as it names resources. */
+/** The part of a server that names resources. */
 export interface NamingServer {
   readonly name: string;
   readonly catalogue: Catalogue | undefined;
@@ -20,7 +20,7 @@ export interface ResourceOrigin {
 const MOST_SAID = 1_000;
 
 /**
- * Whose a URI is. It belongs to the server that names it first: in a list, with a tool, or in an
+ * Decides which server a URI belongs to: the server that names it first, in a list, with a tool, or in an
  * answer. Another server's equal URI is shown with that server's name in it, and read under its own.
  */
 export class ResourceAddresses {
@@ -41,7 +41,9 @@ export class ResourceAddresses {
     this.#report = report;
   }
 
-  /** Takes what all servers name now. Who has a plain address keeps it for as long as it names it. */
+  /**
+   * Updates the URIs that all servers name. A server keeps a plain address for as long as it names the URI.
+   */
   update(servers: readonly NamingServer[]): void {
     const before = this.#shown;
     this.#shown = new Map();
@@ -72,7 +74,7 @@ export class ResourceAddresses {
     return this.#place(server, uri, owner === server ? uri : withServer(server, uri), this.#shown);
   }
 
-  /** What an address stands for that some server has named. */
+  /** The server and URI behind an address that a server has named. */
   originOf(shown: string): ResourceOrigin | undefined {
     return this.#origins.get(shown);
   }

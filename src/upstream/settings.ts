@@ -23,14 +23,14 @@ interface ServerSettings {
 export interface CommandSettings extends ServerSettings {
   readonly command: string;
   readonly args?: readonly string[];
-  /** Variables it gets besides the usual ones. */
+  /** Environment variables in addition to the usual ones. */
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
   /** A file with further variables. */
   readonly envFile?: string;
 }
 
-/** How to log in to a server that wants a login. All of it is found out where it is left out. */
+/** How to log in to a server that requires it. Settings that are left out are discovered. */
 export interface OAuthSettings {
   /** The authorization server, where the MCP server names none, or one in a private network. */
   readonly issuer?: string;

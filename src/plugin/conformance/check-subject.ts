@@ -6,7 +6,7 @@ import { STORAGE_RULES } from "./rules/storage-rules.ts";
 import { TOOL_RULES } from "./rules/tool-rules.ts";
 import { WIRE_RULES } from "./rules/wire-rules.ts";
 
-/** All rules, in the order in which they are checked: a plugin is made known, and ended at last. */
+/** All rules, in the order in which they are checked: a plugin is registered first, and shut down last. */
 export const RULES: readonly Rule[] = [
   ...LIFECYCLE_RULES,
   ...REQUEST_RULES,
@@ -21,7 +21,7 @@ export interface Outcome {
   readonly section: string;
   readonly says: string;
   readonly outcome: "passed" | "failed" | "skipped";
-  /** What was found instead, or why it could not be checked. */
+  /** What was found instead, or why the rule could not be checked. */
   readonly why?: string;
 }
 

@@ -86,7 +86,7 @@ export interface StartSubjectOptions extends Pick<OpenSubjectOptions, "call" | "
   /** Aborts the start. */
   readonly signal: AbortSignal;
   readonly transport: BusTransport;
-  /** What it writes to stderr. */
+  /** Called with the lines that it writes to stderr. */
   readonly said: (line: string) => void;
 }
 
@@ -152,7 +152,7 @@ function idIn(text: string | undefined): string {
   return problemOfName(id) === undefined ? id : "conformance";
 }
 
-/** As much of an orchestrator as a plugin needs to begin. */
+/** A minimal orchestrator, sufficient for a plugin to start. */
 function orchestrator(registered: (manifest: PluginManifest) => void): BusHandlers {
   return {
     register: (manifest) => {

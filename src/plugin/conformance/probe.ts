@@ -8,7 +8,7 @@ import { encodeFrame, MAX_FRAME, PREFIX } from "../../wire/framing/length-prefix
 import { ConnectionError } from "../../wire/quic/connection-error.ts";
 import type { BidiStream, Connection } from "../../wire/quic/connection.ts";
 
-/** A call that may be made as often as the rules need. */
+/** A call that the rules may repeat at will. */
 export interface SafeCall {
   readonly name: string;
   readonly args: Readonly<Record<string, unknown>>;
@@ -20,7 +20,7 @@ export type InvalidClient = "another protocol" | "another authority" | "no certi
 /** The program that is checked. */
 export interface Subject {
   readonly role: Role;
-  /** What it is called in messages, such as `The plugin at 127.0.0.1:9100`. */
+  /** Its name in messages, such as `The plugin at 127.0.0.1:9100`. */
   readonly name: string;
   readonly dial: () => Promise<Connection>;
   /** How an orchestrator is dialled by a plugin; the id is that in its certificate. */
@@ -31,12 +31,12 @@ export interface Subject {
   readonly call?: SafeCall | undefined;
   /** A tool that answers in pieces, if one was named. */
   readonly stream?: SafeCall | undefined;
-  /** What is known of one that was started by its command. */
+  /** Set if it was started by its command. */
   readonly started?: StartedSubject;
 }
 
 export interface StartedSubject {
-  /** What it prints with `--manifest`. */
+  /** The output of `--manifest`. */
   readonly printed: () => Promise<string>;
   /** What it registers with; resolves when it does. */
   readonly registered: Promise<PluginManifest>;
@@ -54,7 +54,7 @@ export const UNKNOWN = 900;
 
 const MOST_BYTES = MAX_FRAME + PREFIX;
 
-/** Asks a program what one rule wants to know, on a connection of its own. */
+/** Sends the requests of one rule, on a connection of its own. */
 export class Probe implements AsyncDisposable {
   readonly subject: Subject;
   #connection: Promise<Connection> | undefined;
@@ -138,7 +138,7 @@ export class Probe implements AsyncDisposable {
   }
 }
 
-/** The answer of a kind; a failure that came instead is thrown in its own words. */
+/** The answer of the expected kind. Throws if it is a failure, with the failure's message. */
 export function answered<K extends NonNullable<PluginResponse["response"]["case"]>>(
   response: PluginResponse,
   kind: K,
@@ -163,9 +163,9 @@ export interface Rule {
   readonly section: string;
   /** What has to hold. */
   readonly says: string;
-  /** Whom it is for; both where left out. */
+  /** The role that it applies to; both if left out. */
   readonly role?: Role;
-  /** Throws what is wrong, or that it could not be checked (`skip`). */
+  /** Throws if the rule is broken, or could not be checked (`skip`). */
   readonly check: (probe: Probe) => Promise<void>;
 }
 
@@ -178,7 +178,7 @@ export function skip(why: string): never {
   throw new SkippedRuleError(why);
 }
 
-/** Throws what was found instead, if something does not hold. */
+/** Throws what was found instead, unless the condition holds. */
 export function demand(holds: boolean, found: string): asserts holds {
   if (!holds) throw new Error(found);
 }

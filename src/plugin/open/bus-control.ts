@@ -90,7 +90,7 @@ function ownBus({ config }: AppContext): RunningBus | undefined {
   };
   const bus = running.find(isConfigured) ?? running[0];
   if (bus !== undefined) return bus;
-  // Which port was picked instead of 0, only a bus that runs can tell.
+  // Port 0 is replaced by a free one, which only the running bus knows.
   if (listen !== undefined && parseAddress(listen).port !== 0) return undefined;
   const how =
     "Run `trunkline serve` with plugins in its configuration, or `trunkline orchestrator`; " +

@@ -18,7 +18,7 @@ export interface ConfiguredBusOptions {
   readonly config: Pick<Config, "bus" | "data">;
   readonly log: Log;
   readonly offer: Offer;
-  /** Listens there instead of where the configuration says: a private bus, for its own plugins. */
+  /** Listens at this address instead of the configured one: a private bus, for its own plugins. */
   readonly listen?: string;
   /** Without it, the plugins stay as they were at the start. */
   readonly reloading?: Reloading | undefined;

@@ -79,7 +79,7 @@ async function confinePlugin(
     }),
   );
   if (!isTriedOut) {
-    // A machine may allow the first half of it, or lack the libraries of Node.
+    // A machine may allow only a part of it, or lack the libraries of Node.
     const node = [process.execPath, "--version"] as const;
     await tryOut(sandbox.wrap, node, 20_000, "A plugin cannot be run in a sandbox");
   }
@@ -110,7 +110,7 @@ function egressOf(
   const refused = new Set<string>();
   return new EgressProxy({
     allowHosts: hosts,
-    // What listens on this machine is reached at its port, and not under any name that leads here.
+    // Servers of this machine are reached only at the approved ports, not under names that lead here.
     forbids: (address) => !isOtherMachine(address),
     setting: `\`bus.plugins."${id}".permissions.hosts\``,
     refused: (host, why) => {

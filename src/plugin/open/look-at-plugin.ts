@@ -23,8 +23,8 @@ import type { InForce } from "../../sandbox/open/local-in-force.ts";
 const PATIENCE = 30_000;
 
 /**
- * What a plugin says of itself. Nobody has approved it yet, so none of its code runs with the rights of
- * its user: its manifest is read as data or, where there is a sandbox, asked for in there.
+ * Reads a plugin's manifest. Nobody has approved the plugin yet, so none of its code runs with the rights of
+ * its user: the manifest is read as data or, if there is a sandbox, requested in there.
  */
 export async function lookAtPlugin(
   found: FoundPlugin,

@@ -18,7 +18,7 @@ export interface McpPluginOptions {
   readonly args: readonly string[];
   /** The folder that it is started in. */
   readonly cwd?: string | undefined;
-  /** What the server's environment has besides the usual variables. */
+  /** Environment variables in addition to the usual ones. */
   readonly env: NodeJS.ProcessEnv;
   readonly log: Log;
 }
@@ -110,7 +110,7 @@ function promptGetter(prompt: Prompt, log: Log): PromptPart["get"] {
   };
 }
 
-/** The bus has only texts in prompts; anything else is shown as the JSON that it is. */
+/** Prompts on the bus have only texts; other content becomes JSON text. */
 function messageOf(message: unknown): PromptMessage {
   const { role, content } = message as { role?: unknown; content?: { text?: unknown } };
   const text = typeof content?.text === "string" ? content.text : JSON.stringify(content);

@@ -24,7 +24,7 @@ export interface KnownOfferOptions {
   readonly signal: AbortSignal;
   /** The link to the running plugin; undefined while it is down. */
   readonly link: () => Pick<PluginLink, "control"> | undefined;
-  /** It offers something else than when it came up. */
+  /** Called when its offer has changed since it came up. */
   readonly changed: () => void;
 }
 
@@ -60,7 +60,7 @@ export class KnownOffer {
     background(this.#askAgain(link), "Asking a plugin what it offers");
   }
 
-  /** Until nothing was registered meanwhile. */
+  /** Repeats until there was no registration meanwhile. */
   async #askAgain(link: Pick<PluginLink, "control">): Promise<void> {
     const isSame = (): boolean => this.#options.link() === link;
     try {
@@ -159,7 +159,7 @@ function refusal(what: string, reason: string): TrunklineError {
 export interface PluginOffer {
   readonly tools: readonly ToolDefinition[];
   readonly prompts: readonly PromptDefinition[];
-  /** What it would offer, too, but for its size. */
+  /** What it offers but is left out because of its size. */
   readonly leftOut: readonly string[];
 }
 

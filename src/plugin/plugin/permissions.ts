@@ -13,7 +13,7 @@ import type { PluginPermissions } from "../../config/schema/schema.gen.ts";
 // As the configuration has them: `settings-schema.ts` declares them.
 export type { PluginPermissions };
 
-/** What a plugin provides, by name; `*` for anything. */
+/** The names of what a plugin provides; `*` for anything. */
 export type ProvidedNames = NonNullable<PluginPermissions["provides"]>;
 
 /** The namespace of the documents that plugins had before each had a namespace. No id is like it. */
@@ -75,8 +75,8 @@ export function codePaths(file: string, ...notOwn: string[]): string[] {
 const LOWEST_PORT = 1024;
 
 /**
- * Ports of this machine among the approved hosts. Throws where one cannot be limited to: of this machine,
- * a port has to be named, since what listens there trusts its user.
+ * Ports of this machine among the approved hosts. Throws for a host that a sandbox cannot enforce. A host of
+ * this machine needs a port, because other programs that listen there trust its user.
  */
 export function portsOf(hosts: readonly string[]): ReadonlyMap<number, string> {
   const ports = new Map<number, string>();

@@ -31,7 +31,7 @@ export function codeFile(words: readonly string[], cwd = "/"): string | undefine
   return statSync(file, { throwIfNoEntry: false })?.isFile() === true ? file : undefined;
 }
 
-/** What is approved of a plugin's code; undefined where it has no file that could be compared. */
+/** The approved version of a plugin's code; undefined if it has no file to compare. */
 export async function pinOf(
   settings: PluginSettings,
   version?: string,

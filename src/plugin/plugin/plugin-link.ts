@@ -17,9 +17,9 @@ export interface PluginLinkOptions extends Pick<BusClientOptions, "dial" | "lost
   readonly limits: PluginLimits;
 }
 
-/** Who makes a request. */
+/** The origin of a request. */
 export interface CallOrigin {
-  /** A plugin makes it, possibly while it answers a call itself. */
+  /** Whether a plugin makes it, possibly while it answers a call itself. */
   readonly isNested: boolean;
 }
 

@@ -38,7 +38,7 @@ export interface ConfinedPlugin extends PermittedPaths {
   readonly bus: (socket: Socket) => void;
 }
 
-/** What keeps a plugin to what was approved, as long as it runs. */
+/** The confinement of a running plugin to its permissions. */
 export interface PluginConfinement extends AsyncDisposable {
   readonly confine: ChildConfiner;
   /** Where it reaches the bus. */
@@ -50,11 +50,11 @@ export interface PluginConfinement extends AsyncDisposable {
 /** Undefined where a person has switched the sandbox off. Throws where there is none. */
 export type ConfinePlugin = (plugin: ConfinedPlugin) => Promise<PluginConfinement | undefined>;
 
-/** What a plugin is started with, whichever it is. */
+/** The options for starting plugins that are the same for all of them. */
 export interface PluginPlace {
   /** We dial it over TLS if we can, so it need not serve QUIC. */
   readonly prefersTls?: boolean | undefined;
-  /** Has a plugin with permissions reach only what was approved. */
+  /** Confines a plugin to its permissions. */
   readonly confine?: ConfinePlugin | undefined;
   /** Takes connections to the bus from the network of such a plugin. */
   readonly bus?: ((socket: Socket) => void) | undefined;
@@ -68,7 +68,7 @@ export interface PluginStart extends PluginPlace {
   /** Milliseconds until it must be ready. */
   readonly timeout: number;
   readonly signal: AbortSignal;
-  /** What it says beside its READY line. */
+  /** Called with the lines that it prints beside its READY line. */
   readonly said: (line: string) => void;
 }
 

@@ -101,7 +101,7 @@ interface OwnedPublication<T> extends Publication<T> {
   readonly owner: string;
 }
 
-/** What all plugins offer, as part of the program's offer, under names that do not clash. */
+/** The tools and prompts of all plugins, added to the program's offer under names that do not clash. */
 export class PluginTools {
   readonly #offer: Offer;
   readonly #manifestOf: (id: string) => PluginManifest | undefined;
@@ -185,7 +185,7 @@ export class PluginTools {
   }
 }
 
-/** What one plugin offers, under the names that it gets here. */
+/** The entries of one plugin, under the names that they get here. */
 function ownedBy<D extends { readonly name: string }, T>(
   plugin: Plugin,
   offered: readonly D[] = [],

@@ -72,11 +72,11 @@ export interface PluginOptions extends PluginPlace {
     signal: AbortSignal,
     reach: PluginProcess["reach"],
   ) => Promise<Connection>;
-  /** What must be up before it. */
+  /** The plugins that must be up before it. */
   readonly needs: () => readonly Plugin[];
-  /** What it offers has changed. */
+  /** Called when its offer has changed. */
   readonly changed: () => void;
-  /** What it is taken to offer until it says so itself. */
+  /** Its presumed offer until it is known. */
   readonly offer?: PluginOffer | undefined;
   readonly limits?: Partial<PluginLimits>;
 }
@@ -94,8 +94,8 @@ interface PluginRun extends Pick<PluginProcess, "child" | "address"> {
 }
 
 /**
- * One plugin: a process that is started when it is wanted, started again when it dies or no longer
- * answers, and ended with us. While it is down, whoever wants something of it is told so at once.
+ * One plugin: a process that is started when it is needed, restarted when it dies or stops answering, and
+ * ended with us. Requests fail at once while it is down.
  */
 export class Plugin {
   /** Tells it from one of the same id that it takes the place of. */
@@ -147,7 +147,7 @@ export class Plugin {
     return this.#offer.current;
   }
 
-  /** What it last said on stderr. */
+  /** The last lines of its stderr. */
   get said(): readonly string[] {
     return this.#stderrLog.tail;
   }
@@ -260,7 +260,7 @@ export class Plugin {
       limits: this.#limits,
       dial: (given) => this.#options.dial(address, `orchestrator-to-${this.id}`, given, reach),
       lost: ({ message }) => {
-        // Of one that is asked to end, it is no news.
+        // A plugin that was asked to end is expected to exit.
         if (this.#running?.link !== link) return;
         this.#log.warn("plugin.connection-lost", { reason: message });
       },

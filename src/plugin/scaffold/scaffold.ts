@@ -44,7 +44,7 @@ async function makeAll(path: string, files: Iterable<readonly [string, string]>)
   try {
     first = makeFolder(path);
     for (const [name, text] of files) {
-      // What somebody else has put there meanwhile stays.
+      // Files that somebody else has created meanwhile are kept.
       await using file = await open(join(path, name), "wx");
       made.push(join(path, name));
       await file.writeFile(text);

@@ -19,12 +19,12 @@ import { type HttpChannelOptions, LONGEST_TAKING, PostingChannel } from "./posti
 
 const FIRST = 500;
 const LONGEST = 30_000;
-/** A server that asks for no pause at all would keep both sides busy. */
+/** The shortest pause, even if the server asks for none: it would keep both sides busy. */
 const LEAST = 100;
 
 /**
- * Milliseconds before a stream is opened again: as long as the server wants (`asked`), and longer each
- * time that nothing came. `attempt` counts from 1.
+ * Milliseconds before a stream is opened again: the server's wish (`asked`), growing with each attempt that
+ * brought nothing. `attempt` counts from 1.
  */
 export function waitBefore(attempt: number, asked = FIRST): number {
   const wait = Math.max(asked, LEAST);
@@ -32,8 +32,8 @@ export function waitBefore(attempt: number, asked = FIRST): number {
 }
 
 /**
- * The waits of a stream that is opened again and again. One that was open for long has not failed, also if
- * nothing came: proxies end streams that are silent.
+ * The delays before a stream is opened again. A stream that was open for long counts as successful even if it
+ * brought nothing, because proxies end silent streams.
  */
 export class StreamRetryDelay {
   readonly #now: () => number;
@@ -48,12 +48,12 @@ export class StreamRetryDelay {
     this.#openedAt = this.#now();
   }
 
-  /** Something came. */
+  /** Resets the delay: the stream has brought something. */
   came(): void {
     this.#failures = 0;
   }
 
-  /** It has ended: milliseconds before it is opened again. */
+  /** Returns the milliseconds before a stream that has ended is opened again. */
   ended(asked: number | undefined): number {
     if (this.#now() - this.#openedAt > LONGEST) this.#failures = 0;
     return waitBefore(++this.#failures, asked);
@@ -72,7 +72,10 @@ export function streamStatus({
   return status >= 200 && status < 300 && !isStream ? 405 : status;
 }
 
-/** What later requests depend on: the session and the revision agreed on, and what tools want. */
+/**
+ * The state that later requests depend on: the session, the agreed revision, and the arguments that tools
+ * want as headers.
+ */
 class HttpSession {
   readonly #configured: Readonly<Record<string, string>>;
   readonly #parameters = new Map<string, readonly ParameterHeader[]>();
@@ -136,11 +139,11 @@ class HttpSession {
 
 const CANCELLED = "notifications/cancelled";
 const INITIALIZED = "notifications/initialized";
-/** A request that lasts: nobody waits for its answer. */
+/** A long-lived request, whose answer nobody waits for. */
 const LISTEN = "subscriptions/listen";
 /** Milliseconds to wait for a server to say whether it has a stream of its own. */
 const LONGEST_HOLD = 2_000;
-/** Characters that are repeated of what is no message. */
+/** Characters that are quoted of a body that is not a message. */
 const LONGEST_QUOTE = 200;
 const CUT_OFF = "cut its answer off";
 /** How often a stream that was cut off is resumed before it is given up. */
@@ -158,7 +161,7 @@ export class HttpChannel extends PostingChannel {
   readonly #origins = new Map<string, unknown>();
   readonly #session: HttpSession;
   #lastEvent = "";
-  /** What waits for the server's own stream. */
+  /** Messages that wait for the server's own stream. */
   #held: string[] | undefined;
   readonly #waits = new StreamRetryDelay();
   /** Milliseconds that the server wants us to wait before its stream is opened again. */
@@ -192,7 +195,7 @@ export class HttpChannel extends PostingChannel {
     return ROOM;
   }
 
-  /** For whoever answers a request of the server, once: which call of ours it belongs to. */
+  /** Which call of ours a request of the server belongs to. Can be asked once. */
   originOf(idText: string): unknown {
     const token = this.#origins.get(idText);
     this.#origins.delete(idText);
@@ -299,7 +302,7 @@ export class HttpChannel extends PostingChannel {
     return undefined;
   }
 
-  /** Remembers what later messages depend on. */
+  /** Records the state that later messages depend on. */
   #note(message: HttpMessage, pending: HttpPending | undefined): void {
     const { id, method, result } = message;
     if (method !== undefined) {
@@ -354,8 +357,8 @@ export class HttpChannel extends PostingChannel {
   }
 
   /**
-   * Until the server's own stream is open, what it has to ask for the first calls would be lost: so
-   * those wait for it.
+   * Holds messages until the server's own stream is open: otherwise its questions for the first calls would
+   * be lost.
    */
   #hold(): void {
     this.#held = [];
@@ -368,7 +371,7 @@ export class HttpChannel extends PostingChannel {
     for (const text of held) this.send(text);
   }
 
-  /** What the server says outside any request (up to 2025-11-25). Not every server does. */
+  /** Opens the stream for messages outside any request (up to 2025-11-25), which not every server has. */
   #listen(): void {
     this.#waits.opened();
     this.#get(this.#lastEvent, {

@@ -7,7 +7,7 @@ import { ReadHold } from "../../wire/channel/read-hold.ts";
 import { SseDecoder } from "../../wire/framing/sse.ts";
 import { wholeBody } from "../../wire/framing/whole-body.ts";
 
-/** A request that a server has refused for want of a token, or of a better one. */
+/** A request that a server has refused because the token is missing or not sufficient. */
 export interface HttpRefusal {
   readonly status: 401 | 403;
   /** The `WWW-Authenticate` header. */
@@ -16,14 +16,14 @@ export interface HttpRefusal {
   readonly token: string | undefined;
 }
 
-/** What to do about a refusal: send the request again with a token, or say why not ("it …"). */
+/** The reaction to a refusal: repeat the request with a token, or the reason why not ("it …"). */
 export type RefusalOutcome = { readonly token: string } | { readonly why: string };
 
 /** The bearer tokens for one server. */
 export interface HttpAuthorization {
   /** The token to send now; undefined for none. A promise only while it is read or renewed. */
   token(): string | undefined | Promise<string | undefined>;
-  /** A request is sent again once at most, so this ends. */
+  /** A request is repeated at most once. */
   refused(refusal: HttpRefusal): Promise<RefusalOutcome>;
 }
 
@@ -46,8 +46,8 @@ const KEEPS_METHOD: ReadonlySet<number> = new Set([307, 308]);
 const MAKES_GET: ReadonlySet<number> = new Set([301, 302, 303]);
 
 /**
- * Where a response redirects to, when that is to be followed; in words that complete "it …" when it
- * is not, and undefined when it is no redirection.
+ * The target of a redirection that is followed. A text that completes "it …" if it is not followed, undefined
+ * if the response is no redirection.
  *
  * Only the same origin is followed: what we are configured to tell one server, headers with secrets
  * included, is not for another. The same host under https is another origin, too; whoever configured
@@ -101,7 +101,7 @@ export interface HttpFailure {
   readonly isUnsent: boolean;
 }
 
-/** What comes back on one exchange. */
+/** Receives the answer of one exchange. */
 export interface HttpAnswer {
   /** The status and the headers are here. */
   head(response: IncomingMessage): void;
@@ -110,10 +110,10 @@ export interface HttpAnswer {
    * until a returned promise has settled.
    */
   message(text: string, id: string, event: string): void | Room;
-  /** The stream says how many milliseconds to wait before it is taken up again. */
+  /** The stream's `retry`: milliseconds to wait before it is opened again. */
   retry?(milliseconds: number): void;
   fault(fault: FrameFault): void;
-  /** Nothing more comes; with a failure, something should have. */
+  /** The exchange is over; with a failure if it is incomplete. */
   end(failure?: HttpFailure): void;
 }
 
@@ -271,7 +271,7 @@ export class HttpExchange {
     response.on("data", (chunk: Buffer) => {
       readRetry(chunk, this.#answer);
       decoder.push(chunk);
-      // The chunk is smaller than what was read: HTTP framing is not in it.
+      // The chunk is smaller than the read, because HTTP framing was removed.
       if (chunk.length >= FULL_READ / 2) reading.until(nextTurn());
     });
     response.on("end", () => {

@@ -3,7 +3,7 @@ import { nameOfRequest, type ParameterHeader, valueAt } from "../../protocol/mcp
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
-/** What a message is about, as far as headers tell of it. */
+/** The parts of a message that headers repeat. */
 export interface HttpRequestBody {
   readonly id?: unknown;
   readonly method?: unknown;

@@ -4,7 +4,7 @@ import { recoverUnparsed } from "../../rpc/message/message.ts";
 import type { HttpExchange } from "./http-exchange.ts";
 import { claimedRevision, type HttpRequestBody } from "./http-headers.ts";
 
-/** A message of either side, looked at and not checked: the peer does that. */
+/** A message of either side. It is inspected here, and checked by the peer. */
 export interface HttpMessage extends HttpRequestBody {
   readonly result?: Readonly<Record<string, unknown>>;
   readonly error?: unknown;
@@ -24,7 +24,7 @@ export interface HttpPending {
   /** The `retry` of the stream: milliseconds to wait before resuming. */
   wait: number | undefined;
   attempts: number;
-  /** What came back that is no message, if anything did: its beginning. */
+  /** The beginning of an answer that is not a message, if there was one. */
   garbage: string | undefined;
 }
 
@@ -49,8 +49,8 @@ export function pendingFor(message: HttpMessage): HttpPending | undefined {
 }
 
 /**
- * What a text of a server is about, and nothing if it is not JSON; `pending` is what it was asked for. A
- * long text is parsed by the peer only, and seen by its ends.
+ * The messages in a text of a server; none if it is not JSON. `pending` is the request that it answers. A
+ * long text is parsed by the peer only; here only its ends are inspected.
  */
 export function seenMessages(text: string, pending: HttpPending | undefined): HttpMessage[] {
   if (text.length <= CHEAP || pending?.method === "initialize") return messagesOf(text);

@@ -58,7 +58,7 @@ export class SseChannel extends PostingChannel {
 
   #opened(endpoint: string): void {
     const url = URL.parse(endpoint, this.url);
-    // What we are configured to tell one server is not for another.
+    // Configured headers are for the configured server only.
     if (url?.origin !== this.url.origin) {
       this.abort(new Error(`wants messages sent to another server, '${endpoint}'`));
       return;

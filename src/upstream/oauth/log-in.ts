@@ -23,12 +23,12 @@ import {
 const HOST = "127.0.0.1";
 const PATH = "/callback";
 
-/** Where the browser comes back to after a login. */
+/** The callback address of a login, to which the browser returns. */
 export interface LoginCallback extends AsyncDisposable {
   readonly redirectUri: string;
-  /** What the authorization server has sent with the browser. */
+  /** The parameters with which the authorization server has sent the browser back. */
   readonly came: Promise<URLSearchParams>;
-  /** Takes an address that a person has copied from a browser. Whether it is of this login. */
+  /** Takes an address that a person has copied from a browser. False if it belongs to another login. */
   paste?(text: string): boolean;
 }
 
@@ -119,8 +119,8 @@ function answer(response: ServerResponse, status: number, text: string): void {
 }
 
 /**
- * The client that we are for an authorization server. MCP 2025-11-25, basic/authorization § Client Registration
- * Approaches: configured, then a metadata document, then dynamic registration.
+ * Our client registration at an authorization server. MCP 2025-11-25, basic/authorization § Client
+ * Registration Approaches: configured, then a metadata document, then dynamic registration.
  */
 export async function clientFor(
   issuer: AuthorizationServer,
@@ -286,7 +286,7 @@ export async function logInAt(
   }
 }
 
-/** What the server says to a client without a token. */
+/** The server's challenge to a client without a token. */
 async function challengeOf({ server, headers, http }: LogInOptions) {
   const params = {
     protocolVersion: "2025-11-25",

@@ -12,7 +12,7 @@ export interface OAuthClient {
   readonly method: ClientMethod;
 }
 
-/** A login at an MCP server, with all that it takes to renew and to end it. It is one secret. */
+/** A login at an MCP server, with everything needed to renew and end it. It is stored as one secret. */
 export interface Login {
   /** The address of the MCP server. The tokens are sent nowhere else. */
   readonly server: string;
@@ -29,7 +29,7 @@ export interface Login {
   readonly refreshToken?: string;
 }
 
-/** What may be known of a login without its secrets. */
+/** The public part of a login. */
 export interface LoginState {
   /** Undefined if nobody has logged in yet. */
   readonly issuer?: string;
@@ -51,7 +51,7 @@ export interface LoginStore {
   /** Undefined if there is none for this address. */
   read(): Promise<Login | undefined>;
   write(login: Login): Promise<void>;
-  /** Whether there was one. What is known of it goes too, or is replaced. */
+  /** Removes the login, and removes or replaces its public state. False if there was none. */
   remove(state?: LoginState): Promise<boolean>;
   state(): Promise<LoginState>;
   /** The server wants these scopes, too. */
@@ -155,7 +155,7 @@ export class LoginTokens implements HttpAuthorization {
     return { why: `wants a login (401). ${run} ${command}` };
   }
 
-  /** The login as it is now; one whose token is the refused one, or has ended, is renewed. */
+  /** The current login. It is renewed if its token was refused or has expired. */
   #current(refused: string | undefined): Promise<Login | undefined> {
     const known = this.#reading;
     if (known === undefined) {
@@ -164,7 +164,7 @@ export class LoginTokens implements HttpAuthorization {
       return login;
     }
     if (refused === undefined || refused === known.refused) return known.login;
-    // It does not know of the refusal, and may bring the refused token.
+    // This read began before the refusal, so it may return the refused token.
     return known.login.then((login) => {
       return login?.accessToken === refused ? this.#current(refused) : login;
     });
@@ -192,7 +192,10 @@ export class LoginTokens implements HttpAuthorization {
     });
   }
 
-  /** What is stored, unless it is what we have renewed and could not replace: its refresh token is spent. */
+  /**
+   * The stored login, unless we have renewed it and could not store the new one: the stored refresh token is
+   * then spent.
+   */
   #newest(stored: Login | undefined): Login | undefined {
     if (this.#unstored?.replaces !== stored?.accessToken) this.#unstored = undefined;
     return this.#unstored?.login ?? stored;

@@ -112,7 +112,7 @@ export class OAuthHttp {
   }
 }
 
-/** Whether the host itself says that it is private. What a name resolves to may change at any time. */
+/** Whether the host is a private address by itself. A name may resolve to another address at any time. */
 function isPrivateHost(url: URL): boolean {
   const host = url.hostname.replace(/^\[|\]$/g, "");
   return isLoopback(url) || (isIP(host) !== 0 && isPrivateAddress(host));
@@ -229,12 +229,12 @@ export async function withoutIdToken(response: Response): Promise<Response> {
   return new Response(isObject(answer) ? JSON.stringify(answer) : text, { status, headers });
 }
 
-/** Nothing but a new login helps. */
+/** Only a new login helps. */
 export class LoginEnded extends Error {}
 
 /**
- * What an authorization server has answered, in words. Only the two fields that are meant for people are
- * repeated: the rest may have secrets in it.
+ * The error of an authorization server, in words. Only the two fields that are meant for people are repeated:
+ * the rest may contain secrets.
  */
 export function oauthError(error: unknown): string {
   const { error: code, error_description: text, message, cause } = error as OAuthErrorLike;
@@ -244,8 +244,8 @@ export function oauthError(error: unknown): string {
 }
 
 /**
- * What went wrong with an issuer, on the side where it did: it was not reached, its answer is not right, or it
- * refused. `refused` is what it did not do then.
+ * The failure of a request to an issuer: it was not reached, its answer is invalid, or it refused. `refused`
+ * names what it refused.
  */
 export function issuerFault(issuer: string, refused: string, error: unknown): TrunklineError {
   if (error instanceof TrunklineError) return error;

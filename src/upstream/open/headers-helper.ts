@@ -34,7 +34,7 @@ export async function withHelpedHeaders(
   if (cut !== undefined) throw failed("printed too much");
   if (exit !== 0) throw failed(`ended with ${exit}`);
   const printed = parsedJson(stdout);
-  // What it printed is not in the message: it may be a secret.
+  // The output is not in the message, because it may be a secret.
   if (!isTexts(printed)) throw failed("printed something else than a JSON object of texts");
   holdSecrets({ headers: printed }, true);
   const names = new Set(Object.keys(printed).map((header) => header.toLowerCase()));

@@ -35,7 +35,7 @@ export interface PersonServersOptions extends Pick<UpstreamsOptions, "log" | "ch
   readonly connect: (tokens: TokensFor) => OpenLink;
   /** The tokens of this person. */
   readonly tokensOf: (name: string, settings: AddressSettings) => Promise<PersonAuthorization>;
-  /** They were not used for a while. */
+  /** Called when they have not been used for a while. */
   readonly unused: () => void;
 }
 
@@ -59,9 +59,9 @@ export class PersonServers implements AsyncDisposable {
     string,
     { readonly of: string; readonly tokens: PersonAuthorization }
   >();
-  /** By server: resolves when the person has logged in; false if that takes too long. */
+  /** By server: resolves to true when the person has logged in, to false if that takes too long. */
   readonly #logins = new Map<string, Promise<boolean>>();
-  /** Tools that log in, in place of those of servers which list none before. */
+  /** Tools that log in, for servers that list no tools before a login. */
   readonly #ways: PublishedEntries<Tool>;
   readonly #stop = new AbortController();
   readonly #timer: NodeJS.Timeout;
@@ -94,7 +94,7 @@ export class PersonServers implements AsyncDisposable {
     await this.#offerWays();
   }
 
-  /** The person may have logged in, or out. */
+  /** Called when the person may have logged in or out. */
   async wake(): Promise<void> {
     this.upstreams.wake();
     await this.upstreams.started();
@@ -108,11 +108,11 @@ export class PersonServers implements AsyncDisposable {
     await this.upstreams[Symbol.asyncDispose]();
   }
 
-  /** Does something for a caller, who is asked to log in first where that is needed. */
+  /** Runs work for a caller, who is first asked to log in if that is needed. */
   async #loggedIn<T>(server: string, context: ToolContext, work: () => Promise<T>): Promise<T> {
     this.#timer.refresh();
     const upstream = this.upstreams.get(server);
-    // Before anything is sent: it cannot be connected to without a login.
+    // First of all, because without a login there is no connection.
     await upstream?.arrival();
     if (!isUp(upstream) && (await this.#needsPerson(server))) {
       await this.#ask(server, context);
@@ -152,7 +152,7 @@ export class PersonServers implements AsyncDisposable {
   async #ask(server: string, context: ToolContext): Promise<void> {
     const url = this.#options.offer.loginPage?.(server);
     const run = `\`${loginCommand(server)}\``;
-    // A terminal can be the owner's only.
+    // Only the owner has a terminal here.
     const orRun = this.#options.principal.person === OWNER.id ? `, or run ${run}` : "";
     const next = url === undefined ? `Run ${run}` : `Open ${url}${orRun}`;
     const words = `MCP server '${server}' wants to know who you are. ${next}, log in, then repeat this.`;
@@ -229,7 +229,7 @@ function isUp(upstream: Upstream | undefined): boolean {
   return upstream?.status().state === "up";
 }
 
-/** Whether a server has answered that it wants another token. */
+/** Whether a server has refused the token. */
 function isRefusal(error: unknown): boolean {
   if (!(error instanceof ToolFault) || !isObject(error.data)) return false;
   return error.data.status === 401 || error.data.status === 403;

@@ -104,7 +104,7 @@ export async function logInTo(
   try {
     await store.write(made);
   } catch (error) {
-    // Else its tokens would be good where nobody knows of them.
+    // Otherwise its tokens would stay valid without anybody knowing of them.
     const isEnded = await revokeLogin(made, http).catch(() => false);
     const then = isEnded ? "so it was ended there" : "and could not be ended there";
     const why = error instanceof Error ? error.message : String(error);
@@ -115,8 +115,8 @@ export async function logInTo(
 }
 
 /**
- * Ends a login, also where it was made. What was there, whether its tokens are ended, and why they may not
- * be: the stored login is removed in any case.
+ * Ends a login here and at its issuer. Returns what was there, whether its tokens are ended, and if not, why:
+ * the stored login is removed in any case.
  */
 export async function logOutOf({ store, http }: Pick<LoginReach, "store" | "http">): Promise<{
   readonly known: Login | undefined;

@@ -101,7 +101,7 @@ export class ServerLogins {
     await this.end(await this.listOf(person), by);
   }
 
-  /** Ends logins, also where they were made. Returns why tokens may be good there until they expire. */
+  /** Ends logins here and at their issuers. Returns why tokens may stay valid there until they expire. */
   async end(logins: readonly PersonLogin[], by: string): Promise<string[]> {
     using audit = new AuditLog(this.#options.data);
     const problems: string[] = [];
@@ -172,7 +172,7 @@ const SERVICE = "trunkline.logins";
 interface StoredLoginOptions {
   readonly key: string;
   readonly server: string;
-  /** Kept beside the login. */
+  /** Stored with the public part of the login. */
   readonly whose: Pick<LoginState, "person" | "name">;
   readonly data: string;
   readonly states: RecordFile<LoginState>;
@@ -223,7 +223,9 @@ class StoredLogin implements LoginStore {
     return (await this.#options.states.get(this.#options.key)) ?? {};
   }
 
-  /** Bounded, since each change is news to all processes, and a server may name other scopes each time. */
+  /**
+   * Bounded, because all processes are notified of each change, and a server may name other scopes each time.
+   */
   async want(scopes: readonly string[]): Promise<void> {
     const beyond = (wanted: readonly string[] = []): readonly string[] => {
       const more = scopes.filter((scope) => scope.length <= LONGEST_SCOPE);

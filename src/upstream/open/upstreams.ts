@@ -24,7 +24,7 @@ import type { ToolHooks } from "../../hooks/open/tool-hooks.ts";
 import { watchFiles } from "../../config/watch-files.ts";
 
 export interface OpenOfferOptions {
-  /** What is offered already; an empty offer when left out. */
+  /** The offer to add to; a new one if left out. */
   readonly offer?: Offer;
   /** Called before the first MCP server is configured. */
   readonly beforeUpstreams?: () => Promise<void>;
@@ -44,7 +44,7 @@ export async function openOffer(
   return opened;
 }
 
-/** What the doors pass on, with the tools of the configured MCP servers in it. */
+/** The offer with the tools of the configured MCP servers. */
 export class ConfiguredOffer implements AsyncDisposable {
   readonly offer: Offer;
   readonly #app: AppContext;
@@ -59,7 +59,7 @@ export class ConfiguredOffer implements AsyncDisposable {
   #configuring: Promise<void> | undefined;
   #followsLogins = false;
   #isOver = false;
-  /** What decides on the lists of clients, as text. */
+  /** The settings that decide what clients see, as text. */
   #shown: string;
   /** The settings of the gateway's hooks, as text. */
   #hooked = "{}";
@@ -76,12 +76,12 @@ export class ConfiguredOffer implements AsyncDisposable {
   /** Starts every configured MCP server, and waits until each is up or has failed. */
   async started(): Promise<void> {
     await this.#upstreams?.started();
-    // Whoever starts them all is the owner.
+    // Only the owner starts all servers.
     const own = await this.#serversOf(OWNER);
     await own?.upstreams.started();
   }
 
-  /** How each configured MCP server is. */
+  /** The status of each configured MCP server. */
   status(): UpstreamStatus[] {
     const own = this.#persons.get(personOf(OWNER) ?? "");
     return [...(this.#upstreams?.status() ?? []), ...(own?.upstreams.status() ?? [])];
@@ -151,7 +151,7 @@ export class ConfiguredOffer implements AsyncDisposable {
     await before?.[Symbol.asyncDispose]();
   }
 
-  /** Clients see other lists with another policy, and with other profiles. */
+  /** A changed policy or profile changes the lists that clients see. */
   async #applyProfiles(config: LiveConfig): Promise<void> {
     const text = JSON.stringify([config.policy, config.profiles]);
     if (text === this.#shown) return;
@@ -247,7 +247,7 @@ export class ConfiguredOffer implements AsyncDisposable {
     return upstreams;
   }
 
-  /** How a server is connected to, with the tokens that it is given. */
+  /** Makes the function that connects to a server with given tokens. */
   async #connecting(): Promise<(tokens: TokensFor) => OpenLink> {
     const { serverReferences } = await import("./server-references.ts");
     const { withReferences } = await import("../references.ts");

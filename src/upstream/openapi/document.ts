@@ -34,7 +34,7 @@ export class OpenApiDocument {
     this.isOld = openapi.startsWith("3.0");
   }
 
-  /** What a reference leads to, or the value itself if it is none. */
+  /** The target of a reference, or the value itself if it is not one. */
   resolve(value: unknown): Json {
     let at = value;
     for (let step = 0; step < MOST_STEPS; step++) {

@@ -52,7 +52,7 @@ export function withCredentials(
   return { ...request, url, headers };
 }
 
-/** The arguments of a call do not make a request. */
+/** The arguments of a call cannot be turned into a request. */
 class BadArguments extends Error {}
 
 const DELIMITERS: Readonly<Record<string, string>> = { spaceDelimited: " ", pipeDelimited: "|" };
@@ -235,7 +235,7 @@ function resultOf(what: string, { status, type, body, isCut }: HttpResult): Resu
   };
 }
 
-/** What failed before there was an answer. */
+/** The answer for a request that failed before there was one. */
 function failed(why: string, body: Buffer = Buffer.alloc(0)): Result {
   const said = body
     .subarray(0, LONGEST_ERROR * 4)
@@ -280,7 +280,7 @@ export class OpenApiServer {
   readonly #base: string;
   readonly #schemes: Readonly<Record<string, Json>>;
   readonly #info: Json;
-  /** Where the whole document says that its API is; 'url' of the settings is in place of it. */
+  /** The address of the API in the document; `url` of the settings replaces it. */
   readonly #named: string | undefined;
   readonly #operations: ReadonlyMap<string, Operation>;
 
@@ -352,7 +352,7 @@ export class OpenApiServer {
 
   /** An operation with `servers` of its own is called there, if that is the same origin. */
   #baseOf({ servers }: Operation): string {
-    // Some documents repeat their own with each path.
+    // Some documents repeat their own address with each path.
     const place = placeOf(servers);
     if (place !== undefined && place === this.#named) return this.#base;
     const base = new URL(this.#base);
@@ -450,7 +450,7 @@ async function download(url: URL, headers: Readonly<Record<string, string>>): Pr
   return body.toString("utf8");
 }
 
-/** More than texts in a document have by chance. The parser takes minutes for megabytes of them. */
+/** More unclosed brackets than texts have by chance. The parser takes minutes for megabytes of them. */
 const MOST_OPEN = 10_000;
 
 function hasOpenBrackets(text: string): boolean {

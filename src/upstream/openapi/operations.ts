@@ -20,7 +20,7 @@ const LONGEST = 64;
 
 /** The arguments of one operation, each with a name of its own. */
 class ArgumentNames {
-  /** Names that parameters have as they are, until they are given: no other gets them. */
+  /** Original names of parameters that have not been assigned yet: no other parameter gets them. */
   readonly #own: Set<string>;
   readonly #names: FreeNames;
 
@@ -83,7 +83,10 @@ const READS: ReadonlySet<string> = new Set(["get", "head", "options"]);
 const IDEMPOTENT: ReadonlySet<string> = new Set([...READS, "put", "delete"]);
 const LONGEST_NAME = 64;
 const LONGEST_DESCRIPTION = 2_000;
-/** Of all tools together. A short document can ask for millions: each tool has all that it refers to. */
+/**
+ * Definitions of all tools together. A short document can require millions, because each tool includes
+ * everything that it refers to.
+ */
 const MOST_DEFINITIONS = 100_000;
 /** OpenAPI 3.1, § Parameter Object: these have other ways; and HTTP's own are not an API's. */
 const OWN_HEADERS: ReadonlySet<string> = new Set([
@@ -211,7 +214,7 @@ function parametersOf(document: OpenApiDocument, item: Json, operation: Json): J
 
 type ParameterPlace = Pick<Parameter, "name" | "in">;
 
-/** Undefined for what an API does not decide, such as the length of a body. */
+/** Undefined for parameters that HTTP itself decides, such as the length of a body. */
 function placeOf({ name, in: place }: Json): ParameterPlace | undefined {
   if (typeof name !== "string" || !isPlace(place)) return undefined;
   const isOwn = place === "header" && OWN_HEADERS.has(name.toLowerCase());

@@ -4,7 +4,7 @@ import { toolsOf } from "./tool-rules.ts";
 
 const SHUTDOWN_SECONDS = 5;
 
-/** Rules of a plugin's life: how it is started, made known, and ended. */
+/** Rules of a plugin's life cycle: start, registration, shutdown. */
 export const LIFECYCLE_RULES: readonly Rule[] = [
   {
     id: "plugin.manifest",

@@ -76,7 +76,7 @@ export const STORAGE_RULES: readonly Rule[] = [
   },
 ];
 
-/** A document of the rules' own, which is deleted whatever comes. */
+/** Runs work with a document of our own, which is deleted in any case. */
 async function withDocument(
   probe: Probe,
   check: (document: ReturnType<typeof documentIn>) => Promise<void>,
