@@ -63,7 +63,7 @@ export class Checkpoints {
   async save({ workspace, session }: CarriedRun, packed: Buffer): Promise<void> {
     const { node, confirm } = this.#options;
     const { stream, store } = await this.#store.get();
-    // A node that stands still after it was confirmed must not replace what the next holder has stored.
+    // A node that was paused after the check must not replace what the next holder has stored.
     const after = (await store.info(workspace))?.revision ?? 0;
     await confirm(session);
     const bucket = this.#options.connection.subjects.checkpoints;
@@ -103,12 +103,12 @@ export class Checkpoints {
         const why = `NATS has ${packed.length} of its ${info.size} bytes, or others than were stored`;
         throw new TrunklineError("unavailable", `Cannot read checkpoint '${workspace}': ${why}.`);
       }
-      // Another one may have been stored, which removed what was being read.
+      // A newer checkpoint may have been stored, which removed the one that was being read.
       tried = info.nuid;
     }
   }
 
-  /** What is there of a checkpoint. The library's own way leaves a reader in the server for five minutes. */
+  /** The chunks of a checkpoint. The library's own way leaves a reader in the server for five minutes. */
   async #read({ name, nuid }: ObjectInfo, store: ObjectStore): Promise<Buffer> {
     const { nats, subjects } = this.#options.connection;
     const reading = {
@@ -146,7 +146,7 @@ export class Checkpoints {
 
   /** Removes the chunks of a workspace that come before a message; by default all. */
   async #purge(workspace: string, before = Infinity): Promise<void> {
-    // NATS takes a first message for none, and would remove all.
+    // NATS reads sequence 1 as "no limit", and would remove everything.
     if (before === 1) return;
     const { manager } = await this.#store.get();
     const bucket = this.#options.connection.subjects.checkpoints;

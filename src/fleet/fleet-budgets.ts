@@ -33,7 +33,7 @@ export interface FleetBudgetsOptions {
   readonly isAlive: (holder: string) => boolean;
 }
 
-/** What one worker has used of an account, and how far it may go before it reserves more. */
+/** The usage of one worker in an account, and how far it may go before it reserves more. */
 interface WorkerUsage {
   readonly used: Amounts;
   readonly upTo: Amounts;
@@ -77,7 +77,7 @@ export class FleetBudgets implements BudgetPool {
     if (isOver) own.turns.delete(turn);
     else own.turns.add(turn);
     const before = own.account;
-    // What was told earlier may come later.
+    // An earlier report may arrive later.
     const most = amountsBy((amount) => Math.max(used[amount], before.used[amount]));
     own.account = { ...account, used: most, reportedCost: reportedCost ?? before.reportedCost };
     try {
@@ -187,7 +187,7 @@ export class FleetBudgets implements BudgetPool {
   }
 }
 
-/** Before anything is reserved. */
+/** The share before anything is reserved. */
 function nothingOf({ budget }: PoolAccount): PoolShare {
   const upTo = amountsBy((amount) => (budget[amount] === undefined ? Infinity : 0));
   return { elsewhere: NOTHING_USED, upTo, why: "" };
@@ -197,7 +197,7 @@ function keyOf(name: string): string {
   return createHash("sha256").update(name).digest("base64url");
 }
 
-/** Others may have written anything. */
+/** The entry may have been written by anybody. */
 function readEntry(text: string): Entry {
   const { nodes, reportedCost }: Partial<Entry> = objectIn(text) ?? {};
   const read = (use: unknown): WorkerUsage => {

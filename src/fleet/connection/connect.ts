@@ -65,13 +65,15 @@ const CONNECT_TIMEOUT = 5_000;
 const FLUSH_TIMEOUT = 1_000;
 const API_TIMEOUT = 5_000;
 const ANSWER_TIMEOUT = 2_000;
-/** Milliseconds between two looks whether the servers have a majority again. */
+/** Milliseconds between two checks whether the servers have a majority again. */
 const MAJORITY_POLL = 250;
 const RECONNECT_WAIT = 200;
 const RECONNECT_JITTER = 800;
 const FIRST_PAUSE = 100;
 const LONGEST_PAUSE = 5_000;
-/** A server that does not answer two of them is given up: it is paused, or the network is cut. */
+/**
+ * The connection to a server that misses two pings is closed: the server is paused, or the network is cut.
+ */
 const PING_EVERY = 2_000;
 const PINGS = 2;
 
@@ -79,7 +81,7 @@ const PINGS = 2;
 interface FleetTls {
   /** Of the authority that signed the server's certificate; else the system's authorities count. */
   readonly caFile?: string | undefined;
-  /** Of this node, where the server asks for one. */
+  /** The certificate of this node, if the server asks for one. */
   readonly certFile?: string | undefined;
   readonly keyFile?: string | undefined;
 }
@@ -105,7 +107,7 @@ export class FleetConnection implements AsyncDisposable {
   readonly subjects: Subjects;
   /** The stable name of this node. */
   readonly name: string;
-  /** How many servers of a cluster are to keep each message of a stream; undefined to leave that as it is. */
+  /** How many servers of a cluster keep each message of a stream; undefined leaves that unchanged. */
   readonly replicas: number | undefined;
   readonly #listeners = new Set<() => void>();
   /** Aborted when the connection is lost; the next connection has another one. */
@@ -125,7 +127,7 @@ export class FleetConnection implements AsyncDisposable {
     background(this.#watch(), "Watching the connection to NATS");
   }
 
-  /** Rejects with words if the first attempt fails. */
+  /** Rejects with a message for people if the first attempt fails. */
   static async open(options: FleetConnectionOptions): Promise<FleetConnection> {
     const urls = readServerUrls(options.url, options.isTyped);
     const where = urls.servers.join(", ");
@@ -159,8 +161,8 @@ export class FleetConnection implements AsyncDisposable {
   }
 
   /**
-   * Calls back for each message of a subject. Should that fail, it costs the message: the library would
-   * give up the connection. `refused` is called if the server does not let this node listen.
+   * Calls back for each message of a subject. If the callback throws, only that message is lost: the library
+   * would close the connection. `refused` is called if the server does not let this node listen.
    */
   listen(
     subject: string,
@@ -187,8 +189,8 @@ export class FleetConnection implements AsyncDisposable {
   }
 
   /**
-   * Asks NATS something. Throws "unavailable" while there is no connection, since the library would keep
-   * each attempt in memory, and an error as soon as it is lost: no answer comes then.
+   * Runs a request to NATS. Throws "unavailable" while there is no connection, because the library would keep
+   * each attempt in memory, and also as soon as the connection is lost, since no answer comes then.
    */
   async ask<T>(question: () => Promise<T>): Promise<T> {
     if (!this.isConnected) throw notConnected();
@@ -272,8 +274,8 @@ function tlsOptions({ caFile, certFile, keyFile }: FleetTls, servers: readonly s
 }
 
 /**
- * Why a certificate is none of a server's. The library names no server whose address is an IP, and Node
- * says `localhost` then: any of our addresses may be meant.
+ * Why a certificate is not valid for a server. The library names no server whose address is an IP, and Node
+ * says `localhost` then, so any of our addresses is accepted.
  */
 function misfit(name: string, peer: PeerCertificate, hosts: readonly string[]): Error | undefined {
   const meant = hosts.filter((host) => isIP(host) !== 0 || host === name);
@@ -284,7 +286,7 @@ function misfit(name: string, peer: PeerCertificate, hosts: readonly string[]): 
 
 /** NATS, "JSClusterNotAvailErr": its servers have no majority, or have not yet elected who answers. */
 const NO_MAJORITY = 10_008;
-/** Of a server that begins: JetStream is not enabled, or not for the account. */
+/** The codes of a server that is starting: JetStream is not enabled, or not for the account. */
 const NOT_ENABLED: readonly unknown[] = [10_039, 10_076];
 
 /** Why JetStream cannot be used now, with the code of NATS; undefined if it can. */
@@ -368,7 +370,7 @@ function whyNot(error: unknown): [message: string, next: string] {
         "node, `fleet.tls.certFile`.",
     ];
   }
-  // The words of NATS's library where the other side closes the connection without an error.
+  // The message of NATS's library if the other side closes the connection without an error.
   const isClosed = message.includes("node provided an undefined error");
   const words = isClosed ? "the connection was closed before NATS said anything" : message;
   return [words, "Check the address, and whether nats-server runs there."];

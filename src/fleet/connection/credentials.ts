@@ -16,8 +16,8 @@ const SEED = /^SU[A-Z2-7]{56}$/;
 const PASSWORD = /^([^:#\s]+):(.+)$/;
 
 /**
- * Answers the server with what is in a file. The file is read for each connection, so that new
- * credentials need no restart; while it cannot be read, the last ones count.
+ * Authenticates with the credentials in a file. The file is read for each connection, so that new credentials
+ * need no restart; while it cannot be read, the last ones are used.
  */
 export function credentialsFrom(path: string): Authenticator {
   let known = authenticator(path);
@@ -64,7 +64,7 @@ function authenticator(path: string): Authenticator {
   );
 }
 
-/** A new user of NATS: what its node keeps to itself, and what nats-server has to know. */
+/** A new user of NATS: the secret of its node, and the settings for nats-server. */
 interface NewUser {
   /** The seed of its nkey, which is a secret. */
   readonly seed: string;
@@ -93,7 +93,7 @@ export interface Permissions {
   readonly subscribe: readonly string[];
 }
 
-/** What a node may do. It may also answer what it is asked. */
+/** The permissions of a node. It may also answer requests to it. */
 export function permissionsOf({ pool, role, name }: Omit<FleetUser, "nkey">): Permissions {
   const subjects = subjectsOf(pool);
   return role === "gateway" ? ofGateway(subjects, name) : ofWorker(subjects, name);
@@ -150,7 +150,7 @@ function ofWorker(subjects: Subjects, name: string): Permissions {
   };
 }
 
-/** What both publish. */
+/** The subjects to which gateways and workers publish. */
 function common(subjects: Subjects, name: string): string[] {
   return [
     "$JS.API.INFO",
@@ -163,7 +163,7 @@ function common(subjects: Subjects, name: string): string[] {
   ];
 }
 
-/** What both hear. */
+/** The subjects to which gateways and workers listen. */
 function heard(subjects: Subjects, name: string): string[] {
   return [
     `${subjects.inbox(name)}.>`,

@@ -2,7 +2,7 @@ import { Duplex } from "node:stream";
 import type { Subscription } from "@nats-io/transport-node";
 import type { FleetConnection } from "./connect.ts";
 
-/** What a message between the two ends of a connection is. */
+/** The kinds of frames between the two ends of a connection. */
 export const DATA = 0;
 /** The sender has finished sending; it still reads. */
 export const END = 1;
@@ -24,8 +24,8 @@ interface Frame {
 }
 
 /**
- * The number after this one. Data and the end count: they carry how many came before, and the other
- * kinds how many were sent so far. So whoever receives any frame sees whether one was lost.
+ * The next frame number. Only data and end frames are counted: they carry the number of those before them,
+ * and other frames the number sent so far. So every frame shows whether one was lost.
  */
 export function following(number: number): number {
   return (number + 1) % NUMBERS;
@@ -37,7 +37,7 @@ export function encodeFrame(kind: number, number: number, ...data: readonly Buff
   return Buffer.concat([header, ...data]);
 }
 
-/** `consumed` are all bytes of the other side's data that this side has taken. */
+/** `consumed` counts all bytes that this side has read from the other. */
 export function stateFrame(number: number, consumed: number): Buffer {
   const count = Buffer.alloc(COUNT);
   count.writeUIntBE(consumed, 0, COUNT);
@@ -86,7 +86,7 @@ export class NatsSocket extends Duplex {
   readonly #timer: NodeJS.Timeout;
   #silentTicks = 0;
 
-  /** Frames that count, in each direction. */
+  /** Counted frames, in each direction. */
   #sent = 0;
   #received = 0;
 
@@ -222,7 +222,7 @@ export class NatsSocket extends Duplex {
       this.destroy(new Error(why === "" ? "The other node closed the connection" : why));
       return;
     }
-    // It sent all it had. Whoever reads here gets that first.
+    // It has sent everything. The reader gets that first.
     this.#peerHasGone = true;
     this.#flush();
     if (this.readableEnded) this.destroy();
@@ -231,12 +231,12 @@ export class NatsSocket extends Duplex {
 
   #send(chunks: Buffer[], callback: () => void): void {
     this.#unsent = chunks;
-    // Later, so that whatever else is written in this turn comes as one.
+    // Later, so that everything that is written in this turn is sent together.
     this.#written = () => queueMicrotask(callback);
     this.#flush();
   }
 
-  /** Sends what it may, and says so when all is sent. */
+  /** Sends as much as the window allows, and calls back when everything is sent. */
   #flush(): void {
     if (this.#peerHasGone) this.#unsent = [];
     else if (this.#isAway) return;
@@ -267,8 +267,8 @@ export class NatsSocket extends Duplex {
   }
 
   /**
-   * When NATS was restarted, the other side may be back later than this one: data waits until it was
-   * heard, and it is told where this side stands.
+   * After a restart of NATS, the other side may reconnect later than this one. Data waits until it was heard,
+   * and it is told the position of this side.
    */
   #reconnect(): void {
     this.#isAway = true;

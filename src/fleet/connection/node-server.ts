@@ -21,7 +21,7 @@ const REQUEST_TIMEOUT = 2_000;
 
 /** Where a node is reached. */
 export interface NodeAddress {
-  /** Of the process: its id as a holder of sessions. */
+  /** The id under which the process holds sessions. */
   readonly id: string;
   /** The stable name: letters, digits, `-` and `_`. The permissions of the node in NATS go by it. */
   readonly name: string;
@@ -29,11 +29,11 @@ export interface NodeAddress {
 
 interface Answer {
   readonly ok?: unknown;
-  /** Why not, in words. */
+  /** The reason for a refusal. */
   readonly refused?: unknown;
 }
 
-/** What a node is asked to find out whether it is there. */
+/** The request that checks whether a node is connected. */
 export const THERE = "there";
 
 const NAME = new RegExp(NODE_NAME);
@@ -60,7 +60,7 @@ function requireConnection({ isConnected }: FleetConnection, node: NodeAddress):
   if (!isConnected) throw cannotReach(node, "there is no connection to NATS");
 }
 
-/** Asks a node for something. Rejects with "unavailable" if it does not answer or refuses. */
+/** Sends a request to a node. Rejects with "unavailable" if it does not answer or refuses. */
 export async function askNode(
   connection: FleetConnection,
   node: NodeAddress,
@@ -98,7 +98,7 @@ export async function isThere(connection: FleetConnection, node: NodeAddress): P
   }
 }
 
-/** Answers the questions of other nodes. An error is told to whoever asked. */
+/** Answers the requests of other nodes. Errors are sent to the node that asked. */
 export function answerNodes(
   connection: FleetConnection,
   node: NodeAddress,
@@ -155,7 +155,7 @@ interface OpenRequest {
   readonly connection: string;
 }
 
-/** What is served on a connection: sessions, which only gateways may open, or tools. */
+/** The service of a connection: sessions, which only gateways may open, or tools. */
 type Service = "open" | "tools";
 
 interface NodeServerOptions extends Pick<ServeGreetedOptions<PrincipalGreeting>, "limits" | "log"> {
@@ -220,7 +220,7 @@ export async function openSocket(
   };
   gone?.addEventListener("abort", end);
   socket.on("close", () => gone?.removeEventListener("abort", end));
-  // Whoever reads from it hears of it.
+  // The reader is told of errors.
   socket.on("error", () => {});
   try {
     await untilAborted(askNode(connection, node, service, open), gone);

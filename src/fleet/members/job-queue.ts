@@ -25,11 +25,13 @@ interface Job {
   readonly labels: Readonly<Record<string, string>>;
   /** Who waits for it. */
   readonly gateway: NodeAddress;
-  /** Of the gateway, which a worker has to be compatible with. */
+  /** The version of the gateway. The worker has to be compatible with it. */
   readonly version?: string | undefined;
 }
 
-/** What a worker with a free slot asks the gateway. The answer is whether the job is still wanted. */
+/**
+ * The question of a worker with a free slot to the gateway. The answer is whether the job is still wanted.
+ */
 export interface Offer {
   readonly worker: NodeAddress;
 }
@@ -61,7 +63,7 @@ export function queueName(labels: Readonly<Record<string, string>>): string {
   return createHash("sha256").update(JSON.stringify(entries)).digest("hex").slice(0, 32);
 }
 
-/** What a gateway asks a worker for that seems to have a free slot. */
+/** The request of a gateway for a slot of a worker that seems to have a free one. */
 export interface SlotRequest {
   /** The process that had the session open and counts as dead. */
   readonly lost?: string | undefined;
@@ -85,7 +87,7 @@ const STREAM_IS_FULL = 10077;
 const NO_STREAM = 10059;
 
 interface JobQueueOptions {
-  /** Told when other requests wait than before. */
+  /** Notified when the waiting requests have changed. */
   readonly members: Members;
   /** Requests that may wait in the pool. */
   readonly most: number;
@@ -119,7 +121,7 @@ export class JobQueue implements Disposable {
     this.#offers = connection.listen(subject, (message) => this.#offered(message));
   }
 
-  /** To be told with the beats: workers look for requests only where some wait. */
+  /** The waiting requests, for the heartbeats: workers look for requests only if some wait. */
   get waiting(): QueuedRequests[] {
     const counts = new Map<string, QueuedRequests>();
     for (const { labels } of this.#jobs.values()) {
@@ -177,7 +179,7 @@ export class JobQueue implements Disposable {
     }
   }
 
-  /** Until the stream has it. An attempt whose answer was lost is recognised by its id. */
+  /** Repeats until the stream has it. An attempt whose answer was lost is recognised by its id. */
   async #enqueue(job: Job, attempt: number, signal: AbortSignal): Promise<number> {
     const { most, members } = this.#options;
     const { connection } = members;
@@ -202,7 +204,7 @@ export class JobQueue implements Disposable {
     }
   }
 
-  /** The request was the last to come: so many wait for the same labels. */
+  /** The request was the last to arrive, so this is how many wait for the same labels. */
   async #tellPlace(
     id: string,
     labels: Readonly<Record<string, string>>,
@@ -321,7 +323,7 @@ export class JobQueue implements Disposable {
     message.respond(JSON.stringify(answer));
   }
 
-  /** True for a worker that was not heard yet. */
+  /** True for a worker that has sent no heartbeat yet. */
   #mayServe({ id }: NodeAddress, { labels }: WaitingJob): boolean {
     const { members } = this.#options;
     const worker = members.get(id);

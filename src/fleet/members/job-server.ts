@@ -46,7 +46,7 @@ export function serveJobs({ members, slots, log }: JobServerOptions) {
     return queues().some((labels) => queueName(labels) === name);
   };
 
-  /** Looks whether requests wait that this worker has a slot for. */
+  /** Checks whether requests wait that this worker has a slot for. */
   const wake = (): void => {
     for (const labels of queues()) {
       const name = queueName(labels);
@@ -77,7 +77,7 @@ export function serveJobs({ members, slots, log }: JobServerOptions) {
     }
   };
 
-  /** Offers a slot to the gateway that waits. The request is acknowledged once that has taken it. */
+  /** Offers a slot to the waiting gateway. The request is acknowledged once the gateway has taken it. */
   const serve = async (message: JsMsg): Promise<void> => {
     const job = readJob(message.string());
     if (job === undefined) {

@@ -143,7 +143,7 @@ interface Twin {
 interface MembersOptions {
   readonly connection: FleetConnection;
   readonly self: NodeAddress;
-  /** What is told with the next beat. */
+  /** The state for the next beat. */
   readonly state: () => NodeState;
   /** Milliseconds between beats. */
   readonly beatEvery?: number | undefined;
@@ -208,7 +208,7 @@ export class Members implements Disposable {
     this.#beat();
   }
 
-  /** What this node tells about itself. */
+  /** The state of this node. */
   get state(): NodeState {
     return this.#options.state();
   }
@@ -238,12 +238,14 @@ export class Members implements Disposable {
     return this.#twin.promise;
   }
 
-  /** A member that is alive as far as is known. */
+  /** A member that counts as alive. */
   get(id: string): Member | undefined {
     return this.#heard.get(id)?.member;
   }
 
-  /** Whether that node may be alive. It may as long as it cannot be known, unless another node knows. */
+  /**
+   * Whether that node may be alive. While this is unknown, it may be, unless another node counts it as dead.
+   */
   mayLive(id: string): boolean {
     if (this.get(id) !== undefined) return true;
     return !this.isReady && !this.#doubted.has(id);
@@ -282,7 +284,7 @@ export class Members implements Disposable {
     await untilAborted(Promise.race([changed.promise, ...ready]), signal);
   }
 
-  /** Tells changes of this node soon, such as a slot that is free again. */
+  /** Publishes changes of this node soon, such as a slot that is free again. */
   tell(): void {
     this.#telling ??= setTimeout(() => {
       this.#telling = undefined;
@@ -296,7 +298,7 @@ export class Members implements Disposable {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Tells the others that this node is gone. */
+  /** Tells the other nodes that this one leaves. */
   [Symbol.dispose](): void {
     clearTimeout(this.#telling);
     this.#stopWatching();

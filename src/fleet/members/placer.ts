@@ -6,7 +6,7 @@ import { askNode, type NodeAddress } from "../connection/node-server.ts";
 import type { JobQueue, SlotRequest } from "./job-queue.ts";
 import type { Member, Members } from "./members.ts";
 
-/** What a session asks of the worker that is to hold it. */
+/** The requirements of a session for its worker. */
 export interface PlacementRequest {
   /** Its id, unless it is a new one. */
   readonly session?: string | undefined;
@@ -22,7 +22,7 @@ interface PlacementView {
   /** Of the gateway that asks. */
   readonly version: string;
   readonly members: readonly Member[];
-  /** Whether nothing was heard of a member lately, though it does not count as dead yet. */
+  /** Whether a member has missed heartbeats, though it does not count as dead yet. */
   readonly isSilent?: ((id: string) => boolean) | undefined;
 }
 

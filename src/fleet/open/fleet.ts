@@ -62,13 +62,13 @@ export async function connectFleet({ config }: AppContext, { role, isTyped }: Co
     members,
     /** Its id is the one under which this process holds sessions. */
     self,
-    /** Sets what the node tells about itself beyond what the configuration says. */
+    /** Sets the parts of the node's state that the configuration does not have. */
     tells: (told: () => Partial<NodeState>): void => {
       more = told;
     },
     /**
-     * Rejects if another node has the name of this one and was there before: what both tell would count
-     * as one node's, so that the audit of one is lost, and its tools.
+     * Rejects if another node has this node's name and was there before: the reports of both would count as
+     * one node's, and one of them would lose its audit and tools.
      */
     untilRefused: async (log: Log): Promise<never> => {
       const { member, wasFirst } = await members.twin;

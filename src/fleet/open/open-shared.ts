@@ -160,7 +160,7 @@ export async function openIdentityKind(app: AppContext, env = process.env): Prom
       await replaceFile(path, `${JSON.stringify(theirs, null, 2)}\n`);
       return result;
     },
-    /** Only the identities of this node are changed here, and its configuration says what they are. */
+    /** Only the identities of this node change here, and its configuration decides them. */
     merge: (local) => local,
   };
 }

@@ -34,7 +34,7 @@ export function withSharedIdentities(data: string, own: Settings): Settings {
     a < b ? -1 : 1,
   );
   for (const [, { name, settings }] of theirs) {
-    // Another provider means that somebody else is called so.
+    // With another provider it is somebody else of the same name.
     if (all[name] !== undefined && all[name].provider !== settings.provider) continue;
     // A token goes to the identity's host, which only the node that has the token may name.
     const { host: _, ...parts } = settings;
@@ -45,7 +45,9 @@ export function withSharedIdentities(data: string, own: Settings): Settings {
   return all;
 }
 
-/** What of an identity is no secret, and is the same on every machine: no key, no token, no path. */
+/**
+ * The parts of an identity that are not secret and are the same on every machine: no key, no token, no path.
+ */
 export function sharedParts(settings: IdentitySettings): IdentitySettings {
   const { provider, host, user, email, displayName, organizations, match, signing } = settings;
   const rules = match?.filter(({ path }) => path === undefined);

@@ -68,18 +68,19 @@ export class SharedTools implements AsyncDisposable {
       log,
       serve: (channel, _, from) => this.#own.serve(channel, from),
     });
-    // The servers of this node are asked first: their tools keep their names, and others are told of them.
+    // The servers of this node are asked first: their tools keep their names, and the other nodes are told of
+    // them.
     this.#known = Promise.resolve(offer.known()).catch(() => {});
     this.#stopFollowing = members.onChange(() => this.#follow());
     this.#follow();
   }
 
-  /** What this node tells the others. */
+  /** The state that this node publishes. */
   get state(): { readonly tools: number } {
     return { tools: this.#own.count() };
   }
 
-  /** How the other nodes are, as MCP servers. */
+  /** The status of the other nodes, as MCP servers. */
   status(): UpstreamStatus[] {
     return this.#upstreams.status();
   }
@@ -199,7 +200,7 @@ function shareOffer(app: AppContext, own: Offer, { isForeign, changed }: SharedO
     );
     if (count !== before) changed();
   };
-  // What this node offers may not be known yet: its servers are started when somebody asks.
+  // The tools of this node may be unknown yet: its servers are started when somebody asks.
   offered.waitFor(own);
   const stopFollowing = own.tools.onChange(publish);
   publish();
@@ -249,7 +250,7 @@ function calledBy(context: ToolContext, node: string): ToolContext | undefined {
   const caller: Caller = {
     door: context.caller.door,
     name,
-    // What a person has of their own at this gateway is not for what another node says.
+    // Another node cannot act with a person's own logins at this gateway.
     principal: { ...OWNER, ...principal, person: `node ${node}` },
     client: `${node} ${client}`,
   };

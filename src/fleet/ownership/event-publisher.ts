@@ -16,7 +16,10 @@ export interface EventPublisherOptions {
   /** Bytes of events in one message. */
   readonly mostBytes: number;
   readonly pause: (attempt: number) => Promise<void>;
-  /** The session cannot be published any more: `FencedError` or `RefusedWriteError`. What waits has failed with it. */
+  /**
+   * The session can no longer be published: `FencedError` or `RefusedWriteError`. Events that wait have
+   * failed with it.
+   */
   readonly failed: (error: Error) => void;
   /** An attempt got no answer and is repeated. */
   readonly unanswered?: (error: unknown, attempt: number) => void;
@@ -76,7 +79,7 @@ export class EventPublisher {
     await this.#running;
   }
 
-  /** Publishes nothing more. What waits fails; the message in flight may still be stored. */
+  /** Publishes nothing more. Waiting events fail; the message in flight may still be stored. */
   stop(error: Error): void {
     this.#failure ??= error;
     this.#pieces.length = 0;
@@ -131,7 +134,7 @@ export class EventPublisher {
     throw new FencedError(`Another process has taken session '${id}'.`);
   }
 
-  /** Repeats what got no answer, until it gets one or the publisher is stopped. */
+  /** Repeats requests without an answer, until they get one or the publisher is stopped. */
   async #retry<T>(work: () => Promise<T>): Promise<T> {
     const { pause, unanswered } = this.#options;
     for (let attempt = 1; ; attempt++) {

@@ -118,7 +118,7 @@ export class Ownership {
       const written = await this.#put(claim.id, entry, revision);
       if (written !== undefined) return { ...claim, entry, revision: written };
       const found = existing(claim.id, await this.#get(claim.id));
-      // An earlier write of ours, whose answer was lost, may have come late.
+      // An earlier write of ours, whose answer was lost, may have arrived late.
       if (found.entry.epoch !== claim.epoch || found.entry.holder !== holder || race > RACES) {
         throw new FencedError(`Another process has taken session '${claim.id}'.`);
       }
@@ -206,7 +206,7 @@ export class Ownership {
     return this.#retry(() => this.#options.records.get(id));
   }
 
-  /** Writes an entry, also where an answer is lost. Undefined if it is not the revision any more. */
+  /** Writes an entry, even if an answer is lost. Undefined if the revision has changed. */
   async #put(id: string, entry: SessionEntry, revision: number): Promise<number | undefined> {
     const { records } = this.#options;
     return await this.#retry(async () => {

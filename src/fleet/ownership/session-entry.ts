@@ -5,7 +5,7 @@ import { TrunklineError } from "../../base/errors.ts";
 import type { NewSession, SessionRecord } from "../../session/store.ts";
 import type { FleetConnection } from "../connection/connect.ts";
 
-/** What the bucket of sessions has of one session: its record, and who may write its events. */
+/** The entry of one session in the bucket of sessions: its record, and who may write its events. */
 export interface SessionEntry {
   readonly record: EntryRecord;
   /** Grows with each process that takes the session. Only messages of the last epoch are accepted. */
@@ -107,12 +107,12 @@ export interface Records {
   put(id: string, entry: SessionEntry, revision: number): Promise<number>;
 }
 
-/** What was to be replaced, or continued, has changed meanwhile. Nothing was written. */
+/** The entry or stream has changed meanwhile. Nothing was written. */
 export class OutdatedError extends Error {
   override readonly name = "OutdatedError";
 }
 
-/** The server has refused to write something, for a reason that is not who holds the session. */
+/** The server has refused a write, for another reason than who holds the session. */
 export class RefusedWriteError extends Error {
   override readonly name = "RefusedWriteError";
 }
@@ -171,7 +171,7 @@ const WRONG_SEQUENCE: ReadonlySet<number> = new Set([10071, 10164]);
 /** Answers of a server that starts or elects a leader: no peers, not available, not leader, not enabled. */
 const PASSING: ReadonlySet<number> = new Set([10005, 10008, 10009, 10039, 10076]);
 
-/** What an error of a write to JetStream means for who holds a session. */
+/** Translates an error of a write to JetStream into what it means for the hold on a session. */
 export function toProtocolError(error: unknown): unknown {
   if (!(error instanceof JetStreamApiError) || PASSING.has(error.code)) return error;
   if (WRONG_SEQUENCE.has(error.code)) return new OutdatedError(error.message, { cause: error });
@@ -181,7 +181,7 @@ export function toProtocolError(error: unknown): unknown {
 /** Attempts whose answer is lost, until the caller is told. */
 export const ATTEMPTS = 6;
 
-/** Repeats what NATS has not answered. `pause` waits before an attempt is repeated. */
+/** Repeats requests that NATS has not answered. `pause` waits before an attempt is repeated. */
 export async function retryUnanswered<T>(
   pause: (attempt: number) => Promise<void>,
   work: () => Promise<T>,

@@ -5,7 +5,7 @@ import { fromKept } from "../../store/review/reviews-rows.ts";
 import type { PermissionRule } from "../../store/session/session-rules.ts";
 import { DatabaseKind, rowText, type SharedRows, type SharedText } from "./shared-base.ts";
 
-/** A rule without its number, which every node has its own for. */
+/** A rule without its number, which differs between nodes. */
 type SharedRule = Omit<PermissionRule, "id">;
 
 /** The remembered permissions that are in force: one for each principal, folder and subject. */

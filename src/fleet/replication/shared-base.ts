@@ -16,7 +16,7 @@ export interface SharedRows {
   readonly end?: unknown;
 }
 
-/** Makes or changes a row: gets it as it is. */
+/** Returns the new text of a row; gets its current text. */
 export type RowUpdate = (key: string, local: SharedText) => SharedText;
 
 /**
@@ -127,9 +127,9 @@ export function isPending({ seq }: Entry): boolean {
 }
 
 /**
- * What this node and the others last agreed on, row by row. A local row that differs was changed since
- * then, perhaps by a process that does not know of the fleet, or while NATS could not be reached. So the
- * stores themselves are the queue of changes that are still to be sent, and no change can be forgotten.
+ * The state that this node and the others last agreed on, row by row. A local row that differs was changed
+ * since then, perhaps by a process that does not know of the fleet, or while NATS could not be reached. So
+ * the stores themselves are the queue of changes that are still to be sent, and no change can be forgotten.
  */
 export class SharedBase implements Disposable {
   readonly #database: Database;

@@ -43,7 +43,7 @@ export interface SharedStateOptions extends SharedStoreOptions {
 export class SharedState extends SharedStore {
   readonly #options: SharedStateOptions;
   readonly #kinds: ReadonlyMap<string, SharedKind>;
-  /** What each store was like when all its changes were last sent. */
+  /** The state of each store when all its changes were last sent. */
   readonly #sent = new Map<string, SentRow>();
   /** Sizes of texts that NATS refuses, by kind and key, so that they are reported once. */
   readonly #refused = new Map<string, number>();

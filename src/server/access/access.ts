@@ -45,7 +45,7 @@ export interface AccessOptions {
   readonly log: Log;
   /** Keeps a token of an authorization server for who it is from, while it is good. */
   readonly keep?: (principal: string, token: string, until: number) => void;
-  /** For tokens of authorization servers. */
+  /** Verifies tokens of authorization servers. */
   readonly verifications?: Verifications | undefined;
   readonly attempts?: FailedAttempts;
 }
@@ -139,7 +139,7 @@ export class Access {
   }
 
   #fail(request: IncomingMessage, why: string): AccessRefusal {
-    // Of the socket: `X-Forwarded-For` could be made up.
+    // The address of the socket: `X-Forwarded-For` can be forged.
     const address = request.socket.remoteAddress ?? "";
     const wait = this.#attempts.wait(address);
     if (wait > 0) return tooMany(wait);

@@ -22,11 +22,11 @@ export interface AdmissionOptions {
   readonly ended: (principal: string) => void;
 }
 
-/** What a request needs to be admitted. */
+/** The requirements for a request. */
 export interface Entry {
   /** Any of these is enough. */
   readonly scopes?: readonly [Scope, ...Scope[]];
-  /** What needs them, as the subject of an error message. */
+  /** The subject of the error message for a principal without these scopes. */
   readonly what?: string;
   /** A token may come without a scheme. */
   readonly takesRaw?: boolean;
@@ -84,7 +84,7 @@ export class Admission implements AsyncDisposable {
     this.resourceMetadata = metadataOf(serving);
   }
 
-  /** Makes the owner's token where there is none. Says so where it had to replace one. */
+  /** Creates the owner's token if there is none. Returns a message if it had to replace one. */
   async prepare(): Promise<string | undefined> {
     if ((await this.#owner.ensure()) !== "replaced") return undefined;
     return `'${this.tokenFile}' could be read by others, or held no token: it has a new one.`;
@@ -111,7 +111,7 @@ export class Admission implements AsyncDisposable {
     return found;
   }
 
-  /** The same with callbacks. */
+  /** Like `admit`, with callbacks. */
   ask(
     request: IncomingMessage,
     open: Open,
@@ -176,8 +176,8 @@ export class TokenWatch implements Disposable {
   #timer: NodeJS.Timeout | undefined;
 
   /**
-   * Closes something when its proof is no longer valid. Calls back when what stands behind it is not,
-   * nor any newer one of the same key.
+   * Closes something when its proof is no longer valid. Calls back when the standing proof has ended, and no
+   * newer one has the same key.
    */
   add(open: Open, proof: Proof | undefined, standing?: Proof, end: () => void = () => {}): void {
     // The client may have gone while its token was verified.

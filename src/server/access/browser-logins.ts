@@ -120,7 +120,7 @@ export class BrowserLogins {
     return `trunkline_${this.#options.own().port}`;
   }
 
-  /** The better one first. Cookies of before, and of plain HTTP on this machine, have the bare name. */
+  /** The safer cookie first. Older cookies, and those of plain HTTP on this machine, have the bare name. */
   #secretsIn(request: IncomingMessage): string[] {
     const names = [HOST + this.#name, this.#name];
     return names.flatMap((name) => cookieIn(request, name) ?? []);
@@ -139,7 +139,7 @@ export class BrowserLogins {
   }
 }
 
-/** How the name of a cookie begins that only this very host can have set, over TLS. */
+/** Prefix of cookies that only this host can have set, over TLS. */
 export const HOST = "__Host-";
 
 /** The value of a cookie of a request. */
@@ -152,7 +152,7 @@ function isOfThisMachine({ headers: { host = "" } }: IncomingMessage): boolean {
   return isLoopbackAuthority(host);
 }
 
-/** Whose program is at the other end of a connection; unknown on systems other than Linux. */
+/** The owner of the program at the other end of a connection; unknown on systems other than Linux. */
 export type PeerUser = "owner" | "other" | "remote" | "unknown";
 
 type SocketAddresses = Pick<Socket, "remoteAddress" | "remotePort" | "localAddress" | "localPort">;
@@ -200,7 +200,7 @@ function usersOf(table: string, ends: string): number[] {
 const MAPPED = new RegExp(`\\b${hexWords(addressBytes("::ffff:0:0").subarray(0, 12))}`, "g");
 const MAPPED_TEXT = /^::ffff:(?=[\d.]+$)/i;
 
-/** One end of a connection, as the tables have it. */
+/** One end of a connection, in the form of the kernel's tables. */
 function endOf(address: string, port = 0): string {
   const bare = address.replace(MAPPED_TEXT, "");
   return `${hexWords(addressBytes(bare))}:${port.toString(16).toUpperCase().padStart(4, "0")}`;

@@ -16,7 +16,7 @@ const SYSTEMS = [
   ["Linux", /\bLinux\b/],
 ] as const;
 
-/** What a device is called in lists, from its `User-Agent`. None of the header's own text is used. */
+/** The name of a device in lists, from its `User-Agent`. None of the header's own text is used. */
 export function deviceName(userAgent = ""): string {
   const nameIn = (known: readonly (readonly [string, RegExp])[]): string | undefined =>
     known.find(([, pattern]) => pattern.test(userAgent))?.[0];

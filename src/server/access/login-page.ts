@@ -5,8 +5,8 @@ export const LOGINS_PATH = "/logins";
 export const COMEBACK_PATH = `${LOGINS_PATH}/callback`;
 
 /**
- * What a browser brings back is posted by this page: the request comes from our own origin then, and has the
- * cookie. To look at the page changes nothing, whoever has sent the browser here.
+ * The page posts the parameters that a browser brings back, so that the request comes from our own origin and
+ * has the cookie. Viewing the page changes nothing, whoever has sent the browser here.
  */
 const SCRIPT = `
 const at = (id) => document.getElementById(id);

@@ -1,17 +1,17 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http";
 import { isIP } from "node:net";
 
-/** Who can reach a server, and by what names. */
+/** From where and under which names a server can be reached. */
 export interface Reachability {
   /** It listens where only this machine can connect. */
   readonly isLoopback: boolean;
-  /** What `Host` may say besides this machine's names. */
+  /** Values of `Host` in addition to this machine's names. */
   readonly hosts: ReadonlySet<string>;
-  /** Where pages may come from besides the server itself. */
+  /** Origins of pages in addition to the server's own. */
   readonly origins: ReadonlySet<string>;
 }
 
-/** How a server is reached itself: what makes up its own origin, beside its name. */
+/** The parts of a server's own origin beside its name. */
 export interface OwnAddress {
   readonly scheme: "http" | "https";
   readonly port: number;
@@ -114,7 +114,7 @@ const FORWARDED = ["forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-i
 
 /** Whether a request comes from this machine directly, not through a proxy. */
 export function isLocal(headers: IncomingHttpHeaders): boolean {
-  // A proxy on this machine passed it on, for whomever.
+  // A proxy on this machine has forwarded it for somebody.
   if (FORWARDED.some((name) => headers[name] !== undefined)) return false;
   return isLoopbackAuthority(headers.host ?? "");
 }

@@ -29,7 +29,7 @@ export interface ServerLoginRoutesOptions {
   readonly offer: Pick<Offer, "profileFor">;
   /** The program with its configuration as it is now. */
   readonly app: () => Promise<AppContext>;
-  /** Also for what is wrong with the configuration. */
+  /** Also gets problems of the configuration. */
   readonly log: Log;
 }
 
@@ -37,7 +37,7 @@ export interface ServerLoginRoutesOptions {
 interface BrowserSession {
   readonly key: string;
   readonly until: number;
-  /** Whose programs the browser is one of: of other users of this machine, none may use its cookie. */
+  /** The owner of the browser's process: processes of other users of this machine may not use its cookie. */
   readonly from: PeerUser;
   /** The person; empty before it is known. */
   readonly person: string;
@@ -105,7 +105,7 @@ export class ServerLoginRoutes {
       what === "enter" || session?.admitted === undefined
         ? await this.#options.admission.admit(request, response)
         : session.admitted;
-    // Back from the gateway's own authorization server, nobody is known yet.
+    // The person is still unknown when the browser returns from the gateway's own authorization server.
     const by = session?.key ?? ("proof" in found ? found.proof?.key : undefined);
     if (what === "finish") return sendJson(response, await this.#finish(body, by));
     const person = "principal" in found ? personOf(found.principal) : undefined;
@@ -167,7 +167,7 @@ export class ServerLoginRoutes {
     const subject = { door: "http", client: "login page", principal };
     if (this.#options.offer.profileFor(subject)?.hasServer(name) === false) return false;
     if (!mayControl(principal)) return false;
-    // What all use is for whoever may configure it.
+    // A login that everybody shares is for those who may configure servers.
     return settings.login === "each"
       ? mayHave(principal) ||
           (hasScope(principal, "tools") && principal.limits?.tools !== undefined)
@@ -226,7 +226,7 @@ export class ServerLoginRoutes {
           ...{ server: new URL(issuer), settings, headers: {}, wanted: [], http, show, comeback },
           signal: AbortSignal.any([stop, AbortSignal.timeout(PATIENCE)]),
         });
-        // The token goes no further: it says who has come.
+        // The token is used only to find out who has logged in.
         const headers = { authorization: `Bearer ${token}` };
         const asked = { headers, socket: request.socket } as unknown as IncomingMessage;
         const admitted = await admission.admit(asked, response);

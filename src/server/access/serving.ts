@@ -30,7 +30,7 @@ export interface ServeSettings extends Reachability {
   readonly oauth: OAuth | undefined;
 }
 
-/** Access by tokens that an authorization server gives out. */
+/** Access by tokens of an authorization server. */
 export interface OAuth {
   readonly authorizationServers: readonly string[];
   readonly scopes: readonly string[];
@@ -41,7 +41,7 @@ export interface OAuth {
   readonly resource: string;
   /** RFC 9728: the address of the protected resource metadata. */
   readonly metadataUrl: string;
-  /** We as a client of the authorization servers, where they do not register clients. */
+  /** Our client id at authorization servers that do not register clients. */
   readonly clientId?: string;
 }
 

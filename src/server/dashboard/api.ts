@@ -83,7 +83,7 @@ export interface Hello {
   readonly version: string;
 }
 
-/** Something that a person should know and that no row shows. */
+/** A message for people that belongs to no row. */
 export interface Alert {
   readonly id: string;
   readonly at: number;
@@ -104,7 +104,7 @@ export interface CurrentPrincipal {
    * part of what there is.
    */
   readonly scopes: readonly string[];
-  /** It may look, and change nothing. */
+  /** It may only read. */
   readonly observes: boolean;
   readonly version: string;
   readonly epoch: string;
@@ -133,7 +133,7 @@ export interface Overview {
 export interface OverviewStep {
   readonly id: "assistant" | "editor" | "agent" | "server" | "identity";
   readonly isDone: boolean;
-  /** Who was seen, or what is there: "Claude Code", "2 servers". Absent until it is done. */
+  /** The evidence that the step is done: "Claude Code", "2 servers". Absent until then. */
   readonly says?: string;
   /** When it was last seen; absent while it is connected. */
   readonly at?: number;

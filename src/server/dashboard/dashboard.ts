@@ -63,7 +63,7 @@ export interface DashboardOptions {
   readonly traffic: TrafficRing;
   /** The URL by which others reach the server. */
   readonly origin: () => string;
-  /** What moves sessions; throws where they do not move. */
+  /** The means to move sessions; throws if they cannot be moved. */
   readonly moving: () => Promise<MoveContext>;
   /** Assistants that are connected to /mcp now. */
   readonly assistants: () => number;
@@ -238,13 +238,13 @@ export class Dashboard implements AsyncDisposable {
   }
 }
 
-/** How the bearer of a token is called; others go by their id. */
+/** The name of a token's bearer; the id for other principals. */
 function nameIn(tokens: AccessTokens, owner: string): string {
   const id = accessTokenOf({ id: owner });
   return tokens.list().find((token) => token.id === id)?.name ?? owner;
 }
 
-/** What the dashboard shows of the server itself: tools, servers, plugins, identities. */
+/** The parts of the dashboard about the server itself: tools, servers, plugins, identities. */
 function serverParts(
   options: DashboardOptions,
   sessions: SessionRows,

@@ -6,7 +6,7 @@ import type { Tool } from "../../tool/tool.ts";
 import type { UpstreamStatus } from "../../upstream/upstream.ts";
 import type { Approvals } from "../../store/approval/approvals.ts";
 
-/** What a start of one server alone came to. */
+/** The result of starting one server alone. */
 export interface ServerTest {
   readonly status: UpstreamStatus | undefined;
   readonly works: boolean;
@@ -17,7 +17,7 @@ export interface ServerTest {
   readonly held: readonly Tool["definition"][];
 }
 
-/** What the dashboard shows of the running server, beside its sessions. */
+/** The sources of what the dashboard shows beside sessions. */
 export interface DashboardSources {
   readonly tools: Pick<ConfiguredOffer, "offer" | "status" | "restart"> & {
     /** Undefined where there is nothing to approve. */
@@ -32,6 +32,6 @@ export interface DashboardSources {
   readonly input: ConfigInput;
   /** Starts a configured server alone, and says what that came to. */
   readonly testServer: (config: Config, name: string) => Promise<ServerTest>;
-  /** What a person types to run Trunkline here, so that it uses the same files. */
+  /** The words that a person types to run Trunkline here, so that it uses the same files. */
   readonly program?: string | undefined;
 }

@@ -41,7 +41,7 @@ export function sendJson(
   send(response, status, "application/json", JSON.stringify(value), headers);
 }
 
-/** A body that is larger than what may be sent, or is no text. */
+/** A body that is too large, or is not UTF-8. */
 class BodyTooLarge extends TrunklineError {}
 
 /**

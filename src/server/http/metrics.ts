@@ -17,7 +17,7 @@ export interface FleetCounts {
   readonly sessions: { readonly running: number; readonly idle: number };
 }
 
-/** What is counted elsewhere, at the time of the answer. */
+/** Values that are counted elsewhere, read at the time of the answer. */
 export interface Gauges {
   /** Sessions that are open in this process, or in the workers of its fleet. */
   readonly sessions: { readonly running: number; readonly idle: number };
@@ -138,7 +138,7 @@ export class Histogram {
   #find(values: readonly string[]): Series {
     const known = this.#series.get(keyOf(values));
     if (known !== undefined) return known;
-    // Two series with the same labels would not be valid, and a long key is kept for good.
+    // The values are shortened, because a key is kept for good; two series may not have the same labels.
     const shown = values.map((value) => value.slice(0, LONGEST_VALUE).toWellFormed());
     const same = this.#series.get(keyOf(shown));
     if (same !== undefined) return same;

@@ -9,7 +9,7 @@ import { LARGEST_BUNDLE } from "../../session/open/move/bundle.ts";
 import type { Mover } from "../../session/open/move/mover.ts";
 import { readJson, sendJson } from "./http-answers.ts";
 
-/** What a gateway needs to move sessions. */
+/** The means of a gateway to move sessions. */
 export interface MoveContext {
   readonly mover: Mover;
   /** Closes a session, if it is open here; a running turn first ends its tool call. */
@@ -141,7 +141,7 @@ async function mayCome(mover: Mover, principal: Principal, text: MoveStep["text"
   throw new TrunklineError("untrusted", why);
 }
 
-/** Whoever has got hold of a token cannot move sessions with it from another machine. */
+/** A stolen token cannot be used to move sessions to another machine. */
 async function pin(
   { moves }: Mover,
   { id, name = "owner" }: Principal,

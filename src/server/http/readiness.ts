@@ -22,7 +22,7 @@ const PATIENCE = 3_000;
 /** Bytes that must fit on the disk. */
 const ROOM = 64 * 1024;
 
-/** Whether the gateway can do its work now. That it runs is another question. */
+/** Whether the gateway can do its work now (readiness, not liveness). */
 export class Readiness {
   readonly #options: ReadinessOptions;
   #asked: Promise<readonly string[]> | undefined;
@@ -32,7 +32,7 @@ export class Readiness {
     this.#options = options;
   }
 
-  /** What is wrong, in words for anybody; the log has the reasons. */
+  /** The problems, in words for anybody; the log has the reasons. */
   problems(): Promise<readonly string[]> {
     this.#asked ??= this.#look().finally(() => {
       setTimeout(() => (this.#asked = undefined), HOLDS).unref();

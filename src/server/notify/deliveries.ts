@@ -10,7 +10,7 @@ import type { NoticeContent } from "./message.ts";
 
 /** The last notifications, the newest first: for the dashboard, `trunkline notification list` and doctor. */
 export async function deliveries(data: string, most = 100): Promise<DeliveryRow[]> {
-  // Throws where the folder may not be read: that is not to have had no notifications.
+  // Throws if the folder cannot be read, because that does not mean that there were no notifications.
   if (statSync(join(data, NOTIFICATIONS_FILE), { throwIfNoEntry: false }) === undefined) return [];
   using store = await NotifyStore.open(data);
   const { queue } = store;

@@ -5,14 +5,14 @@ import type { SessionNotice } from "../../session/notice.ts";
 import type { Reason } from "./entries.ts";
 import { answerAddress, sessionAddress } from "./session-address.ts";
 
-/** What is stored of an event in a session. Its words are only sent where that is configured. */
+/** The stored content of a notice. Its words are only sent if that is configured. */
 export interface NoticeContent {
   readonly reason: Reason;
   readonly sessionId?: string;
   readonly folder?: string;
   /** The title of the session. */
   readonly about?: string | undefined;
-  /** What the agent asks, or why it failed. */
+  /** The question of the agent, or why it failed. */
   readonly words?: string | undefined;
   readonly stopReason?: string;
   readonly requestId?: string;
@@ -69,7 +69,7 @@ const MOST_OPTIONS = 6;
 const LONGEST_WORDS = 300;
 const LONGEST_LABEL = 40;
 
-/** What is stored of a notice. */
+/** The content of a notice that is stored. */
 export function contentOf(notice: SessionNotice): NoticeContent {
   const { reason, sessionId, cwd: folder, title: about } = notice;
   const session = { reason, sessionId, folder, about };

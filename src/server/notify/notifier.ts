@@ -100,7 +100,7 @@ export class Notifier implements NoticeListener, AsyncDisposable {
     return notice.id;
   }
 
-  /** How the deliveries of a notification stand. */
+  /** The deliveries of a notification. */
   async deliveriesOf(notice: string): Promise<Delivery[]> {
     return (await this.#store.get()).queue.ofNotice(notice);
   }
@@ -340,7 +340,7 @@ export class StoreRetries implements AsyncDisposable {
     return background(this.#last, "Storing a notification");
   }
 
-  /** Tries what waits once more, and ends. */
+  /** Tries the waiting changes once more, and ends. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#over.abort();
     await this.#last;

@@ -65,7 +65,7 @@ export class LiveRows {
     return found;
   }
 
-  /** From now on nobody notes changes, so every number so far is too old to go on from. */
+  /** From now on changes are not recorded, so no reader can continue from a number so far. */
   pause(): void {
     this.#rows.clear();
     this.#floor = ++this.#last;

@@ -206,7 +206,7 @@ async function gitDiff(session: ReadSession, { path, change }: ChangedFile): Pro
   return unifiedDiff(path, undefined, textAt(root, join(root, path)));
 }
 
-/** What files were before the first turn that changed them. */
+/** The contents of files before the first turn that changed them. */
 async function recordedIn(data: string, id: string, principal: Principal): Promise<FormerFile[]> {
   const first = new Map<string, FormerFile>();
   for (const { changes } of await new Journal(data, id).all()) {

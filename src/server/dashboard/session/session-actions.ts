@@ -24,7 +24,7 @@ export interface SessionActionsOptions {
 export const PATIENCE = 10_000;
 export const LOOK_AGAIN = 20;
 
-/** What a person does in a session from the dashboard. */
+/** The actions of a person in a session from the dashboard. */
 export class SessionActions {
   readonly #options: SessionActionsOptions;
 

@@ -21,7 +21,7 @@ interface ChosenSetting {
   readonly value: unknown;
 }
 
-/** What the events of a session say about it, as far as they were read. */
+/** A summary of a session, from the events that were read so far. */
 export class SessionDigest {
   /** Number of the last event that was read. */
   last = 0;

@@ -126,7 +126,7 @@ export class SessionRoutes {
           stays: await mover.parcels.staysHere(await mover.record(id, principal.id), false),
         };
       }),
-      // It makes this gateway ask any address.
+      // It lets the caller choose an address that this gateway connects to.
       route("POST /api/sessions/:id/move", "admin", async (call) =>
         moveSession(await moving(), call, bodyAs(call.body, checkMoveBody)),
       ),
@@ -138,7 +138,7 @@ export class SessionRoutes {
     ];
   }
 
-  /** What is asked in a session: permissions that its log has, and questions to this principal. */
+  /** The open questions of a session: permissions in its log, and questions to this principal. */
   async asks(principal: Principal, session: ReadSession): Promise<readonly PersonQuestion[]> {
     const client = await this.#options.clients.known(principal, session.id);
     const digest = await this.#options.rows.digests.of(session);
@@ -154,7 +154,7 @@ export class SessionRoutes {
   async #detail({ principal, id }: ApiCall): Promise<SessionDetail> {
     const { rows, clients } = this.#options;
     const session = await rows.need(principal, id);
-    // To look at a session must not start its agent: only one that is open is joined.
+    // Viewing a session must not start its agent, so only an open session is joined.
     const joins = session.holder !== undefined && hasScope(principal, "sessions");
     const client = joins ? await clients.at(principal, session).catch(() => undefined) : undefined;
     const digest = await rows.digests.of(session);

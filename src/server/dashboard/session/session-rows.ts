@@ -233,7 +233,7 @@ export class SessionIdentities {
     return this.#known.get(keyOf(place))?.name;
   }
 
-  /** Looks up what is not known of these places. Resolves when that is done, or takes long. */
+  /** Looks up the unknown ones of these places. Resolves when that is done, or takes long. */
   async look(places: readonly Place[]): Promise<void> {
     const old = places.filter((place) => !this.#isFresh(place));
     if (old.length === 0) return;

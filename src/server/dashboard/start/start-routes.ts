@@ -94,7 +94,7 @@ export class StartRoutes {
 
   async #folders({ principal, query }: ApiCall): Promise<FolderPage> {
     const { folders, repositories } = principal.limits ?? {};
-    // Of a token that is limited to repositories, nothing tells where those are.
+    // It is unknown where the repositories are to which a token is limited.
     const starts = folders ?? (repositories === undefined ? [homedir()] : []);
     const [only] = starts;
     const given = query.get("path") || (starts.length === 1 ? only : undefined);
@@ -233,7 +233,7 @@ export async function listFolder(
   const folders = names
     .toSorted()
     .slice(0, MOST_FOLDERS)
-    // Only those: to compare 20,000 names as people do would keep others waiting.
+    // Only the listed ones are sorted: collating 20,000 names would delay other requests.
     .toSorted((a, b) => a.localeCompare(b))
     .map((name) => ({ name, path: join(real, name), isRepository: isRepository(real, name) }));
   return { path: real, folders, isCut: seen > MOST_ENTRIES || names.length > folders.length };

@@ -80,7 +80,7 @@ export class PageCalls implements Disposable {
 
   #answer({ principal, id, body }: ApiCall): { ok: true } {
     const call = this.#running.get(id);
-    // Who did not make the call does not learn that there is one.
+    // Only the caller learns that there is such a call.
     const isOwn = call !== undefined && call.caller.principal.id === principal.id;
     if (!isOwn || !call.answer(textIn(body, "question"), body.answer)) {
       throw new TrunklineError("not-found", "This question does not wait for an answer any more.");
@@ -149,7 +149,7 @@ class PageCall implements ToolContext {
   }
 }
 
-/** What a call came to. Faults of the protocol are for the person who looks, as results are. */
+/** The last line of a call. Errors of the protocol are for the person who looks, as results are. */
 async function endOf(
   call: Promise<ToolResult>,
 ): Promise<{ readonly result: ToolResult } | { readonly error: string }> {

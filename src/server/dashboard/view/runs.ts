@@ -144,7 +144,7 @@ export class Runs {
   }
 }
 
-/** What a run has left on a disk, or why that cannot be read. */
+/** The files of a run, or why they cannot be read. */
 export interface RunFiles {
   readonly patch?: string | undefined;
   /** The log of the set-up that failed. */
@@ -175,7 +175,7 @@ export type RunCall = Pick<ApiCall, "principal" | "id">;
 const NO_WORKSPACE = "Its workspace does not exist yet, or was removed.";
 const WHOLE_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const SHORT_ID = /^[0-9a-f]{8}[0-9a-f-]{0,27}$/;
-/** What a session says where set-up has failed (src/run/environment). */
+/** The message of a session whose set-up has failed (src/run/environment). */
 const SETUP = /\(set-up ([0-9a-f]+-[0-9a-f]+)\)\.?$/;
 const LONGEST_LOG = 256 * 1024;
 
@@ -184,7 +184,7 @@ function planOf({ notes, id }: ReadSession): RunPlan {
   throw new TrunklineError("not-found", `Session '${id}' is not a remote run.`);
 }
 
-/** What `src/run` tells clients; the log of a session has nothing else about the stage. */
+/** The message of `src/run` to clients; the log of a session has nothing else about the stage. */
 const QUEUED = /^Waiting for a free slot: position (\d+) in the queue/;
 const FAILED = /^(?:Not pushed\.|The workspace could not be prepared)/;
 
