@@ -17,7 +17,7 @@ export interface AgentIdentity {
 }
 
 /** Finds the identity to use in a folder; undefined where none is configured. */
-export type ActsAs = (cwd: string) => Promise<AgentIdentity | undefined>;
+export type IdentityLookup = (cwd: string) => Promise<AgentIdentity | undefined>;
 
 interface Variable {
   readonly name: string;

@@ -41,12 +41,12 @@ import { markSubagent, subagentId } from "../session/subagent.ts";
 import { chosenIn, inBothForms, optionOf, withChoice, withOptions } from "../session/settings.ts";
 import { childChannel } from "../wire/channel/child.ts";
 import { type Tap, tapped } from "../wire/channel/tapped.ts";
-import type { ActsAs, AgentIdentity } from "./command-environment.ts";
+import type { IdentityLookup, AgentIdentity } from "./command-environment.ts";
 import { pauseWish } from "./commands/pause.ts";
 import { endedAtOnce, explainLogin, ExternalCapabilities } from "./external-capabilities.ts";
 import { ExternalServices, type ExternalServicesOptions } from "./external-services.ts";
 import { restoreSettings } from "./external-settings.ts";
-import type { OpenCommandSandbox } from "./files/command-sandbox.ts";
+import type { CommandSandboxOpener } from "./files/command-sandbox.ts";
 import {
   asImported,
   conversationFor,
@@ -65,11 +65,11 @@ export interface ExternalAgentOptions {
   readonly env?: Readonly<Record<string, string>> | undefined;
   readonly limits?: LimitTable | undefined;
   /** Finds the identity for git in a folder. Each identity has its own process, with its own environment. */
-  readonly actsAs?: ActsAs | undefined;
+  readonly actsAs?: IdentityLookup | undefined;
   /** Runs the agent, and the commands that it has us run, in a sandbox. */
   readonly confine?: ChildConfiner | undefined;
   /** Opens the sandbox of the commands that it has us run, where only those are in one. */
-  readonly sandbox?: OpenCommandSandbox | undefined;
+  readonly sandbox?: CommandSandboxOpener | undefined;
   /** The holder of its sessions. Whoever takes one of them ends the processes, which serve them all. */
   readonly serves?: string | undefined;
   /** Called with the answer of each process to `initialize`. */

@@ -27,7 +27,7 @@ const MAX_ANSWER = 4 * 1024 * 1024;
 const LONGEST_WORDS = 300;
 const MOST_PAGES = 100;
 
-interface Answer {
+interface ForgeAnswer {
   readonly answer: unknown;
   readonly link: string;
 }
@@ -81,7 +81,7 @@ export class ForgeHttp {
         const says = `${url.host} has more than ${mostPages} pages of '${path.split("?")[0]}'.`;
         throw new TrunklineError("limit", says);
       }
-      const { answer, link }: Answer = await this.#ask("GET", url);
+      const { answer, link }: ForgeAnswer = await this.#ask("GET", url);
       if (!Array.isArray(answer)) {
         throw new TrunklineError("unavailable", `${url.host} answered with no list.`);
       }
@@ -104,7 +104,7 @@ export class ForgeHttp {
     throw new TrunklineError("untrusted", says);
   }
 
-  async #ask(method: string, url: URL, body?: Json): Promise<Answer> {
+  async #ask(method: string, url: URL, body?: Json): Promise<ForgeAnswer> {
     const { status, text, headers } = await this.#exchange(method, url, body);
     const answer = parsedJson(text);
     if (status < 200 || status > 299) {

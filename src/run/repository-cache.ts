@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { TrunklineError } from "../base/errors.ts";
 import { TaskQueue } from "../base/limit/task-queue.ts";
 import { isMarkOfEnded, ownMark } from "../base/process/process-mark.ts";
-import type { Credentials, ResolveHost } from "../git/server/pin-connection.ts";
+import type { Credentials, HostResolver } from "../git/server/pin-connection.ts";
 import { ServerGit } from "../git/server/server-git.ts";
 import { FileLock } from "../store/file-lock.ts";
 import { lfsSettings } from "./content/lfs-filter.ts";
@@ -17,7 +17,7 @@ export interface RepositoryCacheOptions {
   /** The program of `writeLfsFilter`. Without it, files of Git LFS stay pointers. */
   readonly lfsFilter?: string | undefined;
   readonly protocols?: readonly string[];
-  readonly resolve?: ResolveHost | undefined;
+  readonly resolve?: HostResolver | undefined;
   /** Reports failures of background work. */
   readonly report: (event: string, fields: Record<string, unknown>) => void;
 }

@@ -19,7 +19,7 @@ import type {
   TurnPart,
 } from "../session/agent.ts";
 import { inBothForms } from "../session/settings.ts";
-import type { Target, Delivery } from "./deliver.ts";
+import type { RunTarget, Delivery } from "./deliver.ts";
 import { wordsOnRequest, type ProposalResult } from "./pull-request.ts";
 import type { PushMemory, Run } from "./run.ts";
 import type { Runs } from "./runs.ts";
@@ -76,7 +76,7 @@ class RunMemory implements PushMemory {
 }
 
 /** A run whose workspace and agent are being prepared, or are ready. */
-interface Attempt {
+interface RunAttempt {
   readonly run: Run;
   readonly inner: Promise<AgentSession>;
   end(): Promise<void>;
@@ -98,14 +98,14 @@ function wordsOn(delivery: Delivery): string {
   }
 }
 
-function wordsOnPush({ branch, revision }: Target): string {
+function wordsOnPush({ branch, revision }: RunTarget): string {
   return `Pushed ${branch} at ${revision.slice(0, 12)}.`;
 }
 
 /** Remote run guide: the fields that a client reads, and additional ones. */
 function resultOf(
   delivery: Delivery,
-  target: Target | undefined,
+  target: RunTarget | undefined,
   pullRequest: object | undefined,
 ): Readonly<Record<string, unknown>> {
   const changes = delivery.kind === "pushed" ? { changes: delivery.changes } : {};
@@ -162,7 +162,7 @@ function waiting<T>(turn: Turn, work: () => Promise<T>): Promise<T> {
  * Lets sessions begin a few at a time. Where a worker takes over what another had, all of it would
  * begin at once, and answers to clients would wait for a processor behind dozens of programs.
  */
-export interface Pace {
+export interface StartPace {
   readonly slots: Semaphore;
   /** Milliseconds after which the next begins although none is done. */
   readonly longest: number;
@@ -183,7 +183,7 @@ export interface RunAgentOptions {
   /** Milliseconds that opening a session again waits; `answerWithin` by default. */
   readonly reopenWithin?: number | undefined;
   /** Lets sessions that are opened again prepare their workspaces a few at a time. */
-  readonly pace?: Pace | undefined;
+  readonly pace?: StartPace | undefined;
   /** Milliseconds that an agent has to end its turn when a budget is used up, before it is pushed. */
   readonly budgetGrace?: number;
 }
@@ -206,7 +206,7 @@ export class RunAgent implements Agent {
     const memory = new RunMemory(options);
     const hide = (message: string): string => this.#options.runs.withoutFolder(message);
     const own = { ...options, budgetGrace, hide };
-    const attempt = (): Promise<Attempt> => this.#attempt({ ...own, ...memory.ofAgent }, memory);
+    const attempt = (): Promise<RunAttempt> => this.#attempt({ ...own, ...memory.ofAgent }, memory);
     await using opening = new AsyncDisposableStack();
     const begun = new RunSession(await attempt(), attempt, own);
     const session = opening.use(begun);
@@ -216,7 +216,7 @@ export class RunAgent implements Agent {
   }
 
   /** Begins to prepare the workspace, and the agent in it. */
-  async #attempt(options: RunSessionOptions, memory: RunMemory): Promise<Attempt> {
+  async #attempt(options: RunSessionOptions, memory: RunMemory): Promise<RunAttempt> {
     const { runs, plan, pace } = this.#options;
     const run = await runs.open(plan, options.sessionId, this.name, memory);
     const ends = new AsyncDisposableStack();
@@ -249,7 +249,7 @@ export class RunAgent implements Agent {
     const tell = (message: string): void => tellOfProgress(options, message);
     const workspace = await run.prepare(tell);
     if (!workspace.isNew) {
-      const tellOfPush = (target: Target): void => tellOfProgress(options, wordsOnPush(target));
+      const tellOfPush = (target: RunTarget): void => tellOfProgress(options, wordsOnPush(target));
       const pushed = run.pushKept(tellOfPush).then(async () => {
         const proposed = await run.propose();
         if (proposed !== undefined) tellOfProgress(options, wordsOnRequest(proposed));
@@ -308,16 +308,16 @@ type RunSessionOptions = AgentOpenOptions & {
 
 /** One session whose work comes back as a branch. */
 class RunSession implements AgentSession {
-  readonly #again: () => Promise<Attempt>;
+  readonly #again: () => Promise<RunAttempt>;
   readonly #options: RunSessionOptions;
-  #attempt: Attempt;
+  #attempt: RunAttempt;
   #hasFailed = false;
   #isOver = false;
   #beginning: Promise<void> | undefined;
   #inner: AgentSession | undefined;
 
   /** `again` is called where the workspace could not be prepared, and is needed. */
-  constructor(attempt: Attempt, again: () => Promise<Attempt>, options: RunSessionOptions) {
+  constructor(attempt: RunAttempt, again: () => Promise<RunAttempt>, options: RunSessionOptions) {
     this.#again = again;
     this.#options = options;
     this.#attempt = attempt;
@@ -428,7 +428,7 @@ class RunSession implements AgentSession {
     return this.#inner ?? (await untilAborted(this.#begun(), turn.signal));
   }
 
-  #use(attempt: Attempt): void {
+  #use(attempt: RunAttempt): void {
     this.#attempt = attempt;
     this.#hasFailed = false;
     attempt.inner.then(
@@ -463,7 +463,7 @@ class RunSession implements AgentSession {
     await chosen;
   }
 
-  #tellOfPush(target: Target): void {
+  #tellOfPush(target: RunTarget): void {
     this.#tell(wordsOnPush(target), { target });
     background(this.#proposeLate(), "Opening a pull request");
   }

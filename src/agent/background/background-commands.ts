@@ -5,7 +5,7 @@ import { untilAborted } from "../../base/abort.ts";
 import { type Confinement, confinementNotes } from "../files/command-sandbox.ts";
 import { BoundedText, readBounded } from "../files/read-bounded.ts";
 import { type CommandLine, endText, startLine } from "../files/run-line.ts";
-import type { Consent, ToolWork } from "../tools/agent-tool.ts";
+import type { ConsentRequest, ToolWork } from "../tools/agent-tool.ts";
 
 /** Characters of output that are kept for whoever reads it later. */
 const MOST_OUTPUT = 64_000;
@@ -125,7 +125,7 @@ export class BackgroundCommands implements AsyncDisposable {
   }
 
   /** Waits for consent. Throws "unavailable" between turns, when nobody can be asked. */
-  async allow(consent: Consent): Promise<void> {
+  async allow(consent: ConsentRequest): Promise<void> {
     if (this.#ask !== undefined) return this.#ask(consent);
     throw new TrunklineError("unavailable", "Nobody can be asked, since no turn is running");
   }

@@ -16,7 +16,7 @@ import { visibleLine } from "../../base/text/visible.ts";
 import { harmlessVariables, loginPath } from "../command-environment.ts";
 import type { CommandSandbox } from "../files/command-sandbox.ts";
 import type { WorkspacePath } from "../files/workspace.ts";
-import { Refused, textContent, type ToolWork } from "../tools/agent-tool.ts";
+import { CallRejectedError, textContent, type ToolWork } from "../tools/agent-tool.ts";
 import { fenced } from "../tools/tool-runner.ts";
 import { runLine } from "../files/run-line.ts";
 import { type Diagnostic, LanguageServer } from "./language-server.ts";
@@ -203,7 +203,7 @@ export class Diagnostics implements AsyncDisposable {
       });
       return true;
     } catch (error) {
-      if (error instanceof Refused) return false;
+      if (error instanceof CallRejectedError) return false;
       throw error;
     }
   }

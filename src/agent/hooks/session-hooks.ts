@@ -9,7 +9,7 @@ import type { Mode } from "../modes.ts";
 import {
   type AgentTool,
   bounded,
-  Refused,
+  CallRejectedError,
   textContent,
   type ToolAnswer,
 } from "../tools/agent-tool.ts";
@@ -19,12 +19,12 @@ import type { Speaker } from "../turn/speaker.ts";
 import { shellWord } from "../../base/text/shell-word.ts";
 
 /** Opens the hooks of a session. */
-export type OpenHooks = (
+export type HookOpener = (
   session: Pick<HooksOptions, "sessionId" | "cwd" | "sandbox">,
 ) => Promise<Hooks>;
 
 interface SessionHooksOptions extends Pick<HooksOptions, "sessionId" | "cwd" | "sandbox"> {
-  readonly open: OpenHooks | undefined;
+  readonly open: HookOpener | undefined;
   /** Whether the session was loaded. */
   readonly isResumed: boolean;
 }
@@ -125,8 +125,8 @@ export class TurnHooks {
   async before(call: CallOfTool): Promise<HookedArguments> {
     const verdict = await this.#runForEach("PreToolUse", call);
     const { decision, stop, reason = "it gave no reason" } = verdict;
-    if (stop !== undefined) throw new Refused(`A hook has ended the turn: ${stop}`);
-    if (decision === "deny") throw new Refused(`A hook does not allow it: ${reason}`);
+    if (stop !== undefined) throw new CallRejectedError(`A hook has ended the turn: ${stop}`);
+    if (decision === "deny") throw new CallRejectedError(`A hook does not allow it: ${reason}`);
     const asks = decision === "ask" ? `A hook wants you to decide: ${reason}` : undefined;
     return { args: verdict.args, asks, context: contextOf(verdict) };
   }
@@ -182,7 +182,9 @@ export class TurnHooks {
       if (event === "PreToolUse" && decision === "deny") return whole;
       if (verdict.input === undefined) continue;
       if (isFixed) {
-        throw new Refused("A hook would change it, which cannot be changed, so it is not done.");
+        throw new CallRejectedError(
+          "A hook would change it, which cannot be changed, so it is not done.",
+        );
       }
       whole = { ...whole, args: fromHooks(tool, verdict.input) };
       seen = asHooksSee(tool, whole.args ?? args, cwd);

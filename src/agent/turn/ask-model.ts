@@ -174,8 +174,8 @@ export const RETRY: RetryLimits = {
 };
 
 /** The conversation exceeds the context window. */
-export class Overflow extends Error {
-  override readonly name = "Overflow";
+export class ContextOverflowError extends Error {
+  override readonly name = "ContextOverflowError";
 }
 
 /** The provider refuses the conversation; a retry would fail again. */
@@ -207,7 +207,7 @@ export async function askWithRetry(question: RetriedQuestion): Promise<ModelAnsw
       signal.throwIfAborted();
       const failure = modelFailure(error);
       log.warn("agent.model-failed", { model: name, kind: failure.kind, says: failure.says });
-      if (failure.kind === "overflow") throw new Overflow(failure.says);
+      if (failure.kind === "overflow") throw new ContextOverflowError(failure.says);
       const wait = Math.max(backoff.failed(), failure.retryAfter ?? 0);
       const canPass = failure.kind === "passing" || failure.kind === "rate";
       if (!canPass || backoff.failures >= attempts || wait > longestWait) {

@@ -157,12 +157,12 @@ function refusal(url: URL, { forbids, resolve }: FetchOptions): PublicLookupOpti
   return { refuse, forbids, resolve };
 }
 
-interface Answer {
+interface HttpAnswer {
   readonly message: IncomingMessage;
   readonly limit: AbortSignal;
 }
 
-async function get(url: URL, options: FetchOptions): Promise<Answer> {
+async function get(url: URL, options: FetchOptions): Promise<HttpAnswer> {
   const { signal, timeout = TIMEOUT } = options;
   const limit = AbortSignal.timeout(timeout);
   const request: RequestOptions = {
@@ -189,7 +189,7 @@ async function get(url: URL, options: FetchOptions): Promise<Answer> {
 
 async function bodyOf(
   url: URL,
-  { message, limit }: Answer,
+  { message, limit }: HttpAnswer,
   { signal, most = MOST_BYTES }: FetchOptions,
 ): Promise<FetchedPage> {
   const { statusCode: status = 0, headers } = message;

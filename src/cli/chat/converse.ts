@@ -10,7 +10,7 @@ import { confirm } from "../shell/ask.ts";
 import { openQuietApp } from "../shell/open-app.ts";
 import { Conversation } from "./conversation.ts";
 import { LiveScreen } from "./live-screen.ts";
-import { leftFor, type Moving } from "./move-chat.ts";
+import { leftFor, type MoveRequest } from "./move-chat.ts";
 import type { PickerItem } from "./picker.ts";
 import { PromptHistory } from "./prompt-history.ts";
 import { TerminalInput } from "./terminal-input.ts";
@@ -20,7 +20,7 @@ import type { ChatInvocation } from "./open-chat.ts";
 const opening = async () => await import("./open-chat.ts");
 
 /** `trunkline chat` at a terminal. The prompt is there before the session is. */
-export async function converse(invocation: ChatInvocation): Promise<Moving | undefined> {
+export async function converse(invocation: ChatInvocation): Promise<MoveRequest | undefined> {
   const { values, cwd, env, color, out } = invocation;
   const app = await openQuietApp(invocation);
   await using opened = new AsyncDisposableStack();

@@ -15,9 +15,9 @@ import {
   wordsOf,
 } from "../transcript/tool-content.ts";
 
-type Permit = AttachOptions["permit"];
-type Elicit = NonNullable<AttachOptions["elicit"]>;
-type Option = Parameters<Permit>[0]["options"][number];
+type PermitHandler = AttachOptions["permit"];
+type ElicitHandler = NonNullable<AttachOptions["elicit"]>;
+type Option = Parameters<PermitHandler>[0]["options"][number];
 
 /** An answer by one key. */
 interface Choice {
@@ -90,7 +90,7 @@ export class QuestionPrompt {
     return question && [line(firstLine(question.title), "bold"), ...question.content];
   }
 
-  readonly permit: Permit = ({ toolCall, options, _meta }, signal) => {
+  readonly permit: PermitHandler = ({ toolCall, options, _meta }, signal) => {
     const { why } = (_meta?.trunkline ?? {}) as { readonly why?: unknown };
     const call = changedCall(undefined, toolCall);
     return this.#ask(signal, (settle: (optionId: string | undefined) => void) => ({
@@ -102,7 +102,7 @@ export class QuestionPrompt {
     }));
   };
 
-  readonly elicit: Elicit = ({ mode, message, url, requestedSchema }, signal) =>
+  readonly elicit: ElicitHandler = ({ mode, message, url, requestedSchema }, signal) =>
     this.#ask(signal, (settle: (answer: object | undefined) => void) => {
       const [title = [], ...more] = linesOf(message.trim());
       const decline = { key: "x", says: "Do not answer", take: () => settle(DECLINED) };

@@ -33,7 +33,7 @@ const MOST_FOLDED = 100;
 const OPENS = " (Ctrl-O opens)";
 
 /** Something that was printed as one line, and what it consists of. */
-interface Folded {
+interface FoldedBlock {
   readonly head: Line;
   readonly lines: () => Line[];
 }
@@ -45,7 +45,7 @@ export class TranscriptView {
   readonly #calls = new Map<string, ToolCall>();
   /** Calls of this turn that are over: what some agents tell of them later is not shown. */
   readonly #over = new Set<string>();
-  readonly #folded: Folded[] = [];
+  readonly #folded: FoldedBlock[] = [];
   #thought = "";
   #said: { readonly id: unknown; readonly text: string } | undefined;
   #plan: readonly Json[] = [];
@@ -192,7 +192,7 @@ export class TranscriptView {
     if (isFolded) this.#fold({ head, lines: () => indented(wholeCall(call)) });
   }
 
-  #fold(folded: Folded): void {
+  #fold(folded: FoldedBlock): void {
     this.#folded.push(folded);
     if (this.#folded.length > MOST_FOLDED) this.#folded.shift();
   }

@@ -6,7 +6,7 @@ import { visibleLine } from "../../base/text/visible.ts";
 import { loadConfig } from "../../config/load.ts";
 import { openKeys } from "../../identity/open/open-secret-store.ts";
 import { secretNames } from "../../upstream/references.ts";
-import { addEntry, type Editing, inputOf, removeEntry } from "../config/edit-entry.ts";
+import { addEntry, type EditValues, inputOf, removeEntry } from "../config/edit-entry.ts";
 import type { EntrySection } from "../../config/edit/config-entries.ts";
 import { readSecret } from "../shell/ask.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
@@ -67,7 +67,7 @@ async function openModels(invocation: Invocation): Promise<ModelCommands> {
 
 const PROVIDERS: EntrySection = { what: "provider", path: ["models", "providers"] };
 
-type ProviderValues = Editing &
+type ProviderValues = EditValues &
   OptionValues<"type" | "base-url" | "key-variable", "key" | "replace", "model">;
 
 /** `trunkline model add NAME` */
@@ -97,7 +97,7 @@ export async function add(invocation: Invocation<ProviderValues>): Promise<numbe
 }
 
 /** `trunkline model remove NAME` */
-export async function remove(invocation: Invocation<Editing>): Promise<number> {
+export async function remove(invocation: Invocation<EditValues>): Promise<number> {
   return removeEntry(invocation, PROVIDERS, invocation.positionals[0] ?? "");
 }
 

@@ -23,7 +23,7 @@ import {
   readForeignId,
 } from "../../session/foreign/foreign-sessions.ts";
 import type { SessionRecord } from "../../store/session/session-log.ts";
-import type { Landed, LandOptions } from "../../worktree/land.ts";
+import type { LandResult, LandOptions } from "../../worktree/land.ts";
 import { confirm } from "../shell/ask.ts";
 import { firstLine, linesText, print, table } from "../shell/layout.ts";
 import { openQuietApp } from "../shell/open-app.ts";
@@ -327,11 +327,11 @@ function wantedWay(values: LandValues): Pick<LandOptions, "how" | "into"> {
   return { how: squash === true ? "squash" : "merge", into };
 }
 
-function wordsOf({ how, into, commit, committed }: Landed): string {
+function wordsOf({ how, into, commit, committed }: LandResult): string {
   const name = visibleLine(into);
   const at = commit.slice(0, 12);
   const first = committed ? "Committed what was uncommitted. " : "";
-  const says: Readonly<Record<Landed["how"], string>> = {
+  const says: Readonly<Record<LandResult["how"], string>> = {
     nothing: `There is nothing to land: ${name} has it already.`,
     "fast-forward": `Moved ${name} forward to ${at}.`,
     merge: `Merged into ${name} as ${at}.`,

@@ -129,7 +129,7 @@ export function painted(text: string): string {
   return text.split(MARK).map(visible).join(`${ESCAPE}[`);
 }
 
-type Printing = Pick<Invocation, "values" | "out" | "err">;
+type PrintTarget = Pick<Invocation, "values" | "out" | "err">;
 
 interface PrintOptions {
   /** Lines for the person that are no part of the result. They go to stderr. */
@@ -140,7 +140,7 @@ interface PrintOptions {
 
 /** Prints data with --json, and text and notes without. Returns the exit code. */
 export function print(
-  { values, out, err }: Printing,
+  { values, out, err }: PrintTarget,
   data: unknown,
   text: string,
   { notes = [], code = 0 }: PrintOptions = {},
@@ -155,7 +155,7 @@ export function print(
 
 /** Prints data with --json, and a table without; `none` is the note if it has only headings. */
 export function printList(
-  invocation: Printing,
+  invocation: PrintTarget,
   data: unknown,
   rows: readonly (readonly string[])[],
   none: string,

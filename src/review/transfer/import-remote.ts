@@ -11,7 +11,7 @@ import { type FoundRepository, OBJECT_ID } from "../repository.ts";
 import type { ReviewCommands } from "../review-commands.ts";
 import type { RemoteThread, RemoteThreads } from "./remote-thread.ts";
 
-export interface Imported {
+export interface ImportResult {
   readonly added: number;
   /** Threads that existed already. */
   readonly known: number;
@@ -31,7 +31,7 @@ export async function importRemote(
   commands: ReviewCommands,
   { threads, refused, general }: RemoteThreads,
   source: string,
-): Promise<Imported> {
+): Promise<ImportResult> {
   const { here, reviews } = commands;
   const repository = await recognised(reviews, here);
   const present = await commitsIn(here, threads);

@@ -11,7 +11,7 @@ import { parsedJson } from "../../base/check.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { clientFor, lookupAmong } from "../../base/public-lookup.ts";
 import { parseRemoteUrl } from "../../base/remote-url.ts";
-import type { Credentials, ResolveHost } from "../../git/server/pin-connection.ts";
+import type { Credentials, HostResolver } from "../../git/server/pin-connection.ts";
 import type { ServerGit } from "../../git/server/server-git.ts";
 import { readObjects, sizesOf } from "../change/scan.ts";
 import { unfinishedName } from "../repository-cache.ts";
@@ -64,7 +64,7 @@ export interface LfsServer {
   readonly url: string;
   readonly credentials: Credentials;
   /** Throws for a host that may not be reached. */
-  readonly resolve: ResolveHost | undefined;
+  readonly resolve: HostResolver | undefined;
   readonly signal?: AbortSignal;
   /** Milliseconds that an object may take beside those for its bytes. */
   readonly patience?: number;

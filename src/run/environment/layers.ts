@@ -77,7 +77,7 @@ interface LayersOptions {
 }
 
 /** The files that set-up has produced, which workspaces begin with. */
-export interface Layer extends LayerFacts {
+export interface SetupLayer extends LayerFacts {
   readonly id: string;
   readonly tree: string;
   /** The folder of the files that set-up has left in its home. */
@@ -128,7 +128,7 @@ export class Layers {
     repository: CachedRepository,
     { key, revision }: LayerName,
     files: RevisionFiles,
-  ): Promise<Layer | undefined> {
+  ): Promise<SetupLayer | undefined> {
     for (const id of await this.#fitting(repository, key, revision)) {
       const layer = await this.exactly(repository, id);
       if (layer === undefined) continue;
@@ -139,7 +139,7 @@ export class Layers {
   }
 
   /** The layer with an id, if it still exists. */
-  async exactly(repository: CachedRepository, id: string): Promise<Layer | undefined> {
+  async exactly(repository: CachedRepository, id: string): Promise<SetupLayer | undefined> {
     const folder = this.#at(repository, id);
     if (!LAYER.test(id) || !existsSync(join(folder, FACTS))) return undefined;
     const facts = await readJson<LayerFacts>(join(folder, FACTS));
@@ -187,7 +187,7 @@ export class Layers {
     from: { readonly tree: string; readonly home?: string },
     facts: Omit<LayerFacts, "revision">,
     finish: (folder: string) => Promise<void>,
-  ): Promise<Layer> {
+  ): Promise<SetupLayer> {
     const [id, { revision }] = [idOf(name), name];
     const folder = this.#at(repository, id);
     const unfinished = `${folder}${UNFINISHED}`;
@@ -300,7 +300,7 @@ const LOCK = ".lock";
 const UNFINISHED = ".new";
 const FAILED = ".failed";
 
-function layerIn(folder: string, id: string, facts: LayerFacts): Layer {
+function layerIn(folder: string, id: string, facts: LayerFacts): SetupLayer {
   const home = join(folder, "home");
   return { ...facts, id, tree: join(folder, "tree"), ...(existsSync(home) ? { home } : {}) };
 }

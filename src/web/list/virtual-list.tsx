@@ -2,7 +2,7 @@ import type { ComponentChildren, JSX, RefObject } from "preact";
 import { useLayoutEffect, useMemo, useReducer, useRef } from "preact/hooks";
 
 import { DrawnRows, type RowRange } from "./drawn-rows.ts";
-import { Heights } from "./heights.ts";
+import { RowHeights } from "./row-heights.ts";
 
 export interface VirtualListProps {
   readonly count: number;
@@ -90,7 +90,7 @@ export function VirtualList(props: VirtualListProps): JSX.Element {
 }
 
 class ListState {
-  readonly heights: Heights;
+  readonly heights: RowHeights;
   #props: VirtualListProps | undefined;
   #scroller: RefObject<HTMLDivElement | null> | undefined;
   #redraw: () => void = () => {};
@@ -105,7 +105,7 @@ class ListState {
   readonly #observer = new ResizeObserver((entries) => this.#measured(entries));
 
   constructor(estimate: number) {
-    this.heights = new Heights(estimate);
+    this.heights = new RowHeights(estimate);
   }
 
   /** Takes the rows of this drawing. Rows that came in front of the former first one keep the view in place. */
