@@ -216,7 +216,7 @@ class BuiltInSession implements AgentSession {
     options.update({ sessionUpdate: "available_commands_update", availableCommands: commands });
     // Reading the files of the project is not waited for.
     session.#refreshCustomCommands().catch((error: unknown) => {
-      options.log.warn("agent.customCommands-failed", { error });
+      options.log.warn("agent.customs-failed", { error });
     });
     return session;
   }

@@ -314,7 +314,7 @@ class ExternalTerminals {
     const terminal = new ExternalTerminal(child, limit, confinement);
     child.stdout.on("data", () => this.#refreshSoon(terminal.terminalId));
     const ended = terminal.waitForExit().then(() => this.#refresh(terminal.terminalId));
-    background(ended, "ShownCall the end of a command");
+    background(ended, "Showing the end of a command");
     return terminal;
   }
 
