@@ -192,7 +192,7 @@ class BuiltInSession implements AgentSession {
     this.#journal = new Journal(data, sessionId);
     this.#sandbox = parts.sandbox?.(this.#workspace.roots);
     this.#diagnostics = new Diagnostics(cwd, this.#sandbox, log, parts.limits.diagnostics);
-    // As with the owner's commands: nobody else's business.
+    // Like the owner's commands, these notes are not for other people's sessions.
     this.#memory = new Memory(options.owner === OWNER.id ? parts.memoryFile : undefined);
     const isResumed = options.history !== undefined;
     this.#hooks = new SessionHooks({
@@ -368,7 +368,7 @@ class BuiltInSession implements AgentSession {
 
   async #openCustomCommands(): Promise<CustomCommands> {
     const { cwd, owner } = this.#options;
-    // The owner's own files are nobody else's business.
+    // Sessions of other people do not get the owner's commands and skills.
     const user = owner === OWNER.id ? (this.#parts.userFolders ?? []) : [];
     return new CustomCommands({ cwd, user, taken: COMMAND_NAMES });
   }
@@ -419,7 +419,7 @@ class BuiltInSession implements AgentSession {
         skills: customCommands.instructions.trim(),
         folders: folders.text.trim(),
         background: this.#background.instructions.trim(),
-        // Last: a mode that is chosen later is told in the same words.
+        // Last, as the part that changes most often.
         mode: modeText(this.#choices.mode),
       }),
       cacheKey: this.#options.sessionId,

@@ -87,7 +87,7 @@ export class KnownAgents {
     await replaceFile(path, text);
   }
 
-  /** Settings have a folder beside the other files: the names of agents are free. */
+  /** Settings have a folder of their own, because any file name beside it may be that of an agent. */
   #path(what: keyof AgentRecord, name: string): string {
     const file = `${encodeURIComponent(name)}.json`;
     return join(this.#folder, what === "settings" ? "settings" : "", file);

@@ -151,7 +151,7 @@ export class SessionTools implements AsyncDisposable {
     await servers?.[Symbol.asyncDispose]();
   }
 
-  /** Open review comments are likely what the work is about. */
+  /** Offers the review tools if the project has open comments: the work is probably about them. */
   async #lookForReviews(): Promise<void> {
     try {
       if (await this.#options.reviews?.hasOpen(this.#cwd)) this.groups.open(REVIEWS);

@@ -47,7 +47,7 @@ export interface AgentTool {
   readonly onlyReads?: (args: Arguments) => boolean;
   /** Milliseconds; time spent waiting for a person does not count. */
   readonly timeout?: number;
-  /** How hooks see it, if not by its own name. What it does cannot be changed by them if it has an input. */
+  /** The name under which hooks see it, if another. If there is an `input`, hooks cannot change its arguments. */
   readonly hooked?: { readonly name: string; readonly input?: Arguments } | undefined;
   /** Short title of a call. The arguments are not validated yet. */
   title(args: Arguments): string;
@@ -116,9 +116,9 @@ export interface ToolWork {
     readonly content?: readonly ShownContent[];
     readonly locations?: readonly Location[];
   }) => Promise<void>;
-  /** Waits for consent. Throws `Refused` if the person rejects it. */
+  /** Waits for consent. Throws `CallRejectedError` if the person rejects it. */
   readonly allow: (consent: ConsentRequest) => Promise<void>;
-  /** Waits for a person's choice, which nothing answers for them. The index; undefined if there is none. */
+  /** Waits until a person chooses; no mode and no rule answers for them. The index; undefined if they chose nothing. */
   readonly choose: (choice: Choice) => Promise<number | undefined>;
   plan(entries: readonly Readonly<Record<string, unknown>>[]): Promise<void>;
   /** Reports progress without an update. */
@@ -127,7 +127,7 @@ export interface ToolWork {
 
 /** What changes of files have broken. */
 export interface EditCheck {
-  /** New errors in words; empty where there are none. Those that come late go to what is known of the files. */
+  /** The new errors as text; empty if there are none. Errors that are found later go with the next call's answer. */
   after(
     changes: readonly {
       readonly target: WorkspacePath;

@@ -34,7 +34,7 @@ export async function moved(
     const { move } = await import("../session/move.ts");
     await move({ ...invocation, positionals: [session], values: where });
   } catch (error) {
-    // It is whole on one side, where the conversation goes on.
+    // A failed move leaves the whole session on one side; the conversation continues there.
     err(`trunkline: ${(error as Error).message}\n`);
     return { ...invocation, values: { ...values, session } };
   }

@@ -26,9 +26,9 @@ interface TranscriptOptions {
 const MOST_CHANGES = 24;
 const LIVE_OUTPUT = 5;
 const LIVE_CHARACTERS = 4_000;
-/** Rows that are printed of one that is opened. */
+/** Most rows that are printed when a folded block is opened. */
 const MOST_OPENED = 5_000;
-/** What can be opened is kept: the last ones. */
+/** How many folded blocks can still be opened: the last ones. */
 const MOST_FOLDED = 100;
 const OPENS = " (Ctrl-O opens)";
 
@@ -49,7 +49,7 @@ export class TranscriptView {
   #thought = "";
   #said: { readonly id: unknown; readonly text: string } | undefined;
   #plan: readonly Json[] = [];
-  /** What the last line belongs to: another kind begins after an empty line. */
+  /** The kind of the last line; an empty line separates different kinds. */
   #kind = "";
 
   constructor(options: TranscriptOptions) {
@@ -126,7 +126,7 @@ export class TranscriptView {
     return true;
   }
 
-  /** What goes on, in at most so many rows. */
+  /** The parts that are not finished yet, in at most that many rows. */
   live(most: number): Line[] {
     const lines: Line[] = [];
     const answer = this.#answer.live(this.#width);

@@ -105,7 +105,7 @@ type CompletionWord = readonly [word: string, describe?: string];
 function offers(words: readonly string[], program: Command): CompletionWord[] | NameKind {
   const typed = words.at(-1) ?? "";
   let command = program;
-  // `help` is followed by the commands of the program, but by its own options.
+  // After `help` come the program's commands, but the options of `help`.
   let group = program;
   let option: OptionSpec | undefined;
   let taken = 0;

@@ -63,7 +63,7 @@ export async function list(invocation: Invocation<BusValues>): Promise<number> {
   return printList(invocation, { plugins }, rows, "The bus has no plugins.");
 }
 
-/** What the configuration has, if no bus runs that could tell more. */
+/** The plugins of the configuration, for when no bus is running. */
 async function listConfigured(invocation: Invocation, why: TrunklineError): Promise<number> {
   const { config } = await openQuietApp(invocation);
   const ids = Object.keys(config.bus.plugins);
@@ -77,7 +77,7 @@ const HEADINGS = [
   ...["SANDBOX", "HOSTS", "HEALTH"],
 ];
 
-/** What is in use now, and how much may be. */
+/** The row of one plugin: what it uses now, and its limits. */
 function rowOf(plugin: PluginStatus): string[] {
   const { id, state, tools, restarts, calls, waiting, limits, health, lastError } = plugin;
   return [

@@ -216,7 +216,7 @@ async function loginsOf(invocation: Invocation): Promise<ServerLogins> {
   return new ServerLogins({ data, env: invocation.env });
 }
 
-/** The word for a person in commands: who has tokens is known by `--person`, or by the token's id. */
+/** How commands name a person: "owner", or the `--person` of their tokens, or a token's id. */
 function personName(person: string): string {
   return person === OWNER.id ? "owner" : person.replace(BEARER_PREFIX, "");
 }

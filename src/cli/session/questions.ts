@@ -73,7 +73,7 @@ export class Questions {
     return promise;
   }
 
-  /** Shows a question that others answer. */
+  /** Shows a question that this person cannot answer, and why. */
   show(text: string, why: string): undefined {
     this.#out(`\n? ${text}\n  (${visibleLine(why)})\n`);
   }

@@ -102,7 +102,7 @@ export async function show(invocation: Invocation): Promise<number> {
   return print(invocation, shown, table(rows.filter(([, value]) => value !== "")));
 }
 
-/** The folder of a run is one of ours, and tells nobody anything. */
+/** Where a session works. For a run, its repository and branch: its folder is internal. */
 function placeRows({ cwd, notes }: SessionRecord): string[][] {
   if (!isPlan(notes.run)) return [["folder", cwd]];
   const { url, target } = notes.run;

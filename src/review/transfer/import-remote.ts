@@ -75,7 +75,7 @@ export async function importRemote(
   };
 }
 
-/** What a forge sends is written by strangers. */
+/** Checks a thread before it is stored: a forge's answer is untrusted input. */
 function check({ path, comments }: RemoteThread): void {
   if (!isRepositoryPath(path))
     throw new TrunklineError("usage", "it is not on a file of the repository");

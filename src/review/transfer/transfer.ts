@@ -52,7 +52,7 @@ export async function exportThreads(reviews: Reviews, filter: ThreadFilter): Pro
   return `${JSON.stringify(transfer, null, 2)}\n`;
 }
 
-/** Sequence numbers are local to a store. */
+/** An event without its sequence number, which means nothing in another store. */
 function past(event: ThreadEvent): PastEvent {
   const { seq: _seq, ...rest } = event;
   return rest;

@@ -40,7 +40,7 @@ const PATIENCE = 10_000;
 const DEEP_PATIENCE = 60_000;
 /** Milliseconds for ending what the checks have started. */
 const TIDYING = 400;
-/** Milliseconds after the last line for a process that ends by itself. */
+/** Milliseconds that the process has after the last line to end by itself. */
 const LEAVING = 100;
 
 type DoctorValues = OptionValues<never, "fix" | "yes" | "deep">;

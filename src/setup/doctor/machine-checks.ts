@@ -146,15 +146,12 @@ export async function checkRuns(
 export async function checkSandbox(
   config: Pick<Config, "agent" | "bus" | "data">,
 ): Promise<CheckResult[]> {
-  const {
-    localSandboxStatus: localInForce,
-    pluginSandboxStatus,
-    tryOutSandbox,
-  } = await import("../../sandbox/open/local-sandbox-status.ts");
+  const { localSandboxStatus, pluginSandboxStatus, tryOutSandbox } =
+    await import("../../sandbox/open/local-sandbox-status.ts");
   // Both need the same of this machine.
   let tried: Promise<string | undefined> | undefined;
   const tryOut = (): Promise<string | undefined> => (tried ??= tryOutSandbox());
-  const commands = { what: "Sandbox of commands", ...(await localInForce(config, tryOut)) };
+  const commands = { what: "Sandbox of commands", ...(await localSandboxStatus(config, tryOut)) };
   const isLimited = Object.values(config.bus.plugins).some((plugin) => {
     return "permissions" in plugin && plugin.enabled !== false;
   });

@@ -415,10 +415,10 @@ function listAt(entry: Readonly<Record<string, unknown>>, name: string): string[
   return Array.isArray(value) ? value.map(String) : [];
 }
 
-/** What of a login has the same name here. */
+/** The members of a login that have the same names here. */
 const LOGIN = new Set(["clientId", "clientSecret", "scopes", "callbackPort"]);
 
-/** Programs start their servers in the project, from which a relative path counts. */
+/** Other programs start their servers in the project's folder, so a relative path is relative to that. */
 function fromProject(path: string): string {
   return /^(?:\/|~|\$\{|[A-Za-z]:)/.test(path) ? path : `\${workspaceFolder}/${path}`;
 }
