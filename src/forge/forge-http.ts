@@ -1,4 +1,4 @@
-import { clientFor, lookupAmong } from "../base/public-lookup.ts";
+import { ask, lookupAmong } from "../base/public-lookup.ts";
 import type { IncomingHttpHeaders, IncomingMessage, RequestOptions } from "node:http";
 
 import { boundedBody } from "../base/bounded-body.ts";
@@ -150,10 +150,7 @@ export class ForgeHttp {
       signal: signal === undefined ? limit : AbortSignal.any([limit, signal]),
     };
     try {
-      const { request } = clientFor(url);
-      const answer = await new Promise<IncomingMessage>((resolve, reject) => {
-        request(url, options, resolve).on("error", reject).end(sent);
-      });
+      const answer = await ask(url, options, sent);
       const { statusCode: status = 0, headers: told } = answer;
       return { status, text: await textOf(answer), headers: told };
     } catch (cause) {

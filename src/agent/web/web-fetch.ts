@@ -10,7 +10,7 @@ import { htmlToMarkdown } from "./html-to-markdown.ts";
 import { attempt } from "../../base/attempt.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import {
-  clientFor,
+  ask,
   publicLookup,
   type PublicLookupOptions,
   refusePrivate,
@@ -177,11 +177,7 @@ async function get(url: URL, options: FetchOptions): Promise<HttpAnswer> {
     lookup: publicLookup(refusal(url, options)),
   };
   try {
-    const { request: begin } = clientFor(url);
-    const message = await new Promise<IncomingMessage>((resolve, reject) => {
-      begin(url, request, resolve).on("error", reject).end();
-    });
-    return { message, limit };
+    return { message: await ask(url, request), limit };
   } catch (error) {
     throw unavailable(url, error, limit, signal);
   }

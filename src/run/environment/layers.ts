@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
-import { mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rename, rm, utimes, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { parsedJson } from "../../base/check.ts";
 import { glob } from "../../base/text/glob.ts";
 import { FileLock } from "../../store/file-lock.ts";
-import type { CachedRepository } from "../repository-cache.ts";
+import { byLastUse, type CachedRepository } from "../repository-cache.ts";
 import { removeTree } from "../workspace/copy.ts";
 import type { Recipe } from "./recipe.ts";
 
@@ -269,17 +269,11 @@ export class Layers {
   }
 
   /** The most recently used first. A failed set-up has no layer, so the time of its log counts. */
-  async #byAge(repository: CachedRepository, ids: readonly string[]): Promise<string[]> {
-    const used = await Promise.all(
-      ids.map(async (id) => {
-        const path = this.#at(repository, id);
-        const status = await stat(path)
-          .catch(() => stat(`${path}.log`))
-          .catch(() => undefined);
-        return { id, at: status?.mtimeMs ?? 0 };
-      }),
-    );
-    return used.toSorted((one, other) => other.at - one.at).map(({ id }) => id);
+  #byAge(repository: CachedRepository, ids: readonly string[]): Promise<string[]> {
+    return byLastUse(ids, (id) => {
+      const path = this.#at(repository, id);
+      return existsSync(path) ? path : `${path}.log`;
+    });
   }
 
   #failure(repository: CachedRepository, name: LayerName): string {

@@ -30,18 +30,13 @@ export function identifyFor(
 ): RunIdentityFinder {
   const identify = identifyAnew(app, env);
   const known = new Map<string, ReturnType<RunIdentityFinder>>();
-  return (url, agent = "") => {
-    const key = `${agent}\0${url}`;
-    const before = known.get(key);
-    if (before !== undefined) return before;
-    const found = identify(url, agent);
-    known.set(key, found);
-    const forget = (): void => {
-      known.delete(key);
-    };
-    found.then(() => setTimeout(forget, HOLDS).unref(), forget);
-    return found;
-  };
+  return (url, agent = "") =>
+    known.getOrInsertComputed(`${agent}\0${url}`, (key) => {
+      const found = identify(url, agent);
+      const forget = (): boolean => known.delete(key);
+      found.then(() => setTimeout(forget, HOLDS).unref(), forget);
+      return found;
+    });
 }
 
 function identifyAnew(app: AppContext, env: NodeJS.ProcessEnv): RunIdentityFinder {

@@ -1,11 +1,16 @@
 import { existsSync, readFileSync } from "node:fs";
-import { mkdir, readdir, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { mkdir, readdir, rename, rm, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
 import { type RevisionContent, lfsFolders, nameOfFiles, PLAIN } from "../content/content.ts";
 import { flatten } from "../content/flat-index.ts";
-import { type CachedRepository, removeUnfinished, unfinishedName } from "../repository-cache.ts";
+import {
+  byLastUse,
+  type CachedRepository,
+  removeUnfinished,
+  unfinishedName,
+} from "../repository-cache.ts";
 
 export interface BasesOptions {
   readonly folder: string;
@@ -102,11 +107,9 @@ export class WorkspaceBases {
     content: RevisionContent,
   ): Promise<WorkspaceBase> {
     const key = join(folder, nameOfFiles(revision, content));
-    const making =
-      this.#making.get(key) ??
-      checkOut(repository, folder, revision, content).finally(() => this.#making.delete(key));
-    this.#making.set(key, making);
-    return making;
+    return this.#making.getOrInsertComputed(key, () =>
+      checkOut(repository, folder, revision, content).finally(() => this.#making.delete(key)),
+    );
   }
 }
 
@@ -158,11 +161,5 @@ async function use(path: string): Promise<void> {
 async function byAge(folder: string): Promise<string[]> {
   const names = await readdir(folder).catch(() => []);
   const bases = names.filter((name) => /^[0-9a-f]{40,64}(?:-[0-9a-f]{16})?$/.test(name));
-  const used = await Promise.all(
-    bases.map(async (name) => {
-      const status = await stat(join(folder, name)).catch(() => undefined);
-      return { name, at: status?.mtimeMs ?? 0 };
-    }),
-  );
-  return used.toSorted((one, other) => other.at - one.at).map(({ name }) => name);
+  return await byLastUse(bases, (name) => join(folder, name));
 }
