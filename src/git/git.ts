@@ -42,7 +42,7 @@ export interface GitAnswer {
   readonly stderr: string;
 }
 
-/** What runs git, in one way or another. */
+/** The base of all classes that run git. */
 export abstract class GitRunner<Call> {
   abstract run(args: readonly string[], call?: Call): Promise<GitAnswer>;
 

@@ -275,7 +275,7 @@ export class IdentityCommands implements AsyncDisposable {
     const { agentCommits } = this.#options;
     const verdict = await judge(question, {
       ...{ identities: this.identities.list, context, env, rules: agentCommits },
-      // Nothing is advised that is so already.
+      // So that no advice is given that would change nothing.
       isSwitched: async (name) => (await this.planSwitch(name, ".")).files.length === 0,
     });
     const { worktree = context.repository.gitDir } = context.repository;

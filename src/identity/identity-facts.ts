@@ -20,7 +20,7 @@ export interface IdentityFacts {
   readonly match?: readonly string[];
 }
 
-/** Where it was typed: relative paths count from there. */
+/** Where a command was typed: the folder that relative paths are relative to. */
 export interface InvocationPlace {
   readonly cwd: string;
   readonly env: NodeJS.ProcessEnv;

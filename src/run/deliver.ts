@@ -12,7 +12,7 @@ import { changesIn, isOfFile, withLinks } from "./content/flat-index.ts";
 import type { Submodule } from "./content/content.ts";
 import { folderBelow, nameIn } from "./open-below.ts";
 
-/** As whom a run acts at its remote, and in its commits. */
+/** The login of a run at its remote, and the author of its commits. */
 export interface RunActor {
   readonly credentials: Credentials;
   readonly author: Author;

@@ -36,7 +36,7 @@ export function progressUpdate(message: string): SessionUpdate {
 
 const PUSHED = "trunkline/pushed";
 
-/** What a session remembers of its run, and of the agent in it: known before its files are. */
+/** What is stored with a session about its run and the agent in it; available before its files are. */
 class RunMemory implements PushMemory {
   readonly #remember: AgentOpenOptions["remember"];
   #pushed: string | undefined;
@@ -153,14 +153,14 @@ function workspaceTurn(
   };
 }
 
-/** Does work during which the agent waits: fetching, queueing, pushing. It is no lack of progress. */
+/** Does work during which the agent waits, such as fetching. That time does not count as a lack of progress. */
 function waiting<T>(turn: Turn, work: () => Promise<T>): Promise<T> {
   return turn.whileWaiting?.(work) ?? work();
 }
 
 /**
- * Lets sessions begin a few at a time. Where a worker takes over what another had, all of it would
- * begin at once, and answers to clients would wait for a processor behind dozens of programs.
+ * Limits how many sessions begin at once. A worker that takes over another's sessions would otherwise start
+ * dozens of programs together, and clients would wait for a processor behind them.
  */
 export interface StartPace {
   readonly slots: Semaphore;
@@ -302,7 +302,7 @@ const BUDGET_GRACE = 3_000;
 
 type RunSessionOptions = AgentOpenOptions & {
   readonly budgetGrace: number;
-  /** Takes folders of this server out of a message of ours: clients are mostly elsewhere. */
+  /** Removes folders of this server from a message, because clients are usually on other machines. */
   readonly hide: (message: string) => string;
 };
 
@@ -316,7 +316,7 @@ class RunSession implements AgentSession {
   #beginning: Promise<void> | undefined;
   #inner: AgentSession | undefined;
 
-  /** `again` is called where the workspace could not be prepared, and is needed. */
+  /** `again` starts another attempt if the workspace could not be prepared. */
   constructor(attempt: RunAttempt, again: () => Promise<RunAttempt>, options: RunSessionOptions) {
     this.#again = again;
     this.#options = options;
@@ -360,7 +360,7 @@ class RunSession implements AgentSession {
     try {
       const work = workspaceTurn(turn, signal, this.#run.files, () => this.#run.checkpointSoon());
       const ending = inner.prompt(work);
-      // Where its budget is used up and the agent does not end it.
+      // Also ends a turn whose budget is spent, if the agent does not.
       end = await endOrCancelled(ending, signal, this.#options.budgetGrace, isBudgetSpent);
     } catch (error) {
       await this.#run.checkpoint();
@@ -418,7 +418,7 @@ class RunSession implements AgentSession {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    // What was stopped has failed, and must not be tried again by a prompt that still waits.
+    // A stopped attempt counts as failed; a prompt that still waits must not start another.
     this.#isOver = true;
     await this.#beginning?.catch(() => {});
     await this.#attempt.end();

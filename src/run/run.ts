@@ -58,7 +58,7 @@ const PUSH_AGAIN: BackoffLimits = {
   rest: 60 * 60_000,
 };
 
-/** What is kept of a run with its session, where every process finds it at once. */
+/** What is stored about a run with its session, so that every process sees it at once. */
 export interface PushMemory {
   /** The commit that was pushed last. */
   readonly pushed: string | undefined;

@@ -15,7 +15,7 @@ const MOST_RUNNING = 8;
 const MOST_ENDED = 8;
 
 interface BackgroundLine extends Pick<CommandLine, "line" | "cwd" | "identity"> {
-  /** Disposed of when the command has ended; if it could not be started, by whoever gave it. */
+  /** Disposed of when the command has ended. If it cannot be started, the caller disposes of it. */
   readonly confinement: Confinement | undefined;
 }
 
@@ -140,7 +140,7 @@ export class BackgroundCommands implements AsyncDisposable {
     throw new TrunklineError("not-found", says);
   }
 
-  /** Throws "limit" if as many run as may. */
+  /** Throws "limit" if the maximum number of commands is running. */
   start(line: BackgroundLine): BackgroundCommand {
     const running = this.all.filter(({ end }) => end === undefined);
     if (this.#isOver) throw new TrunklineError("closed", "The session is over.");

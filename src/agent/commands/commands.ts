@@ -146,7 +146,7 @@ export async function runSlashCommand(
         kind,
         need,
         ...(timeout === undefined ? {} : { timeout }),
-        // A command line is what hooks for `Bash` are there for, whoever typed it.
+        // Hooks for `Bash` apply to command lines that a person types as well.
         hooked:
           kind === "execute"
             ? { name: "Bash", input: { command: title } }

@@ -163,7 +163,7 @@ export const redo: SlashCommand = {
   },
 };
 
-/** From where files are restored, and where it is recorded what they were. */
+/** The journal that files are restored from, and the one that records what they were. */
 interface RestoreDirection {
   readonly name: "undo" | "redo";
   readonly from: Journal;

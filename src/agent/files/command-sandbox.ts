@@ -8,8 +8,8 @@ export interface CommandSandbox extends AsyncDisposable {
   /** Whether a command may run outside of it when the person allows that. */
   readonly mayBeLeft: boolean;
   /**
-   * False where this machine can have none, and commands run without it. Throws "unavailable" where they
-   * may not, or if it is not the machine that is in the way.
+   * False if this machine supports no sandbox and commands may run without one. Throws "unavailable" if
+   * they may not, or if something else prevents it.
    */
   isThere(): Promise<boolean>;
   /** Lets the next command in; without a network if nobody can be asked. Throws "unavailable" if there is none. */

@@ -222,7 +222,7 @@ async function readTurn(folder: string): Promise<RecordedTurn> {
       const { after = known.after, made = known.made, isShared = known.isShared } = line;
       changes.set(line.path, { ...known, after, made, isShared });
     } else if (line.blob !== undefined && basename(line.blob ?? "") === (line.blob ?? "")) {
-      // The journal of a session that has come from elsewhere names no other file.
+      // The journal may come from another machine, so it must not name files elsewhere.
       const before = line.blob === null ? undefined : await readFile(join(folder, line.blob));
       const { path, mode, isLink = false } = line;
       const unknown = { made: undefined, after: undefined, isShared: false };

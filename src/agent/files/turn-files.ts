@@ -180,7 +180,7 @@ export class TurnFiles {
     // Nothing is removed where a link above it leads out of the workspace.
     await this.workspace.findToWrite(dirname(path));
     if (!wasLink && (await isLink(path))) await rm(path);
-    // One that the turn has made, and that is empty now.
+    // A folder that the turn has made, if it is empty now.
     if (after.includes(digestOf(FOLDER))) await rmdir(path).catch(() => {});
     const target = await this.workspace.findToWrite(path);
     if (isUnfit(target.real)) {

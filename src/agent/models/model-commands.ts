@@ -51,7 +51,7 @@ export class ModelCommands {
     this.#options = options;
   }
 
-  /** Asks every provider that there is. Of those that do not answer, it says why. */
+  /** Asks all providers, and says why some did not answer. */
   async list(): Promise<{
     readonly models: readonly ShownModel[];
     readonly unanswered: Readonly<Record<string, string>>;

@@ -272,7 +272,7 @@ function why(error: unknown): string {
   return maskText(cause instanceof Error ? `${message}: ${cause.message}` : message);
 }
 
-/** Opens the place of keys: the system's keychain, or what stands in for it. Throws where there is none. */
+/** Opens the store of keys: the system's keychain, or the encrypted file in its place. Throws if there is neither. */
 export type SecretStoreOpener = () => Promise<SecretStore>;
 
 interface StoredKeysOptions {
@@ -359,7 +359,7 @@ export class ModelCache {
     return Object.fromEntries(listed);
   }
 
-  /** Writes one after the other, into a folder that is there. A failure costs only the next start its head start. */
+  /** Writes are queued, and need the folder to exist. After a failure, only the next start is slower. */
   save(lists: Lists): Promise<void> {
     this.#saving = this.#saving
       .then(() => replaceFile(this.#file, JSON.stringify(lists)))

@@ -109,7 +109,7 @@ function actingProblem({ identity, acting, why }: GuardCase): GuardProblem[] {
   return [{ kind: "account", says }];
 }
 
-/** What to do; never what is so already, as where the repository is switched and something overrides it. */
+/** The next step. Leaves out what would change nothing, such as switching a repository again. */
 function nextFor(
   problems: readonly GuardProblem[],
   { identity: { name }, acting, env }: GuardCase,

@@ -82,7 +82,7 @@ class SwitchPlanner {
     return await this.#plan(context.git, { repository: commonDir, worktree }, notes);
   }
 
-  /** A switch to an identity that the repository is not for is done all the same, but not silently. */
+  /** Notes for a switch to an identity that the repository does not match: it is made all the same. */
   async #unfit(context: GitContext): Promise<string[]> {
     const { name } = this.#identity;
     const { candidates, remote } = await detectIdentity(this.#identities, context);

@@ -27,7 +27,7 @@ export interface RevisionContent {
 
 export const PLAIN: RevisionContent = { submodules: [], lacking: [] };
 
-/** Names the files of a revision: for one without submodules, of which all could be fetched, it is the revision. */
+/** A name for the files of a revision: the revision itself if it has no submodules and lacks nothing. */
 export function nameOfFiles(
   revision: string,
   { submodules, lacking: lacks }: RevisionContent,

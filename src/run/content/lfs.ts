@@ -77,7 +77,7 @@ const MOST_ANSWERED = 4 * 1024 * 1024;
 const MOST_REDIRECTS = 5;
 /** Milliseconds without an answer or data. */
 const SILENCE = 60_000;
-/** Bytes in a millisecond: a server that sends fewer has somebody wait for it on purpose. */
+/** The slowest rate that is accepted, in bytes per millisecond: a slower server probably stalls on purpose. */
 const SLOWEST = 16;
 
 /**

@@ -211,7 +211,7 @@ export class Environments {
     return { ...request, recipe, name, files, begun };
   }
 
-  /** The variables that agents get. Why they cannot be read, the session is told by `prepare`. */
+  /** The variables that agents get; none if they cannot be read, about which `prepare` tells the session. */
   async variables(
     repository: CachedRepository,
     revision: string,

@@ -207,7 +207,7 @@ const dismiss = setterOf(problem);
 function Banner(): JSX.Element {
   const { is } = connection.value;
   useEffect(() => {
-    // What failed for want of a connection can be done now.
+    // Failures while the connection was lost do not apply any more.
     if (is === "live") dismiss(undefined);
   }, [is]);
   return (
