@@ -18,16 +18,16 @@ import type {
 import { SessionError } from "../session/session-error.ts";
 import { BackgroundCommands } from "./background/background-commands.ts";
 import { backgroundTools } from "./background/background-tools.ts";
-import type { ActsAs } from "./command-environment.ts";
+import type { IdentityLookup } from "./command-environment.ts";
 import { availableCommands, COMMAND_NAMES, runSlashCommand } from "./commands/commands.ts";
 import { foundModels, noModelText } from "./commands/help.ts";
 import { pauseWish } from "./commands/pause.ts";
 import { parseCommand } from "./commands/session-commands.ts";
-import { Customs } from "./custom/customs.ts";
+import { CustomCommands } from "./custom/custom-commands.ts";
 import { Diagnostics } from "./diagnostics/diagnostics.ts";
-import type { CommandSandbox, OpenCommandSandbox } from "./files/command-sandbox.ts";
+import type { CommandSandbox, CommandSandboxOpener } from "./files/command-sandbox.ts";
 import { Journal } from "./files/journal.ts";
-import { type OpenHooks, SessionHooks, type TurnHooks } from "./hooks/session-hooks.ts";
+import { type HookOpener, SessionHooks, type TurnHooks } from "./hooks/session-hooks.ts";
 import { SeenFiles } from "./files/seen-files.ts";
 import { TurnFiles } from "./files/turn-files.ts";
 import { Workspace } from "./files/workspace.ts";
@@ -68,11 +68,11 @@ export interface BuiltInAgentOptions extends Omit<SessionToolsOptions, "timeout"
   /** Files and folders of Trunkline itself, which no tool may read or write. */
   readonly own?: readonly string[];
   /** Finds the identity under which commands run git. */
-  readonly actsAs?: ActsAs;
+  readonly actsAs?: IdentityLookup;
   /** Opens the sandbox that commands run in. Without it, they run as they are. */
-  readonly sandbox?: OpenCommandSandbox | undefined;
+  readonly sandbox?: CommandSandboxOpener | undefined;
   /** Opens the hooks of a session, with its first turn. */
-  readonly hooks?: OpenHooks | undefined;
+  readonly hooks?: HookOpener | undefined;
   /** Agents of others on this machine, for people who have no model. */
   readonly installed?: () => readonly InstalledAgent[];
   readonly limits?: Partial<AgentLimits>;
@@ -148,7 +148,7 @@ interface TurnTools {
   readonly speaker: Speaker;
   readonly files: TurnFiles;
   readonly runner: ToolRunner;
-  readonly customs: Customs;
+  readonly customCommands: CustomCommands;
   readonly hooks: TurnHooks | undefined;
 }
 
@@ -171,7 +171,7 @@ class BuiltInSession implements AgentSession {
   readonly #tools: SessionTools;
   readonly #choices: SessionChoices;
   readonly #conversation = new Lazy(() => this.#recall());
-  readonly #customs = new Lazy(() => this.#openCustoms());
+  readonly #customCommands = new Lazy(() => this.#openCustomCommands());
   readonly #folderInstructions = new FolderInstructions();
   readonly #background = new BackgroundCommands();
   /** The tool calls that are running, by their ids. */
@@ -192,7 +192,7 @@ class BuiltInSession implements AgentSession {
     this.#journal = new Journal(data, sessionId);
     this.#sandbox = parts.sandbox?.(this.#workspace.roots);
     this.#diagnostics = new Diagnostics(cwd, this.#sandbox, log, parts.limits.diagnostics);
-    // As with the owner's commands: nobody else's business.
+    // Like the owner's commands, these notes are not for other people's sessions.
     this.#memory = new Memory(options.owner === OWNER.id ? parts.memoryFile : undefined);
     const isResumed = options.history !== undefined;
     this.#hooks = new SessionHooks({
@@ -215,7 +215,7 @@ class BuiltInSession implements AgentSession {
     const commands = availableCommands();
     options.update({ sessionUpdate: "available_commands_update", availableCommands: commands });
     // Reading the files of the project is not waited for.
-    session.#refreshCustoms().catch((error: unknown) => {
+    session.#refreshCustomCommands().catch((error: unknown) => {
       options.log.warn("agent.customs-failed", { error });
     });
     return session;
@@ -253,20 +253,21 @@ class BuiltInSession implements AgentSession {
     const lasting = [...backgroundTools(this.#background), rememberTool(this.#memory)];
     const ofTurn = [...lasting, subagents.tool, patch, askPerson, plan];
     try {
-      const customs = await this.#refreshCustoms();
-      const custom = typed === undefined ? undefined : await customs.promptOf(typed, turn.prompt);
+      const customCommands = await this.#refreshCustomCommands();
+      const custom =
+        typed === undefined ? undefined : await customCommands.promptOf(typed, turn.prompt);
       const command = custom === undefined ? typed : undefined;
       if (command === undefined) await this.#choices.decide(speaker);
       const isForModel = command === undefined && this.#choices.model.open !== undefined;
       const tools = isForModel
-        ? customs.addTools(await this.#tools.gather(speaker, turn, ofTurn))
+        ? customCommands.addTools(await this.#tools.gather(speaker, turn, ofTurn))
         : NO_TOOLS;
       const mode = (): Mode => this.#choices.mode;
       const hooks = await this.#hooks.forTurn({ turn, speaker, files, mode });
       const runner = this.#runner(turn, { speaker, files, hooks }, tools);
       if (isForModel) {
         const prompt = custom ?? turn.prompt;
-        const parts = { speaker, files, runner, customs, hooks, subagents, tools };
+        const parts = { speaker, files, runner, customCommands, hooks, subagents, tools };
         return await this.#converse(turn, prompt, parts);
       }
       if (command === undefined && needsModel(turn)) {
@@ -274,7 +275,13 @@ class BuiltInSession implements AgentSession {
         throw new TrunklineError("unavailable", noModelText(models, installed?.() ?? []));
       }
       await this.#tools.reportServers(speaker);
-      return await this.#runCommand(turn, command, { speaker, files, runner, customs, hooks });
+      return await this.#runCommand(turn, command, {
+        speaker,
+        files,
+        runner,
+        customCommands,
+        hooks,
+      });
     } catch (error) {
       if (turn.signal.aborted) return { stopReason: "cancelled" };
       throw error;
@@ -359,31 +366,31 @@ class BuiltInSession implements AgentSession {
     }
   }
 
-  async #openCustoms(): Promise<Customs> {
+  async #openCustomCommands(): Promise<CustomCommands> {
     const { cwd, owner } = this.#options;
-    // The owner's own files are nobody else's business.
+    // Sessions of other people do not get the owner's commands and skills.
     const user = owner === OWNER.id ? (this.#parts.userFolders ?? []) : [];
-    return new Customs({ cwd, user, taken: COMMAND_NAMES });
+    return new CustomCommands({ cwd, user, taken: COMMAND_NAMES });
   }
 
   /** Looks for commands and skills again, and tells clients if there are other commands. */
-  async #refreshCustoms(): Promise<Customs> {
-    const customs = await this.#customs.get();
-    if ((await customs.refresh()) && !this.#isOver) {
-      const commands = availableCommands(customs.commands);
+  async #refreshCustomCommands(): Promise<CustomCommands> {
+    const customCommands = await this.#customCommands.get();
+    if ((await customCommands.refresh()) && !this.#isOver) {
+      const commands = availableCommands(customCommands.commands);
       const sessionUpdate = "available_commands_update";
       this.#options.update({ sessionUpdate, availableCommands: commands });
     }
-    return customs;
+    return customCommands;
   }
 
   async #converse(
     turn: Turn,
     typed: Turn["prompt"],
-    { speaker, files, runner, customs, hooks, subagents, tools }: ModelTurnTools,
+    { speaker, files, runner, customCommands, hooks, subagents, tools }: ModelTurnTools,
   ): Promise<TurnEnd> {
     const { limits } = this.#parts;
-    const model = this.#choices.model as OpenModel;
+    const model = this.#choices.model as OpenableModel;
     const started = await this.#hooks.started(hooks);
     const prompt = hooks === undefined ? typed : await hooks.prompted(typed);
     if (prompt === undefined || hooks?.stopped !== undefined) return { stopReason: "refusal" };
@@ -409,10 +416,10 @@ class BuiltInSession implements AgentSession {
         project,
         memory,
         hooks: started,
-        skills: customs.instructions.trim(),
+        skills: customCommands.instructions.trim(),
         folders: folders.text.trim(),
         background: this.#background.instructions.trim(),
-        // Last: a mode that is chosen later is told in the same words.
+        // Last, as the part that changes most often.
         mode: modeText(this.#choices.mode),
       }),
       cacheKey: this.#options.sessionId,
@@ -434,7 +441,7 @@ class BuiltInSession implements AgentSession {
     return new TurnRun(options).run();
   }
 
-  async #renewed(id: string): Promise<OpenModel | undefined> {
+  async #renewed(id: string): Promise<OpenableModel | undefined> {
     const { models } = this.#parts;
     await models.renewKeys?.();
     const found = models.list().find((each) => each.id === id);
@@ -444,7 +451,7 @@ class BuiltInSession implements AgentSession {
   async #runCommand(
     turn: Turn,
     command: ReturnType<typeof parseCommand>,
-    { speaker, files, runner, customs }: TurnTools,
+    { speaker, files, runner, customCommands }: TurnTools,
   ): Promise<TurnEnd> {
     const conversation = await this.#conversation.get();
     const usage = new TurnUsage(conversation, speaker);
@@ -452,7 +459,7 @@ class BuiltInSession implements AgentSession {
     const context = { turn, speaker, files, runner, journal: this.#journal, reviews };
     const said = await runSlashCommand(command, {
       ...context,
-      custom: customs.commands,
+      custom: customCommands.commands,
       background: this.#background,
       memory: this.#memory,
       choices: this.#choices,
@@ -502,7 +509,7 @@ class BuiltInSession implements AgentSession {
   }
 }
 
-type OpenModel = ModelEntry & { readonly open: NonNullable<ModelEntry["open"]> };
+type OpenableModel = ModelEntry & { readonly open: NonNullable<ModelEntry["open"]> };
 
 /** Whether the client wants a task done, or an error: at a terminal an explanation looks like success. */
 function needsModel({ _meta }: Turn): boolean {
@@ -510,6 +517,6 @@ function needsModel({ _meta }: Turn): boolean {
   return trunkline?.needsModel === true;
 }
 
-function canAnswer(model: ModelEntry): model is OpenModel {
+function canAnswer(model: ModelEntry): model is OpenableModel {
   return model.open !== undefined;
 }

@@ -17,7 +17,7 @@ export interface AgentIdentity {
 }
 
 /** Finds the identity to use in a folder; undefined where none is configured. */
-export type ActsAs = (cwd: string) => Promise<AgentIdentity | undefined>;
+export type IdentityLookup = (cwd: string) => Promise<AgentIdentity | undefined>;
 
 interface Variable {
   readonly name: string;
@@ -58,8 +58,7 @@ const asked = new Map<string, Promise<string>>();
 export async function loginPath(env: NodeJS.ProcessEnv): Promise<string> {
   const { PATH: path = "", SHELL: shell = userInfo().shell ?? "" } = env;
   if (shell === "" || path.split(":").some((folder) => !BARE.test(folder))) return path;
-  const known = asked.get(shell) ?? askShell(shell, env).catch(() => "");
-  asked.set(shell, known);
+  const known = asked.getOrInsertComputed(shell, () => askShell(shell, env).catch(() => ""));
   const folders = [...(await known).split(":"), ...path.split(":")];
   return [...new Set(folders.filter((folder) => folder !== ""))].join(":");
 }

@@ -41,12 +41,12 @@ import { markSubagent, subagentId } from "../session/subagent.ts";
 import { chosenIn, inBothForms, optionOf, withChoice, withOptions } from "../session/settings.ts";
 import { childChannel } from "../wire/channel/child.ts";
 import { type Tap, tapped } from "../wire/channel/tapped.ts";
-import type { ActsAs, AgentIdentity } from "./command-environment.ts";
+import type { IdentityLookup, AgentIdentity } from "./command-environment.ts";
 import { pauseWish } from "./commands/pause.ts";
 import { endedAtOnce, explainLogin, ExternalCapabilities } from "./external-capabilities.ts";
 import { ExternalServices, type ExternalServicesOptions } from "./external-services.ts";
 import { restoreSettings } from "./external-settings.ts";
-import type { OpenCommandSandbox } from "./files/command-sandbox.ts";
+import type { CommandSandboxOpener } from "./files/command-sandbox.ts";
 import {
   asImported,
   conversationFor,
@@ -65,12 +65,12 @@ export interface ExternalAgentOptions {
   readonly env?: Readonly<Record<string, string>> | undefined;
   readonly limits?: LimitTable | undefined;
   /** Finds the identity for git in a folder. Each identity has its own process, with its own environment. */
-  readonly actsAs?: ActsAs | undefined;
+  readonly actsAs?: IdentityLookup | undefined;
   /** Runs the agent, and the commands that it has us run, in a sandbox. */
   readonly confine?: ChildConfiner | undefined;
   /** Opens the sandbox of the commands that it has us run, where only those are in one. */
-  readonly sandbox?: OpenCommandSandbox | undefined;
-  /** The holder of its sessions. Whoever takes one of them ends the processes, which serve them all. */
+  readonly sandbox?: CommandSandboxOpener | undefined;
+  /** The holder of its sessions. The processes serve all of them, so a holder that takes one over ends the processes. */
   readonly serves?: string | undefined;
   /** Called with the answer of each process to `initialize`. */
   readonly greeted?: ((hello: InitializeResult) => Promise<void>) | undefined;
@@ -150,12 +150,12 @@ export class ExternalAgent implements Agent, AsyncDisposable {
     sessions.clients.add(client);
     try {
       if (method === "auth/status" && !capabilities.hasAuthStatus) return { state: "unknown" };
-      // Also where the agent cannot log out: it is not logged in again.
+      // Even if the agent cannot log out, so that its next process is not logged in again.
       if (method === "logout") this.#logins.delete(owner);
       const answer = await connection.request<Fields, unknown>({ name: method }, params, {
         signal,
       });
-      // A login whose secrets the client has sent is one of the process alone.
+      // Only this process knows secrets that the client has sent, so its successor must be logged in with them again.
       if (method === "authenticate" && params._meta) this.#logins.set(owner, params);
       return answer;
     } catch (error) {
@@ -335,7 +335,7 @@ function listenerFor(sessions: ExternalSessions): AgentListener {
     elicit: async (params) => {
       const session = sessions.find(params.sessionId ?? "");
       if (session !== undefined) return await session.services.elicit(params);
-      // One without a session is for who logs in.
+      // An elicitation without a session is part of a login, so it goes to the client that logs in.
       const client = sessions.clients.values().toArray().at(-1);
       const { requestId: _, ...question } = { requestId: undefined, ...params };
       return (await client?.elicit(question)) ?? CLOSED;
@@ -368,7 +368,7 @@ class ExternalSession implements AgentSession {
   readonly #options: ExternalSessionOptions;
   readonly services: ExternalServices;
   #process: AgentProcess | undefined;
-  /** Those of the process that the session is in, or is being opened in. */
+  /** All sessions of the process that this one is in, or is being opened in. */
   #sessions: ExternalSessions | undefined;
   #beginning: Promise<void> | undefined;
   #remoteId = "";
@@ -378,7 +378,7 @@ class ExternalSession implements AgentSession {
   #heard = 0;
   /** ACP session-setup § Loading Sessions: the agent replays the session, which our log has already. */
   #isLoading = false;
-  /** What the agent replays is stored: it began the session itself. */
+  /** The agent began the session itself, so what it replays is stored. */
   #isImporting = false;
   #hasSpoken = false;
   /** The agent lost the session and started a new one, which the person was not told yet. */
@@ -509,7 +509,7 @@ class ExternalSession implements AgentSession {
     if (this.#sessions?.subagents.get(child) === this) this.#process?.connection.cancel(child);
   }
 
-  /** An agent that does not know the method cancels nothing by itself. */
+  /** Resolves to false if the agent does not know the method. */
   async cancelPart({ kind, id, child }: TurnPart): Promise<boolean> {
     const { connection } = this.#process ?? {};
     const isTheirs = child === undefined || this.#sessions?.subagents.get(child) === this;
@@ -703,7 +703,7 @@ const MOST_EARLY = 64;
 
 /** The sessions of one agent process, by the agent's ids. */
 class ExternalSessions extends Map<string, ExternalSession> {
-  /** Those who log in, the last one last. */
+  /** The clients that are logging in, the latest last. */
   readonly clients = new Set<Pick<AgentRequest, "elicit" | "notify">>();
   /** The last notification of each method. */
   readonly #told = new Map<string, Fields>();

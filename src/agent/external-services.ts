@@ -100,8 +100,8 @@ export class ExternalServices {
   }
 
   /**
-   * ACP terminal/create: at the editor where possible, where people see it, else in this process. A
-   * sandbox is here, and not at the editor.
+   * ACP terminal/create: at the editor where possible, where people see it, else in this process. A command
+   * in a sandbox always runs in this process, because editors have no sandbox.
    */
   async createTerminal(params: CreateTerminalParams): Promise<unknown> {
     const { command, args, env, outputByteLimit } = params;
@@ -314,7 +314,7 @@ class ExternalTerminals {
     const terminal = new ExternalTerminal(child, limit, confinement);
     child.stdout.on("data", () => this.#refreshSoon(terminal.terminalId));
     const ended = terminal.waitForExit().then(() => this.#refresh(terminal.terminalId));
-    background(ended, "ShownCall the end of a command");
+    background(ended, "Showing the end of a command");
     return terminal;
   }
 

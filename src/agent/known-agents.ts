@@ -12,12 +12,12 @@ interface AgentProgram {
 }
 
 /** What is kept of an agent, each in a file of its own. */
-interface Known {
+interface AgentRecord {
   readonly hello: InitializeResult;
-  readonly settings: KnownSettings;
+  readonly settings: RecordedSettings;
 }
 
-type KnownSettings = Pick<SessionSettings, "modes" | "models" | "configOptions">;
+type RecordedSettings = Pick<SessionSettings, "modes" | "models" | "configOptions">;
 
 /** Characters of settings that are kept: some agents offer hundreds of models. */
 const LONGEST_SETTINGS = 256 * 1024;
@@ -47,7 +47,7 @@ export class KnownAgents {
   }
 
   /** What a session of the agent last offered to choose from. */
-  findSettings(name: string, agent: AgentProgram | undefined): KnownSettings | undefined {
+  findSettings(name: string, agent: AgentProgram | undefined): RecordedSettings | undefined {
     return this.#read("settings", name, agent);
   }
 
@@ -65,20 +65,20 @@ export class KnownAgents {
     if (text.length <= LONGEST_SETTINGS) await this.#write("settings", name, text);
   }
 
-  #read<What extends keyof Known>(
+  #read<What extends keyof AgentRecord>(
     what: What,
     name: string,
     agent: AgentProgram | undefined,
-  ): Known[What] | undefined {
+  ): AgentRecord[What] | undefined {
     // Undefined if it was never started, or the file is damaged: its next start writes it.
     return attempt(() => {
       const text = readFileSync(this.#path(what, name), "utf8");
-      const known = JSON.parse(text) as Partial<Known> & { readonly program: string };
-      return known.program === programOf(agent) ? (known[what] as Known[What]) : undefined;
+      const known = JSON.parse(text) as Partial<AgentRecord> & { readonly program: string };
+      return known.program === programOf(agent) ? (known[what] as AgentRecord[What]) : undefined;
     });
   }
 
-  async #write(what: keyof Known, name: string, text: string): Promise<void> {
+  async #write(what: keyof AgentRecord, name: string, text: string): Promise<void> {
     // Only reading is part of a start.
     const { makeFolder } = await import("../base/file/path.ts");
     const { replaceFile } = await import("../store/replace-file.ts");
@@ -87,8 +87,8 @@ export class KnownAgents {
     await replaceFile(path, text);
   }
 
-  /** Settings have a folder beside the other files: the names of agents are free. */
-  #path(what: keyof Known, name: string): string {
+  /** Settings have a folder of their own, because any file name beside it may be that of an agent. */
+  #path(what: keyof AgentRecord, name: string): string {
     const file = `${encodeURIComponent(name)}.json`;
     return join(this.#folder, what === "settings" ? "settings" : "", file);
   }

@@ -1,11 +1,11 @@
 /** What a tool needs to be allowed to do. */
-export type Need = "nothing" | "write" | "run";
+export type ToolAccess = "nothing" | "write" | "run";
 
 export interface Mode {
   readonly id: string;
   readonly name: string;
   readonly description: string;
-  readonly may: readonly Need[];
+  readonly may: readonly ToolAccess[];
   /** File changes are made without a question. */
   readonly acceptsEdits?: boolean;
   /** What the model is told about it. */

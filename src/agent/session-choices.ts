@@ -171,7 +171,7 @@ function textOf(value: unknown): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
 
-interface Chosen {
+interface SelectedSettings {
   readonly mode: Mode;
   readonly model: ModelEntry;
   readonly thinking: ThinkingLevel;
@@ -179,7 +179,7 @@ interface Chosen {
 
 /** The settings of a session as config options (ACP session-config-options). */
 function optionsOf(
-  { mode, model, thinking }: Chosen,
+  { mode, model, thinking }: SelectedSettings,
   models: readonly ModelEntry[],
 ): Readonly<Record<string, unknown>>[] {
   const all = models.some(({ id }) => id === model.id) ? models : [model, ...models];

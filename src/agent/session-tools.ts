@@ -34,7 +34,7 @@ export interface ServerStatus {
   readonly lastError?: string;
 }
 
-export type OpenServers = (
+export type ServerOpener = (
   servers: readonly McpServer[],
   options: Pick<AgentOpenOptions, "sessionId" | "cwd" | "log" | "revoked" | "clientServers">,
 ) => Promise<SessionServers>;
@@ -55,15 +55,15 @@ const BUILT_IN_TOOLS: readonly AgentTool[] = [
   updatePlan,
 ];
 
-export type OpenOffer = () => Promise<Pick<Offer, "tools" | "known" | "missing" | "profileFor">>;
+export type OfferOpener = () => Promise<Pick<Offer, "tools" | "known" | "missing" | "profileFor">>;
 
 export interface SessionToolsOptions {
   /** From where pages may be fetched without a question. */
   readonly web?: WebRules | undefined;
   /** Opens the toolbox, when a model is to be offered its tools. */
-  readonly offer?: OpenOffer;
+  readonly offer?: OfferOpener;
   /** Starts the MCP servers of a session. Without it, clients are told that theirs are not used. */
-  readonly openServers?: OpenServers;
+  readonly openServers?: ServerOpener;
   readonly reviews?: ReviewComments;
   /** Milliseconds after the session was opened, until which turns wait for tools. */
   readonly timeout: number;
@@ -79,7 +79,7 @@ export class SessionTools implements AsyncDisposable {
   readonly #reported = new Set<string>();
   readonly #openedAt = performance.now();
   readonly #log: Log;
-  #offer: ReturnType<OpenOffer> | undefined;
+  #offer: ReturnType<OfferOpener> | undefined;
 
   constructor(session: AgentOpenOptions, options: SessionToolsOptions) {
     this.#options = options;
@@ -151,7 +151,7 @@ export class SessionTools implements AsyncDisposable {
     await servers?.[Symbol.asyncDispose]();
   }
 
-  /** Open review comments are likely what the work is about. */
+  /** Offers the review tools if the project has open comments: the work is probably about them. */
   async #lookForReviews(): Promise<void> {
     try {
       if (await this.#options.reviews?.hasOpen(this.#cwd)) this.groups.open(REVIEWS);
@@ -160,7 +160,7 @@ export class SessionTools implements AsyncDisposable {
     }
   }
 
-  async #opened(speaker: Speaker): Promise<Awaited<ReturnType<OpenOffer>> | undefined> {
+  async #opened(speaker: Speaker): Promise<Awaited<ReturnType<OfferOpener>> | undefined> {
     this.begin();
     try {
       return await this.#offer;

@@ -21,7 +21,7 @@ const WHAT = "Recording who changed files";
 const ENDED: ReadonlySet<unknown> = new Set(["completed", "failed"]);
 
 /** A tool call that runs. */
-interface OpenCall {
+interface PendingCall {
   readonly step: WorkStep;
   /** The only files that an edit says that it changes; undefined for a command, which says nothing. */
   paths: ReadonlySet<string> | undefined;
@@ -30,10 +30,10 @@ interface OpenCall {
 }
 
 /** The turns that work in one work tree, in order. */
-interface RecordedTree {
+interface TreeRecord {
   readonly history: WorkHistory;
   readonly queue: TaskQueue;
-  readonly calls: Map<string, OpenCall>;
+  readonly calls: Map<string, PendingCall>;
 }
 
 /**
@@ -43,7 +43,7 @@ interface RecordedTree {
 export class TurnRecorder implements WorkRecorder {
   readonly #data: string;
   readonly #log: Log;
-  readonly #trees = new Map<string, RecordedTree>();
+  readonly #trees = new Map<string, TreeRecord>();
 
   constructor(data: string, log: Log) {
     this.#data = data;
@@ -55,7 +55,7 @@ export class TurnRecorder implements WorkRecorder {
     const history = attempt(() => WorkHistory.of(this.#data, turn.folder));
     if (history === undefined) return undefined;
     const tree = this.#trees.getOrInsertComputed(history.root, () => {
-      return { history, queue: new TaskQueue(), calls: new Map<string, OpenCall>() };
+      return { history, queue: new TaskQueue(), calls: new Map<string, PendingCall>() };
     });
     const { session, turn: id, agent, model } = turn;
     const step = { by: "agent", session, turn: id, agent } as const;
@@ -83,14 +83,14 @@ export class TurnRecorder implements WorkRecorder {
   }
 
   /** Writes the notes of what was committed in a turn, where the person has said yes. */
-  #note(tree: RecordedTree, before: string | undefined): Promise<void> {
+  #note(tree: TreeRecord, before: string | undefined): Promise<void> {
     const { history } = tree;
     return this.#inOrder(tree, async () => {
       if ((await history.head()) !== before) await writeNotes(history);
     });
   }
 
-  #saw(tree: RecordedTree, own: Set<string>, step: WorkStep, update: SessionUpdate): void {
+  #saw(tree: TreeRecord, own: Set<string>, step: WorkStep, update: SessionUpdate): void {
     const { sessionUpdate, toolCallId, status, kind } = update;
     if (!sessionUpdate.startsWith("tool_call") || typeof toolCallId !== "string") return;
     const key = `${step.session} ${toolCallId}`;
@@ -116,7 +116,7 @@ export class TurnRecorder implements WorkRecorder {
     own.delete(key);
   }
 
-  #end(tree: RecordedTree, key: string): void {
+  #end(tree: TreeRecord, key: string): void {
     const call = tree.calls.get(key);
     if (call === undefined) return;
     // Of two calls at the same time, nobody can tell which one wrote a line.
@@ -134,16 +134,16 @@ export class TurnRecorder implements WorkRecorder {
   }
 
   /** Stores what changed while no call of this process ran. */
-  #look(tree: RecordedTree): Promise<void> {
+  #look(tree: TreeRecord): Promise<void> {
     return this.#store(tree, { by: tree.calls.size > 0 ? "unknown" : "person" });
   }
 
   /** Stores what has changed since the last look. A failure costs this record, not the turn. */
-  #store(tree: RecordedTree, step: WorkStep, only?: (path: string) => boolean): Promise<void> {
+  #store(tree: TreeRecord, step: WorkStep, only?: (path: string) => boolean): Promise<void> {
     return this.#inOrder(tree, () => tree.history.record(step, only));
   }
 
-  #inOrder(tree: RecordedTree, work: () => Promise<unknown>): Promise<void> {
+  #inOrder(tree: TreeRecord, work: () => Promise<unknown>): Promise<void> {
     return tree.queue.run(async () => {
       try {
         await work();
@@ -153,7 +153,7 @@ export class TurnRecorder implements WorkRecorder {
     });
   }
 
-  #notRecorded({ history }: RecordedTree, error: unknown): undefined {
+  #notRecorded({ history }: TreeRecord, error: unknown): undefined {
     this.#log.warn("authorship.not-recorded", { folder: history.root, error });
   }
 }

@@ -1,8 +1,8 @@
-import type { IncomingMessage, RequestOptions } from "node:http";
+import type { RequestOptions } from "node:http";
 
 import { boundedBody } from "./bounded-body.ts";
 import { TrunklineError } from "./errors.ts";
-import { clientFor, publicLookup, refusePrivate } from "./public-lookup.ts";
+import { ask, publicLookup, refusePrivate } from "./public-lookup.ts";
 
 export interface PostOptions {
   readonly headers: Readonly<Record<string, string>>;
@@ -41,10 +41,7 @@ export async function post(url: URL, options: PostOptions): Promise<PostResult> 
   };
   try {
     if (!allowPrivate) refusePrivate(url, REFUSAL);
-    const { request: begin } = clientFor(url);
-    const answer = await new Promise<IncomingMessage>((resolve, reject) => {
-      begin(url, request, resolve).on("error", reject).end(body);
-    });
+    const answer = await ask(url, request, body);
     const { statusCode: status = 0, headers: answered } = answer;
     const read = most === 0 ? undefined : await boundedBody(answer, most);
     // Reading on would let the server keep the connection.

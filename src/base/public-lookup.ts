@@ -1,3 +1,4 @@
+import type { IncomingMessage, RequestOptions } from "node:http";
 import type * as Https from "node:https";
 import type { LookupAddress } from "node:dns";
 import type { LookupFunction } from "node:net";
@@ -64,4 +65,11 @@ const addressesOf: AddressResolver = (host, found) => {
 /** Node's client for a URL. An import of node:http would load Node's client of WebSockets, too. */
 export function clientFor({ protocol }: URL): Pick<typeof Https, "request"> {
   return process.getBuiltinModule(protocol === "http:" ? "node:http" : "node:https");
+}
+
+/** Sends a request. Resolves to the answer once its head is there. */
+export function ask(url: URL, options: RequestOptions, body?: Buffer): Promise<IncomingMessage> {
+  return new Promise((resolve, reject) => {
+    clientFor(url).request(url, options, resolve).on("error", reject).end(body);
+  });
 }

@@ -5,13 +5,13 @@ import { type Host, isVerbose, writer } from "./shell/host.ts";
 import { painted, styleOf } from "./shell/layout.ts";
 import { parse, type Parsed } from "./shell/parse.ts";
 
-type Write = (text: string) => void;
+type TextWriter = (text: string) => void;
 
 /** Where a command writes: text for people to `out` and `err`, data for programs to `data`. */
-interface Outputs {
-  readonly out: Write;
-  readonly err: Write;
-  readonly data: Write;
+interface OutputWriters {
+  readonly out: TextWriter;
+  readonly err: TextWriter;
+  readonly data: TextWriter;
 }
 
 /**
@@ -29,7 +29,7 @@ export async function run(
     () => undefined,
   );
   // All text for people is painted: hidden characters in it are escaped, whoever it comes from.
-  const err: Write = (text) => complain(painted(text));
+  const err: TextWriter = (text) => complain(painted(text));
   const print = writer(
     () => host.stdout,
     ({ code, message }) => {
@@ -39,8 +39,8 @@ export async function run(
       host.exit(1);
     },
   );
-  const out: Write = (text) => print(painted(text));
-  const data: Write = (text) => print(host.stdout.isTTY === true ? painted(text) : text);
+  const out: TextWriter = (text) => print(painted(text));
+  const data: TextWriter = (text) => print(host.stdout.isTTY === true ? painted(text) : text);
   const parsed = parse(isBegun(args, host) ? ["serve", "--open"] : args, program);
   try {
     return await follow(parsed, host, { out, err, data });
@@ -58,7 +58,7 @@ function isBegun(args: readonly string[], { env, stdout }: Host): boolean {
   return args.length === 0 && env.npm_command === "exec" && stdout.isTTY === true;
 }
 
-async function follow(parsed: Parsed, host: Host, outputs: Outputs): Promise<number> {
+async function follow(parsed: Parsed, host: Host, outputs: OutputWriters): Promise<number> {
   const { out, err } = outputs;
   switch (parsed.kind) {
     case "run": {
@@ -90,7 +90,7 @@ async function follow(parsed: Parsed, host: Host, outputs: Outputs): Promise<num
 }
 
 /** Other programs read the output of `--json`, and some of them stderr as well. */
-function noteNewName(parsed: Extract<Parsed, { kind: "run" }>, err: Write): void {
+function noteNewName(parsed: Extract<Parsed, { kind: "run" }>, err: TextWriter): void {
   const { formerly, path, values } = parsed;
   if (formerly === undefined || values.json === true) return;
   err(`'${formerly}' is now '${callOf(path)}'.\n`);
@@ -100,7 +100,7 @@ function invocationOf(
   values: Values,
   positionals: readonly string[],
   host: Host,
-  outputs: Outputs,
+  outputs: OutputWriters,
 ): Invocation {
   return {
     values,

@@ -3,7 +3,7 @@ import { limitsFor } from "../base/limit/limits.ts";
 import { Log } from "../base/log.ts";
 import type { IdentityCommands } from "../identity/identity-commands.ts";
 import type { Config } from "./config.ts";
-import type { Reloading } from "./follow-config.ts";
+import type { ReloadSource } from "./follow-config.ts";
 import type { PeerOptions, Trace } from "../rpc/peer-options.ts";
 import { RpcError } from "../rpc/rpc-error.ts";
 import type { Observers } from "../server/telemetry/observers.ts";
@@ -13,13 +13,13 @@ export class AppContext {
   readonly config: Config;
   readonly log: Log;
   /** How the configuration is read again when it changes; undefined where it is from no files. */
-  readonly reloading: Reloading | undefined;
+  readonly reloading: ReloadSource | undefined;
   /** Traces, metrics and the request log; undefined where nothing is observed. */
   observers: Observers | undefined;
   /** By the ids of people: their last tokens from the gateway's authorization servers. In memory only. */
   readonly subjectTokens = new Map<string, { readonly token: string; readonly until: number }>();
 
-  constructor(config: Config, reloading?: Reloading) {
+  constructor(config: Config, reloading?: ReloadSource) {
     this.config = config;
     this.reloading = reloading;
     const { maxBuffered, maxMessage } = config.limits;

@@ -1,5 +1,5 @@
 import { TrunklineError } from "../base/errors.ts";
-import { formerName, type KeyPath, type Layer } from "./layer.ts";
+import { formerName, type KeyPath, type ConfigLayer } from "./layer.ts";
 import { isOn, isSet } from "../base/process/environment.ts";
 import { expandPath } from "./locations.ts";
 import type { Setting } from "./schema/keys.gen.ts";
@@ -15,7 +15,7 @@ const SPECIAL: ReadonlySet<string> = new Set([
 export async function environmentLayer(
   cwd: string,
   env: NodeJS.ProcessEnv,
-): Promise<{ readonly layer: Layer; readonly warnings: readonly string[] }> {
+): Promise<{ readonly layer: ConfigLayer; readonly warnings: readonly string[] }> {
   const set = new SingleValues();
   if (isSet(env.TRUNKLINE_DATA)) {
     set.add(["data"], expandPath(env.TRUNKLINE_DATA, cwd, env), "TRUNKLINE_DATA");
@@ -25,7 +25,7 @@ export async function environmentLayer(
   const others = Object.keys(env).filter((name) => isOther(name) && isSet(env[name]));
   const warnings = others.length === 0 ? [] : await readVariables(others, env, set);
   const where = (path: KeyPath): string => set.nameOf(path) ?? "the environment";
-  const layer: Layer = {
+  const layer: ConfigLayer = {
     kind: "environment",
     values: set.values,
     isRight: others.length === 0,

@@ -1,11 +1,11 @@
 import { TrunklineError } from "../base/errors.ts";
 import type { ConfigInput } from "./config.ts";
-import { type KeyPath, keyText, type Layer } from "./layer.ts";
+import { type KeyPath, keyText, type ConfigLayer } from "./layer.ts";
 import { expandPath } from "./locations.ts";
 import { parseAssignment, readScalar, SingleValues } from "./set-path.ts";
 
 /** What the command line sets. An option of its own is stronger than `--set`. */
-export function flagsLayer({ cwd, env, flags }: ConfigInput): Layer {
+export function flagsLayer({ cwd, env, flags }: ConfigInput): ConfigLayer {
   const set = new SingleValues();
   for (const text of flags.set ?? []) {
     const { path, value } = parseAssignment(text);

@@ -7,7 +7,7 @@ import { watchFiles } from "./watch-files.ts";
 export type LiveConfig = Pick<Config, "mcpServers" | "bus" | "policy" | "profiles" | "toolHooks">;
 
 /** How the configuration is read again when one of its files changes. */
-export interface Reloading<C = LiveConfig> {
+export interface ReloadSource<C = LiveConfig> {
   /** The files to watch, whether they are there yet or not. */
   readonly files: readonly string[];
   /** What `--set` says. */
@@ -15,7 +15,7 @@ export interface Reloading<C = LiveConfig> {
   load(): Promise<C>;
 }
 
-export type Apply<C> = (config: C) => void | Promise<void>;
+export type ConfigApplier<C> = (config: C) => void | Promise<void>;
 
 const followers = new WeakMap<object, object>();
 
@@ -25,23 +25,23 @@ const followers = new WeakMap<object, object>();
  * only said to be applied when all of them have. Returns how to stop it.
  */
 export function followConfig<C>(
-  reloading: Reloading<C> | undefined,
+  reloading: ReloadSource<C> | undefined,
   log: Log,
-  apply: Apply<C>,
+  apply: ConfigApplier<C>,
 ): () => void {
   if (reloading === undefined) return () => {};
   const follower = followers.getOrInsertComputed(
     reloading,
     () => new ConfigFollower(reloading, log),
   );
-  return (follower as ConfigFollower<C>).add(new Part(apply));
+  return (follower as ConfigFollower<C>).add(new ConfigSubscriber(apply));
 }
 
 /** Reads a changed configuration, and has the parts of the program apply it. */
 class ConfigFollower<C> {
-  readonly #reloading: Reloading<C>;
+  readonly #reloading: ReloadSource<C>;
   readonly #log: Log;
-  readonly #parts = new Set<Part<C>>();
+  readonly #parts = new Set<ConfigSubscriber<C>>();
   #stop: (() => void) | undefined;
   /** The last read: reads do not overlap. */
   #reading: Promise<void> = Promise.resolve();
@@ -49,12 +49,12 @@ class ConfigFollower<C> {
   #isNext = false;
   #reads = 0;
 
-  constructor(reloading: Reloading<C>, log: Log) {
+  constructor(reloading: ReloadSource<C>, log: Log) {
     this.#reloading = reloading;
     this.#log = log;
   }
 
-  add(part: Part<C>): () => void {
+  add(part: ConfigSubscriber<C>): () => void {
     this.#parts.add(part);
     this.#stop ??= watchFiles(this.#reloading.files, () => this.#changed());
     return () => {
@@ -95,15 +95,15 @@ class ConfigFollower<C> {
 }
 
 /** A part of the program, which applies one configuration after the other, and no outdated one. */
-class Part<C> {
+class ConfigSubscriber<C> {
   isOver = false;
-  readonly #apply: Apply<C>;
+  readonly #apply: ConfigApplier<C>;
   #last: Promise<void> = Promise.resolve();
   /** A scheduled call, which applies the newest configuration when it begins. */
   #next: Promise<void> | undefined;
   #newest: C | undefined;
 
-  constructor(apply: Apply<C>) {
+  constructor(apply: ConfigApplier<C>) {
     this.#apply = apply;
   }
 

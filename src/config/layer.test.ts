@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { checkedValues, keyText, type Layer, leaves, mergeValues, valueAt } from "./layer.ts";
+import { checkedValues, keyText, type ConfigLayer, leaves, mergeValues, valueAt } from "./layer.ts";
 
-function layerOf(values: object, kind: Layer["kind"] = "user"): Layer {
+function layerOf(values: object, kind: ConfigLayer["kind"] = "user"): ConfigLayer {
   return {
     kind,
-    values: values as Layer["values"],
+    values: values as ConfigLayer["values"],
     where: () => kind,
     complain: (path, says) => new Error(`${kind}: '${keyText(path)}' ${says}`),
   };

@@ -7,12 +7,12 @@ export { keyText };
 /** A value of the configuration: keys, and indexes of lists. */
 export type KeyPath = readonly (string | number)[];
 
-export type Values = Readonly<Record<string, unknown>>;
+export type ConfigValues = Readonly<Record<string, unknown>>;
 
 /** What one source sets, in the shape of the configuration. */
-export interface Layer {
+export interface ConfigLayer {
   readonly kind: Exclude<OriginKind, "default">;
-  readonly values: Values;
+  readonly values: ConfigValues;
   /** Its values cannot be wrong, so the checks need not be loaded for it. */
   readonly isRight?: boolean;
   /** What was ignored, where and why. */
@@ -22,7 +22,7 @@ export interface Layer {
   complain(path: KeyPath, says: string): Error;
 }
 
-export function isValues(value: unknown): value is Values {
+export function isValues(value: unknown): value is ConfigValues {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
@@ -32,17 +32,21 @@ export function isValues(value: unknown): value is Values {
  * An MCP server is a program or an address. One that changes from the one to the other is replaced
  * whole, since no server is both.
  */
-export function mergeValues(weak: Values, strong: Values, path: KeyPath = []): Values {
+export function mergeValues(
+  weak: ConfigValues,
+  strong: ConfigValues,
+  path: KeyPath = [],
+): ConfigValues {
   if (path.length === 0) return mergeAt(withAgentName(weak), withAgentName(strong), path);
   return mergeAt(weak, strong, path);
 }
 
 /** An agent may be given by its name alone, as it was when nothing else could be said of it. */
-export function withAgentName(values: Values): Values {
+export function withAgentName(values: ConfigValues): ConfigValues {
   return typeof values.agent === "string" ? { ...values, agent: { name: values.agent } } : values;
 }
 
-function mergeAt(weak: Values, strong: Values, path: KeyPath): Values {
+function mergeAt(weak: ConfigValues, strong: ConfigValues, path: KeyPath): ConfigValues {
   const merged: Record<string, unknown> = { ...weak };
   for (const [key, value] of Object.entries(strong)) {
     const old = Object.hasOwn(weak, key) ? weak[key] : undefined;
@@ -56,9 +60,9 @@ function isServer(parent: KeyPath): boolean {
   return parent.length === 1 && parent[0] === "mcpServers";
 }
 
-function changesKind(old: Values, value: Values): boolean {
-  const isProgram = (each: Values): boolean => "command" in each;
-  const isReached = (each: Values): boolean => "url" in each || "openapi" in each;
+function changesKind(old: ConfigValues, value: ConfigValues): boolean {
+  const isProgram = (each: ConfigValues): boolean => "command" in each;
+  const isReached = (each: ConfigValues): boolean => "url" in each || "openapi" in each;
   const isOther = (isProgram(old) && isReached(value)) || (isReached(old) && isProgram(value));
   // The `url` of an API may be set by itself, and does not make it an MCP server.
   return isOther || ("openapi" in value && !("openapi" in old));
@@ -68,7 +72,7 @@ function changesKind(old: Values, value: Values): boolean {
 const FORMER = "server";
 
 /** A layer in which `server.port` is `serve.port`. What it says of a place is about what was written. */
-export function withNewNames(layer: Layer): Layer {
+export function withNewNames(layer: ConfigLayer): ConfigLayer {
   const { [FORMER]: server, serve = {}, ...others } = layer.values;
   if (!isValues(server) || !isValues(serve)) return layer;
   const written = ([group, key = "", ...rest]: KeyPath): KeyPath =>
@@ -94,7 +98,7 @@ export function formerName([, ...rest]: KeyPath): KeyPath {
 }
 
 /** Says the new names of settings that a layer calls by their old ones. */
-export function formerNames(layer: Layer): string[] {
+export function formerNames(layer: ConfigLayer): string[] {
   const { [FORMER]: server } = layer.values;
   if (!isValues(server)) return [];
   return Object.keys(server).map((key) => {
@@ -104,7 +108,7 @@ export function formerNames(layer: Layer): string[] {
 }
 
 /** Who set each value: the strongest layer that has it. */
-export function originsOf(config: Config, layers: readonly Layer[]): Map<string, Origin> {
+export function originsOf(config: Config, layers: readonly ConfigLayer[]): Map<string, Origin> {
   const origins = new Map<string, Origin>();
   const strongestFirst = layers.map(withNewNames).toReversed();
   for (const [path] of leaves(config)) {
@@ -131,7 +135,7 @@ export function valueAt(values: unknown, path: KeyPath): unknown {
   let at = values;
   for (const step of path) {
     if (typeof at !== "object" || at === null || !Object.hasOwn(at, step)) return undefined;
-    at = (at as Values)[step];
+    at = (at as ConfigValues)[step];
   }
   return at;
 }
@@ -144,16 +148,16 @@ export function valueAt(values: unknown, path: KeyPath): unknown {
  * With `leaveOut`, an MCP server that a file has wrong costs itself only: it is left out and reported.
  */
 export async function checkedValues(
-  layers: readonly Layer[],
+  layers: readonly ConfigLayer[],
   leaveOut?: (warning: string) => void,
-): Promise<Values> {
-  let merged: Values = {};
+): Promise<ConfigValues> {
+  let merged: ConfigValues = {};
   for (const layer of layers.map(withNewNames)) {
     if (Object.keys(layer.values).length === 0) continue;
     merged = mergeValues(merged, layer.values);
     if (layer.isRight) continue;
     const { checkConfigFile } = await import("./schema/schema.gen.ts");
-    const mistakes: Mistake[] = [];
+    const mistakes: ConfigMistake[] = [];
     const mended: KeyPath[] = [];
     let problem = checkConfigFile(merged);
     while (problem !== undefined && mended.length < MOST_MISTAKES) {
@@ -182,13 +186,13 @@ export async function checkedValues(
 /** A list that one still reads. */
 const MOST_MISTAKES = 50;
 
-interface Mistake {
+interface ConfigMistake {
   readonly error: Error;
   readonly where: string;
 }
 
 /** One error that says all of them, in the order of their lines. */
-function together(mistakes: readonly Mistake[]): Error {
+function together(mistakes: readonly ConfigMistake[]): Error {
   const [first, ...more] = mistakes.toSorted((one, other) => {
     const [[line, column], [otherLine, otherColumn]] = [placeOf(one), placeOf(other)];
     return line - otherLine || column - otherColumn;
@@ -200,7 +204,7 @@ function together(mistakes: readonly Mistake[]): Error {
 }
 
 /** The line and the column at the end of `file:3:13`; zeros for what is no file. */
-function placeOf({ where }: Mistake): readonly [number, number] {
+function placeOf({ where }: ConfigMistake): readonly [number, number] {
   const [, line = 0, column = 0] = /:(\d+):(\d+)$/.exec(where) ?? [];
   return [Number(line), Number(column)];
 }
@@ -209,7 +213,7 @@ function placeOf({ where }: Mistake): readonly [number, number] {
 const STAND_INS = ["x", "https://x.example", 1, ["https://x.example"], {}];
 
 /** The values without a mistake, so that the next check finds the next one. */
-function mend(values: Values, { path, says }: Problem, check: Check): Values {
+function mend(values: ConfigValues, { path, says }: Problem, check: Check): ConfigValues {
   const problemWith = (value: unknown): string | undefined => {
     const found = check(withAt(values, path, value));
     return found !== undefined && keyText(found.path) === keyText(path) ? found.says : undefined;
@@ -234,7 +238,7 @@ function withAt<T>(values: T, [step, ...rest]: KeyPath, value?: unknown): T {
 }
 
 /** The values without the MCP server that a path leads into; undefined if it leads elsewhere. */
-function withoutServer(values: Values, [part, name]: KeyPath): Values | undefined {
+function withoutServer(values: ConfigValues, [part, name]: KeyPath): ConfigValues | undefined {
   const { mcpServers } = values;
   if (part !== "mcpServers" || name === undefined || !isValues(mcpServers)) return undefined;
   const { [name]: _, ...others } = mcpServers;

@@ -17,10 +17,10 @@ import { flagsLayer } from "./flags.ts";
 import {
   checkedValues,
   formerNames,
-  type Layer,
+  type ConfigLayer,
   mergeValues,
   originsOf,
-  type Values,
+  type ConfigValues,
 } from "./layer.ts";
 import { defaultData, findProjectFile, userFile } from "./locations.ts";
 
@@ -37,7 +37,7 @@ export async function loadConfig(input: ConfigInput): Promise<LoadedConfig> {
   const flags = flagsLayer(input);
   const { layer: environment, warnings: strays } = await environmentLayer(cwd, env);
   const warnings = [...strays];
-  const layers: Layer[] = [];
+  const layers: ConfigLayer[] = [];
 
   const user = readUserFile(input);
   files.push({ kind: "user", path: user.path, isFound: user.text !== undefined });
@@ -66,7 +66,10 @@ export async function loadConfig(input: ConfigInput): Promise<LoadedConfig> {
     warnings.push(warning);
   };
   const values = await checkedValues(layers, input.isStrict === true ? undefined : leaveOut);
-  const config = mergeValues(defaultConfig(data) as unknown as Values, values) as unknown as Config;
+  const config = mergeValues(
+    defaultConfig(data) as unknown as ConfigValues,
+    values,
+  ) as unknown as Config;
   holdSecrets(env);
   holdSecrets(config);
   return {
@@ -98,7 +101,7 @@ function readUserFile(input: ConfigInput): { path: string; text: string | undefi
 
 /** The data folder of the strongest layer that sets it. A wrong value is refused by the check. */
 export async function dataFolder(
-  layers: readonly Layer[],
+  layers: readonly ConfigLayer[],
   env: NodeJS.ProcessEnv,
 ): Promise<string> {
   const { values } = layers.findLast((layer) => layer.values.data !== undefined) ?? {};

@@ -1,6 +1,6 @@
 import { attempt } from "../base/attempt.ts";
 import { TrunklineError } from "../base/errors.ts";
-import { type KeyPath, keyText, mergeValues, type Values } from "./layer.ts";
+import { type KeyPath, keyText, mergeValues, type ConfigValues } from "./layer.ts";
 import type { Setting } from "./schema/keys.gen.ts";
 
 /** A key, or one in brackets and quotes: `limits.messages["fs/*"]`. */
@@ -42,7 +42,7 @@ export function parseAssignment(text: string): { readonly path: KeyPath; readonl
 
 /** Values that are set one by one, such as by options, and what set each. */
 export class SingleValues {
-  values: Values = {};
+  values: ConfigValues = {};
   readonly #names = new Map<string, string>();
 
   add(path: KeyPath, value: unknown, name: string): void {
@@ -61,8 +61,8 @@ export class SingleValues {
 }
 
 /** The value inside objects that lead to it. */
-export function nest(path: KeyPath, value: unknown): Values {
-  return path.reduceRight((inner, step) => ({ [step]: inner }), value) as Values;
+export function nest(path: KeyPath, value: unknown): ConfigValues {
+  return path.reduceRight((inner, step) => ({ [step]: inner }), value) as ConfigValues;
 }
 
 function jsonOr(text: string, otherwise: string): unknown {

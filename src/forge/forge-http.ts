@@ -1,4 +1,4 @@
-import { clientFor, lookupAmong } from "../base/public-lookup.ts";
+import { ask, lookupAmong } from "../base/public-lookup.ts";
 import type { IncomingHttpHeaders, IncomingMessage, RequestOptions } from "node:http";
 
 import { boundedBody } from "../base/bounded-body.ts";
@@ -27,7 +27,7 @@ const MAX_ANSWER = 4 * 1024 * 1024;
 const LONGEST_WORDS = 300;
 const MOST_PAGES = 100;
 
-interface Answer {
+interface ForgeAnswer {
   readonly answer: unknown;
   readonly link: string;
 }
@@ -81,7 +81,7 @@ export class ForgeHttp {
         const says = `${url.host} has more than ${mostPages} pages of '${path.split("?")[0]}'.`;
         throw new TrunklineError("limit", says);
       }
-      const { answer, link }: Answer = await this.#ask("GET", url);
+      const { answer, link }: ForgeAnswer = await this.#ask("GET", url);
       if (!Array.isArray(answer)) {
         throw new TrunklineError("unavailable", `${url.host} answered with no list.`);
       }
@@ -104,7 +104,7 @@ export class ForgeHttp {
     throw new TrunklineError("untrusted", says);
   }
 
-  async #ask(method: string, url: URL, body?: Json): Promise<Answer> {
+  async #ask(method: string, url: URL, body?: Json): Promise<ForgeAnswer> {
     const { status, text, headers } = await this.#exchange(method, url, body);
     const answer = parsedJson(text);
     if (status < 200 || status > 299) {
@@ -150,10 +150,7 @@ export class ForgeHttp {
       signal: signal === undefined ? limit : AbortSignal.any([limit, signal]),
     };
     try {
-      const { request } = clientFor(url);
-      const answer = await new Promise<IncomingMessage>((resolve, reject) => {
-        request(url, options, resolve).on("error", reject).end(sent);
-      });
+      const answer = await ask(url, options, sent);
       const { statusCode: status = 0, headers: told } = answer;
       return { status, text: await textOf(answer), headers: told };
     } catch (cause) {

@@ -54,7 +54,7 @@ export class GitHub implements Forge {
   }
 }
 
-/** Gitea answers in the same shape. */
+/** The pull request in an answer of GitHub, or of Gitea, which has the same shape. */
 export function read(answer: unknown): PullRequest | undefined {
   const { number, html_url, state, body } = (answer ?? {}) as Json;
   if (typeof number !== "number") return undefined;

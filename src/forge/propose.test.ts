@@ -9,7 +9,7 @@ import { apiOf, type Forge, type ForgeKind } from "./forge.ts";
 import { Gitea } from "./gitea.ts";
 import { GitHub } from "./github.ts";
 import { GitLab } from "./gitlab.ts";
-import { codeBlock, inert, propose, type Wanted } from "./propose.ts";
+import { codeBlock, inert, propose, type PullRequestSpec } from "./propose.ts";
 
 /** The patterns that forges search text for, according to their documentation. */
 const READ = [
@@ -71,7 +71,7 @@ const OWNERS = { github: "acme", gitlab: "acme/tools/web", gitea: "acme" } as co
 const KINDS = { github: GitHub, gitlab: GitLab, gitea: Gitea } as const;
 const AUTHORIZATION = { github: "Bearer t0k3n", gitlab: "Bearer t0k3n", gitea: "token t0k3n" };
 
-const WANTED: Wanted = {
+const WANTED: PullRequestSpec = {
   head: "agent/a1",
   base: "",
   isDraft: false,
@@ -84,7 +84,7 @@ const WANTED: Wanted = {
   },
 };
 
-function worked(...titles: string[]): Wanted {
+function worked(...titles: string[]): PullRequestSpec {
   return { ...WANTED, work: { ...WANTED.work, titles, commits: titles.length } };
 }
 

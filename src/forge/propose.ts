@@ -33,7 +33,7 @@ export function codeBlock(text: string): string {
 }
 
 /** The changes of a branch since the commit that work began with. */
-interface Work {
+interface BranchWork {
   readonly session: string;
   /** The commit that work began with. */
   readonly since: string;
@@ -49,7 +49,7 @@ const BEGIN = "<!-- trunkline: this part is written anew after each push -->";
 const END = "<!-- trunkline: until here -->";
 
 /** The description of a new pull request: the whole branch, not only its last commit. */
-function describeWork({ session, since, titles, commits, stat }: Work): string {
+function describeWork({ session, since, titles, commits, stat }: BranchWork): string {
   const more = commits - titles.length;
   const listed = [
     ...titles.map((title, index) => `${index + 1}. ${title}`),
@@ -82,17 +82,17 @@ function renewed(description: string, fresh: string): string | undefined {
   return after === before ? undefined : after;
 }
 
-export interface Wanted {
+export interface PullRequestSpec {
   readonly head: string;
   /** Empty for the default branch of the repository. */
   readonly base: string;
-  readonly work: Work;
+  readonly work: BranchWork;
   readonly isDraft: boolean;
   /** The number of the pull request, if it is known. */
   readonly known?: number | undefined;
 }
 
-interface Proposed {
+interface ProposedRequest {
   readonly state: "created" | "updated" | "closed";
   readonly number: number;
   readonly url: string;
@@ -103,7 +103,7 @@ interface Proposed {
  * creating fails, because the forge may have created it although the answer was lost. A closed or merged
  * pull request is not changed.
  */
-export async function propose(forge: Forge, wanted: Wanted): Promise<Proposed> {
+export async function propose(forge: Forge, wanted: PullRequestSpec): Promise<ProposedRequest> {
   const { head, work, isDraft, known } = wanted;
   const body = describeWork(work);
   const before = known === undefined ? undefined : await forge.get(known);
@@ -122,7 +122,7 @@ export async function propose(forge: Forge, wanted: Wanted): Promise<Proposed> {
   }
 }
 
-async function update(forge: Forge, request: PullRequest, fresh: string): Promise<Proposed> {
+async function update(forge: Forge, request: PullRequest, fresh: string): Promise<ProposedRequest> {
   if (!request.isOpen) return { state: "closed", ...named(request) };
   const description = renewed(request.body, fresh);
   if (description !== undefined) await forge.describe(request.number, description);

@@ -9,7 +9,7 @@ import { UnfitFileError } from "../base/file/read-regular-file.ts";
  */
 export async function copyIndex(from: string, to: string): Promise<void> {
   const stats = await stat(from);
-  // To open a pipe would wait for ever.
+  // Opening a pipe would block forever.
   if (!stats.isFile()) throw new UnfitFileError("it is not a regular file");
   await copyFile(from, to);
   const second = Math.floor(stats.mtimeMs / 1000);

@@ -42,7 +42,7 @@ export interface GitAnswer {
   readonly stderr: string;
 }
 
-/** What runs git, in one way or another. */
+/** The base of all classes that run git. */
 export abstract class GitRunner<Call> {
   abstract run(args: readonly string[], call?: Call): Promise<GitAnswer>;
 
@@ -209,7 +209,7 @@ const EMPTY = "TRUNKLINE_EMPTY";
  */
 export async function hardenedCall(
   git: Git,
-  command: GivenCommand,
+  command: ResolvedCommand,
   mode: GitMode,
 ): Promise<{ readonly args: readonly string[]; readonly env: NodeJS.ProcessEnv }> {
   const env = {
@@ -458,13 +458,13 @@ const VERBS: Readonly<Record<GitMode, string>> = {
 };
 
 /** The command that the arguments call, and the arguments with its options added. */
-interface GivenCommand extends GitCommand {
+interface ResolvedCommand extends GitCommand {
   readonly name: string;
   readonly args: readonly string[];
 }
 
 /** Throws for an unknown command, and for one that does more than the mode allows. */
-export function gitCommand(args: readonly string[], mode: GitMode): GivenCommand {
+export function gitCommand(args: readonly string[], mode: GitMode): ResolvedCommand {
   const [name = "", ...rest] = args;
   const longer = [rest[0] ?? "", "--list", "--get"].filter((word) => rest.includes(word));
   const key = [...longer.map((word) => `${name} ${word}`), name].find((each) =>

@@ -13,7 +13,7 @@ export interface Remote {
 }
 
 /** `url.BASE.insteadOf`: what begins with `prefix` begins with `base` instead. */
-interface Rewrite {
+interface UrlRewrite {
   readonly base: string;
   readonly prefix: string;
 }
@@ -56,15 +56,15 @@ function listed(config: GitConfig, key: string): string[] {
   return values.slice(values.lastIndexOf("") + 1);
 }
 
-function rewritesOf(config: GitConfig, name: string): Rewrite[] {
+function rewritesOf(config: GitConfig, name: string): UrlRewrite[] {
   return config.subsections("url", name).flatMap((base) => {
     return config.values(`url.${base}.${name}`).map((prefix) => ({ base, prefix }));
   });
 }
 
 /** The longest prefix wins, the first among equals. */
-function rewritten(url: string, rewrites: readonly Rewrite[]): string | undefined {
-  let best: Rewrite | undefined;
+function rewritten(url: string, rewrites: readonly UrlRewrite[]): string | undefined {
+  let best: UrlRewrite | undefined;
   for (const rewrite of rewrites) {
     if (!url.startsWith(rewrite.prefix)) continue;
     if (best === undefined || rewrite.prefix.length > best.prefix.length) best = rewrite;

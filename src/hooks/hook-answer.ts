@@ -24,12 +24,12 @@ export interface HookAnswer {
 
 /** A result as MCP has it. */
 export interface HookOutput {
-  readonly content: readonly ({ readonly type: string } & Members)[];
+  readonly content: readonly ({ readonly type: string } & JsonMembers)[];
   readonly structuredContent?: unknown;
   readonly isError?: boolean;
 }
 
-type Members = Readonly<Record<string, unknown>>;
+type JsonMembers = Readonly<Record<string, unknown>>;
 
 /** Events whose plain output is for the model. */
 const TOLD: ReadonlySet<HookEvent> = new Set(["SessionStart", "UserPromptSubmit"]);
@@ -90,9 +90,9 @@ function failed({ event, source, onFailure }: Hook, failure: string): HookAnswer
   return { decision: "deny", reason: failure, failure };
 }
 
-function read(hook: Hook, said: Members): HookAnswer {
+function read(hook: Hook, said: JsonMembers): HookAnswer {
   const { hookSpecificOutput, systemMessage, stopReason } = said;
-  const own: Members = isObject(hookSpecificOutput) ? hookSpecificOutput : {};
+  const own: JsonMembers = isObject(hookSpecificOutput) ? hookSpecificOutput : {};
   const named: unknown = own.permissionDecision ?? said.decision ?? "defer";
   if (typeof named !== "string" || !Object.hasOwn(DECISIONS, named)) {
     return broken(hook, `it decided ${JSON.stringify(named).slice(0, 100)}, which is not known`);

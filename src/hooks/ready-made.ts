@@ -4,7 +4,7 @@ import { MASK, maskAll } from "../base/text/mask.ts";
 import type { Hook, HookEntry } from "./hook.ts";
 import type { HookAnswer, HookOutput } from "./hook-answer.ts";
 
-type Told = Readonly<Record<string, unknown>>;
+type HookInput = Readonly<Record<string, unknown>>;
 
 /** Hooks that are known by their names. Each throws where its settings do not say what it is to do. */
 export const READY_MADE: Readonly<
@@ -70,12 +70,12 @@ export const READY_MADE: Readonly<
 function maskedIn(value: unknown, masked: (value: unknown) => unknown): unknown {
   if (typeof value !== "object" || value === null) return masked(value);
   if (Array.isArray(value)) return value.map((item) => maskedIn(item, masked));
-  const { type, data, blob } = value as Told;
+  const { type, data, blob } = value as HookInput;
   const bytes = {
     ...((type === "image" || type === "audio") && typeof data === "string" ? { data } : {}),
     ...(typeof blob === "string" ? { blob } : {}),
   };
-  const all = masked(value) as Told;
+  const all = masked(value) as HookInput;
   const parts = Object.entries(value).map(([key, item]) => {
     const isContent = key === "content" || key === "resource";
     return [key, isContent ? maskedIn(item, masked) : all[key]] as const;

@@ -2,14 +2,14 @@ import { glob } from "../base/text/glob.ts";
 import { visibleLine } from "../base/text/visible.ts";
 import type { AgentCommitRule } from "../config/schema/schema.gen.ts";
 import { type Author, coAuthorLine } from "../git/git.ts";
-import { isRuleFor, type Place } from "./detect/detect.ts";
+import { isRuleFor, type DetectionPlace } from "./detect/detect.ts";
 import { authorOf, expandHome, type Identity } from "./identity.ts";
 
 // As the configuration has it: `capability.ts` declares it.
 export type { AgentCommitRule };
 
 /** Who commits: an identity with its keys, and whom its commits name. */
-export interface Persona {
+export interface CommitPersona {
   readonly identity: Identity;
   readonly author: Author;
   readonly committer: Author;
@@ -19,7 +19,7 @@ export interface Persona {
 export function ruleFor(
   rules: readonly AgentCommitRule[],
   agent: string,
-  place: Place,
+  place: DetectionPlace,
   env: NodeJS.ProcessEnv,
 ): AgentCommitRule | undefined {
   return rules.find((rule) => glob(rule.agent ?? "*")(agent) && isRuleFor(rule, place, env));
@@ -30,7 +30,7 @@ export function personaOf(
   identity: Identity,
   rule: Partial<AgentCommitRule> = {},
   env: NodeJS.ProcessEnv = {},
-): Persona {
+): CommitPersona {
   const own = authorOf(identity);
   const { author = own, committer = own, signingKey } = rule;
   if (signingKey === undefined) return { identity, author, committer };

@@ -5,9 +5,9 @@ import { TrunklineError } from "../base/errors.ts";
 import type { AgentCommitRule } from "./agent-commits.ts";
 import { Git } from "../git/git.ts";
 import {
-  type Applied,
+  type AppliedChange,
   applyPlan,
-  type Plan,
+  type ChangePlan,
   recoverIfNeeded,
   type Recovery,
 } from "./switch/apply.ts";
@@ -148,7 +148,7 @@ export class Identities {
     );
   }
 
-  async planSwitch(name: string, folder: string, request: SwitchRequest = {}): Promise<Plan> {
+  async planSwitch(name: string, folder: string, request: SwitchRequest = {}): Promise<ChangePlan> {
     const identity = this.find(name);
     const git = this.#git(folder);
     const context = request.global ? await readGitContext(git) : await readRepositoryContext(git);
@@ -163,7 +163,7 @@ export class Identities {
   async planUndo(
     folder: string | undefined,
     options: Omit<UndoOptions, "worktree">,
-  ): Promise<Plan> {
+  ): Promise<ChangePlan> {
     if (folder === undefined || options.id !== undefined) {
       return await planUndo(this.#journal, this.#git("/"), options);
     }
@@ -174,14 +174,14 @@ export class Identities {
   }
 
   /** Writes the managed blocks in the person's own configuration of ssh and git, or removes them. */
-  async planSync(options: { readonly remove?: boolean } = {}): Promise<Plan> {
+  async planSync(options: { readonly remove?: boolean } = {}): Promise<ChangePlan> {
     const { env } = this.#options;
     const folder = join(dirname(this.file), "identities");
     return await planSync(this.list, this.#git("/"), { ...options, env, folder });
   }
 
   /** Makes a plan and carries it out. The plan is made once no other change is running. */
-  async apply(folder: string, makePlan: () => Promise<Plan>): Promise<Applied> {
+  async apply(folder: string, makePlan: () => Promise<ChangePlan>): Promise<AppliedChange> {
     return await applyPlan(this.#journal, this.#git(folder), makePlan);
   }
 
@@ -260,13 +260,13 @@ export async function planUndo(
   journal: Journal,
   git: Git,
   options: UndoOptions = {},
-): Promise<Plan> {
+): Promise<ChangePlan> {
   const entries = await journal.entries();
   const { force = false } = options;
   const entry = findEntry(entries, options);
   const later = force ? [] : laterSwitches(entries, entry);
   const now = entry.files.map(({ path }) => bytesOf(path));
-  const undo = async (except?: ReadonlySet<string>): Promise<Undone[]> => {
+  const undo = async (except?: ReadonlySet<string>): Promise<UndoneFile[]> => {
     const keys = { force, ...(except && { except }) };
     return await Promise.all(entry.files.map((change, at) => undoFile(git, change, now[at], keys)));
   };
@@ -378,7 +378,7 @@ const WORKTREE_KEYS: ReadonlySet<string> = new Set([
 async function mustStayOn(
   git: Git,
   entry: JournalState,
-  undone: readonly Undone[],
+  undone: readonly UndoneFile[],
 ): Promise<boolean> {
   const { repository } = entry.subject;
   if (repository === undefined) return false;
@@ -401,7 +401,7 @@ function worktreeConfigs(commonDir: string): string[] {
   return [commonDir, ...linked].map((each) => join(each, "config.worktree")).filter(existsSync);
 }
 
-interface Undone {
+interface UndoneFile {
   /** The file's content after the undo; undefined if it will not exist. */
   readonly bytes: Buffer | undefined;
   /** What was not undone, because it was changed since. */
@@ -417,7 +417,7 @@ export async function undoFile(
   change: FileChange,
   now: Buffer | undefined,
   options: RestoreOptions = {},
-): Promise<Undone> {
+): Promise<UndoneFile> {
   const { before, after, isGitConfig } = change;
   const { except, force = false } = options;
   if (isSame(now, after) && except === undefined) return { bytes: before };
@@ -437,7 +437,7 @@ function undoBlock(
   { before, after, isGitConfig }: FileChange,
   now: Buffer,
   force: boolean,
-): Undone {
+): UndoneFile {
   const lines = blockLines(before);
   if (isSameBlock(now, before)) return { bytes: now };
   if (!force && !isSameBlock(now, after)) return { bytes: now, changedSince: [MANAGED_BLOCK] };
@@ -466,7 +466,7 @@ export async function planSync(
   identities: readonly Identity[],
   git: Git,
   options: SyncOptions,
-): Promise<Plan> {
+): Promise<ChangePlan> {
   const notes: string[] = [];
   const wanted = options.remove === true ? [] : identities;
   const ssh = await sshChange(wanted, options, notes);
@@ -530,7 +530,7 @@ async function isKnown(
   }
 }
 
-interface Include {
+interface IdentityInclude {
   readonly identity: Identity;
   readonly condition: string;
   readonly file: string;
@@ -545,7 +545,7 @@ async function includesOf(
   git: Git,
   { env, folder }: SyncOptions,
   notes: string[],
-): Promise<Include[]> {
+): Promise<IdentityInclude[]> {
   const all = identities.flatMap((identity) => {
     const file = includedFile(folder, identity);
     if (identity.email === undefined || identity.displayName === undefined) return [];

@@ -29,7 +29,7 @@ import {
 import { type AgentCommitRule, personaOf, ruleFor } from "./agent-commits.ts";
 import { type GuardQuestion, type GuardVerdict, judge } from "./guard/guard.ts";
 import { writeAllowedSigners } from "./signing/commit-signer.ts";
-import type { Applied, Plan } from "./switch/apply.ts";
+import type { AppliedChange, ChangePlan } from "./switch/apply.ts";
 import {
   environmentPlan,
   type EnvironmentPlan,
@@ -39,7 +39,12 @@ import {
 } from "./git-settings.ts";
 import type { Identity } from "./identity.ts";
 import { SecurityModes } from "./tools/security-mode.ts";
-import { type Place, placeOf, readGitContext, readRepositoryContext } from "./detect/detect.ts";
+import {
+  type DetectionPlace,
+  placeOf,
+  readGitContext,
+  readRepositoryContext,
+} from "./detect/detect.ts";
 import {
   type SigningReadiness,
   quietRunner,
@@ -123,13 +128,13 @@ export class IdentityCommands implements AsyncDisposable {
   }
 
   /** Switches the identity. If it has a token, git asks us for it. Can be undone. */
-  async switch(name: string, folder: string, request: SwitchRequest = {}): Promise<Applied> {
+  async switch(name: string, folder: string, request: SwitchRequest = {}): Promise<AppliedChange> {
     await this.#writeSigners(name);
     return await this.identities.apply(folder, () => this.planSwitch(name, folder, request));
   }
 
   /** The changes that `switch` would make. */
-  async planSwitch(name: string, folder: string, request: SwitchRequest = {}): Promise<Plan> {
+  async planSwitch(name: string, folder: string, request: SwitchRequest = {}): Promise<ChangePlan> {
     return await this.identities.planSwitch(name, folder, await this.#complete(name, request));
   }
 
@@ -185,7 +190,7 @@ export class IdentityCommands implements AsyncDisposable {
     return this.agentRuleAt(agent, placeOf(await readGitContext(this.git(folder))));
   }
 
-  agentRuleAt(agent: string, place: Place): AgentCommitRule | undefined {
+  agentRuleAt(agent: string, place: DetectionPlace): AgentCommitRule | undefined {
     return ruleFor(this.#options.agentCommits ?? [], agent, place, this.env);
   }
 
@@ -270,7 +275,7 @@ export class IdentityCommands implements AsyncDisposable {
     const { agentCommits } = this.#options;
     const verdict = await judge(question, {
       ...{ identities: this.identities.list, context, env, rules: agentCommits },
-      // Nothing is advised that is so already.
+      // So that no advice is given that would change nothing.
       isSwitched: async (name) => (await this.planSwitch(name, ".")).files.length === 0,
     });
     const { worktree = context.repository.gitDir } = context.repository;

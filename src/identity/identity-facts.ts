@@ -20,8 +20,8 @@ export interface IdentityFacts {
   readonly match?: readonly string[];
 }
 
-/** Where it was typed: relative paths count from there. */
-export interface TypedPlace {
+/** Where a command was typed: the folder that relative paths are relative to. */
+export interface InvocationPlace {
   readonly cwd: string;
   readonly env: NodeJS.ProcessEnv;
 }
@@ -30,7 +30,7 @@ export interface TypedPlace {
 export function newIdentity(
   name: string,
   facts: IdentityFacts,
-  place: TypedPlace,
+  place: InvocationPlace,
 ): IdentitySettings {
   const { provider } = facts;
   const missing = (["provider", "user", "email"] as const).filter((key) => !facts[key]);
@@ -45,7 +45,7 @@ export function newIdentity(
 export function withFacts(
   old: IdentitySettings,
   values: IdentityFacts,
-  place: TypedPlace,
+  place: InvocationPlace,
 ): IdentitySettings {
   const settings: { -readonly [Key in keyof IdentitySettings]: IdentitySettings[Key] } = { ...old };
   const put = <Key extends keyof IdentitySettings>(
@@ -81,7 +81,7 @@ export function withFacts(
 function signingOf(
   old: IdentitySettings["signing"],
   values: IdentityFacts,
-  place: TypedPlace,
+  place: InvocationPlace,
 ): IdentitySettings["signing"] {
   const { signing: format = old?.format, "signing-key": given } = values;
   if (format === "none") return undefined;
@@ -109,11 +109,11 @@ function tokenSourceOf(text: string | undefined): IdentitySettings["tokenSource"
 }
 
 /** `~/` stays as it is, for other machines; any other path is relative to the current folder. */
-function keyFile(text: string | undefined, { cwd }: TypedPlace): string | undefined {
+function keyFile(text: string | undefined, { cwd }: InvocationPlace): string | undefined {
   return text === undefined || text === "" || text.startsWith("~/") ? text : resolve(cwd, text);
 }
 
-function ruleOf(text: string, place: TypedPlace): MatchRule {
+function ruleOf(text: string, place: InvocationPlace): MatchRule {
   const rule: { -readonly [Key in keyof MatchRule]: MatchRule[Key] } = {};
   for (const part of text.split(",")) {
     const [, key = "", value = ""] = /^(host|owner|path|remote)=(.+)$/.exec(part.trim()) ?? [];

@@ -33,7 +33,7 @@ interface CommentPlace {
 }
 
 /** Absolute paths of files, with their texts in the editor. */
-type Unsaved = ReadonlyMap<string, string>;
+type UnsavedTexts = ReadonlyMap<string, string>;
 
 /** Bytes of what a person writes. */
 const LONGEST_DRAFT = 1024 * 1024;
@@ -63,7 +63,7 @@ export class EditorReviews implements Disposable {
   /** The unresolved threads of the repository of a file or folder. */
   async threads(
     place: string,
-    unsaved: Unsaved,
+    unsaved: UnsavedTexts,
     only?: ReadonlySet<string>,
   ): Promise<EditorThread[]> {
     const here = findRepository(place) ?? findRepository(dirname(place));
@@ -104,7 +104,7 @@ export class EditorReviews implements Disposable {
 
   async replacement(
     id: string,
-    unsaved: Unsaved,
+    unsaved: UnsavedTexts,
   ): Promise<{ readonly line: number; readonly end: number; readonly text: string }> {
     const here = openRepository((await this.#reviews.get(id)).repository.root);
     return (await (await this.#commandsIn(here, unsaved)).suggested(id)).replaced;
@@ -130,7 +130,7 @@ export class EditorReviews implements Disposable {
     });
   }
 
-  async #commandsIn(here: FoundRepository, unsaved: Unsaved): Promise<ReviewCommands> {
+  async #commandsIn(here: FoundRepository, unsaved: UnsavedTexts): Promise<ReviewCommands> {
     const inside = new Map<string, Uint8Array>();
     for (const [file, text] of unsaved) {
       const path = relative(here.root, file).split(sep).join("/");

@@ -100,7 +100,7 @@ export class ReviewCommands implements Disposable {
   }
 
   /** The file with the thread's suggestion applied. */
-  async suggested(id: string): Promise<Applied> {
+  async suggested(id: string): Promise<AppliedSuggestion> {
     const thread = await this.reviews.get(id);
     const position = await this.#locator(this.repository)(thread);
     const content = this.#unsaved.get(position.path);
@@ -108,7 +108,7 @@ export class ReviewCommands implements Disposable {
   }
 
   /** Changes the file, and resolves the thread. */
-  async apply(id: string, by: string): Promise<Applied & { readonly thread: Thread }> {
+  async apply(id: string, by: string): Promise<AppliedSuggestion & { readonly thread: Thread }> {
     const applied = await this.suggested(id);
     writeApplied(rootOf(await this.reviews.get(id), this.repository), applied);
     const saying = { by, role: "person", text: "Applied the suggestion." } as const;
@@ -164,7 +164,7 @@ function rootOf(
 const NEWLINE = 0x0a;
 
 /** The result of applying a suggestion to the current file. */
-export interface Applied {
+export interface AppliedSuggestion {
   readonly path: string;
   readonly content: Buffer;
   /** The lines that were replaced, from 1. */
@@ -182,7 +182,7 @@ export function applySuggestion(
   { suggestion, anchor }: { readonly suggestion?: Suggestion; readonly anchor: Anchor },
   position: LocatedLines,
   unsaved?: Uint8Array,
-): Applied {
+): AppliedSuggestion {
   const refuse = (why: string): never => {
     const says = `Cannot apply the suggestion to '${position.path}': ${why}.`;
     throw new TrunklineError("config", says);
@@ -220,7 +220,7 @@ export function applySuggestion(
 }
 
 /** Replaces the file in one step. */
-export function writeApplied(root: string, { path, content }: Applied): void {
+export function writeApplied(root: string, { path, content }: AppliedSuggestion): void {
   const file = join(root, path);
   const part = `${file}.trunkline-${crypto.randomUUID()}`;
   try {

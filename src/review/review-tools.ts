@@ -76,7 +76,7 @@ export class ReviewTools implements AsyncDisposable {
     project: Project | undefined,
     context: Pick<ToolContext, "signal">,
     after?: string,
-  ): Promise<Delivered | undefined> {
+  ): Promise<DeliveredMessages | undefined> {
     const { batch: limit, first } = this.#settings;
     const { gitDirs = [undefined], here } = scopeOf(project);
     for (const gitDir of gitDirs) {
@@ -193,13 +193,13 @@ export class ReviewTools implements AsyncDisposable {
 
   async #shown(
     threads: readonly Thread[],
-    { here }: Partial<Scope>,
+    { here }: Partial<ThreadScope>,
   ): ReturnType<ReviewCommands["views"]> {
     return Promise.all(threads.map(({ id }) => this.#commands.show(id, here)));
   }
 }
 
-function withRepository(text: string, { here }: Scope, gitDir: string): string {
+function withRepository(text: string, { here }: ThreadScope, gitDir: string): string {
   return `${text}\n${repositoryText(here?.root ?? gitDir)}`;
 }
 
@@ -218,7 +218,7 @@ function resultOf(
 }
 
 /** Which threads a call is about. */
-export interface Scope {
+export interface ThreadScope {
   /** Git folders of the repositories, or folders of projects without git; undefined means all. */
   readonly gitDirs: readonly string[] | undefined;
   /** The caller's work tree, if it is in one. */
@@ -229,7 +229,7 @@ export interface Scope {
  * The scope of a project. For a caller that was started in a folder without a repository it is all
  * projects; for one that names such a folder as a root it is that folder.
  */
-export function scopeOf(project: Project | undefined): Scope {
+export function scopeOf(project: Project | undefined): ThreadScope {
   const { folders = [], source } = project ?? {};
   const gitDirs = new Set<string>();
   const found: FoundRepository[] = [];
@@ -248,7 +248,9 @@ export function scopeOf(project: Project | undefined): Scope {
 }
 
 /** The same for claiming threads, which never covers all projects. */
-export function narrowScopeOf(project: Project | undefined): Scope & { readonly gitDir: string } {
+export function narrowScopeOf(
+  project: Project | undefined,
+): ThreadScope & { readonly gitDir: string } {
   const { folder = "" } = project ?? {};
   const scope = scopeOf(project);
   const [gitDir] = scope.gitDirs ?? [];
@@ -378,7 +380,7 @@ export interface DeliverOptions extends DeliveryRequest {
 }
 
 /** Messages as a reader gets them. */
-export interface Delivered {
+export interface DeliveredMessages {
   readonly text: string;
   /** What the reader acknowledges them with. */
   readonly id: string;
@@ -406,7 +408,7 @@ export class Deliveries {
   async next(
     options: DeliverOptions,
     context: Pick<ToolContext, "signal">,
-  ): Promise<Delivered | undefined> {
+  ): Promise<DeliveredMessages | undefined> {
     const { reviews } = this.#commands;
     const delivery = await reviews.take(options);
     const { id, messages } = delivery;

@@ -12,8 +12,8 @@ import { changesIn, isOfFile, withLinks } from "./content/flat-index.ts";
 import type { Submodule } from "./content/content.ts";
 import { folderBelow, nameIn } from "./open-below.ts";
 
-/** As whom a run acts at its remote, and in its commits. */
-export interface Acting {
+/** The login of a run at its remote, and the author of its commits. */
+export interface RunActor {
   readonly credentials: Credentials;
   readonly author: Author;
   readonly committer?: Author;
@@ -21,7 +21,7 @@ export interface Acting {
   readonly trailers?: readonly string[];
 }
 
-export interface DeliverOptions extends Acting {
+export interface DeliverOptions extends RunActor {
   readonly git: ServerGit;
   readonly tree: string;
   readonly url: string;
@@ -36,7 +36,7 @@ export interface DeliverOptions extends Acting {
 }
 
 /** Remote run guide, "Response: _meta.target field". */
-export interface Target {
+export interface RunTarget {
   readonly url: string;
   readonly branch: string;
   readonly revision: string;
@@ -52,7 +52,7 @@ export interface FileChange {
 export type Delivery =
   | { readonly kind: "unchanged" }
   | { readonly kind: "refused"; readonly problems: readonly ScanProblem[] }
-  | { readonly kind: "pushed"; readonly target: Target; readonly changes: readonly FileChange[] }
+  | { readonly kind: "pushed"; readonly target: RunTarget; readonly changes: readonly FileChange[] }
   /** The commit is stored, and pushing can be retried. */
   | { readonly kind: "unpushed"; readonly revision: string; readonly why: Error };
 
@@ -219,7 +219,7 @@ export const PUSHED = "refs/trunkline/pushed";
 export const CHECKPOINT = "refs/trunkline/checkpoint";
 
 /** An index with the changes of a work tree. */
-interface Staged {
+interface StagedChanges {
   /** The path of the index, for `GIT_INDEX_FILE`. */
   readonly index: string;
   /** The same with the files of submodules: the next index of the workspace. */
@@ -250,7 +250,7 @@ export async function stageChanges(
   limits: ScanLimits,
   { submodules = [] }: Pick<DeliverOptions, "submodules"> = {},
   name = "staged",
-): Promise<Staged> {
+): Promise<StagedChanges> {
   const files = join(git.gitDir, `${name}-index`);
   const index = submodules.length === 0 ? files : `${files}-linked`;
   const copies = join(git.gitDir, `${name}-files`);

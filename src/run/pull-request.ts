@@ -4,7 +4,7 @@ import { TrunklineError } from "../base/errors.ts";
 import { readRegularFile } from "../base/file/read-regular-file.ts";
 import type { ServerGit } from "../git/server/server-git.ts";
 import { replaceFile } from "../store/replace-file.ts";
-import { BASE, type Target } from "./deliver.ts";
+import { BASE, type RunTarget } from "./deliver.ts";
 
 /** Whether a pull request is opened for a run's branch, and whether it is a draft. */
 export type RequestMode = "off" | "draft" | "ready";
@@ -40,18 +40,18 @@ export type ProposalResult =
   | { readonly state: "failed"; readonly why: string; readonly page?: string | undefined };
 
 /** Opens a pull request on a forge, or updates it. It does not throw. */
-export type Propose = (proposal: Proposal) => Promise<ProposalResult>;
+export type PullRequestProposer = (proposal: Proposal) => Promise<ProposalResult>;
 
 export interface RunRequestOptions {
   readonly git: ServerGit;
   readonly session: string;
   readonly base: string;
   readonly isDraft: boolean;
-  readonly propose: Propose;
+  readonly propose: PullRequestProposer;
 }
 
 /** What is stored about a pull request, in the git folder. */
-interface StoredRequest {
+interface PullRequestRecord {
   readonly number: number;
   readonly url: string;
   /** The commit that it describes. */
@@ -66,7 +66,7 @@ const MOST_FILES = 100;
 export class RunRequest {
   readonly #options: RunRequestOptions;
   readonly #stopped = new AbortController();
-  #kept: StoredRequest | undefined;
+  #kept: PullRequestRecord | undefined;
 
   constructor(options: RunRequestOptions) {
     this.#options = options;
@@ -85,14 +85,14 @@ export class RunRequest {
   }
 
   /** Opens the pull request or updates its description. Undefined if it is up to date. */
-  async update(target: Target): Promise<ProposalResult | undefined> {
+  async update(target: RunTarget): Promise<ProposalResult | undefined> {
     if (this.#kept?.revision === target.revision) return undefined;
     return await this.#propose(target).catch((error: Error) => {
       return { state: "failed" as const, why: error.message };
     });
   }
 
-  async #propose({ url, branch, revision }: Target): Promise<ProposalResult> {
+  async #propose({ url, branch, revision }: RunTarget): Promise<ProposalResult> {
     const { session, base, isDraft, propose } = this.#options;
     const work = { session, ...(await this.#work(revision)) };
     const known = this.#kept?.number;
@@ -124,11 +124,11 @@ export class RunRequest {
   }
 }
 
-function readKept(path: string): StoredRequest | undefined {
+function readKept(path: string): PullRequestRecord | undefined {
   const text = readRegularFile(path, { most: 64 * 1024 })?.toString("utf8");
   if (text === undefined) return undefined;
   try {
-    const { number, url, revision } = JSON.parse(text) as Partial<StoredRequest>;
+    const { number, url, revision } = JSON.parse(text) as Partial<PullRequestRecord>;
     const isWhole = Number.isInteger(number) && typeof url === "string";
     return isWhole ? { number: number ?? 0, url, revision: String(revision) } : undefined;
   } catch {

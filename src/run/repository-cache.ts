@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
-import { mkdir, readFile, readdir, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, readFile, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { TrunklineError } from "../base/errors.ts";
 import { TaskQueue } from "../base/limit/task-queue.ts";
 import { isMarkOfEnded, ownMark } from "../base/process/process-mark.ts";
-import type { Credentials, ResolveHost } from "../git/server/pin-connection.ts";
+import type { Credentials, HostResolver } from "../git/server/pin-connection.ts";
 import { ServerGit } from "../git/server/server-git.ts";
 import { FileLock } from "../store/file-lock.ts";
 import { lfsSettings } from "./content/lfs-filter.ts";
@@ -17,7 +17,7 @@ export interface RepositoryCacheOptions {
   /** The program of `writeLfsFilter`. Without it, files of Git LFS stay pointers. */
   readonly lfsFilter?: string | undefined;
   readonly protocols?: readonly string[];
-  readonly resolve?: ResolveHost | undefined;
+  readonly resolve?: HostResolver | undefined;
   /** Reports failures of background work. */
   readonly report: (event: string, fields: Record<string, unknown>) => void;
 }
@@ -109,13 +109,11 @@ export class CachedRepository implements AsyncDisposable {
   /** Fetches a commit with its files, if it is missing; its history may follow later. */
   async need(ref: RemoteRef, credentials: Credentials): Promise<void> {
     if (await this.has(ref.revision)) return;
-    const known = this.#fetching.get(ref.revision);
-    if (known !== undefined) return known;
-    const fetching = this.#alone(() => this.#fetch(ref, credentials)).finally(() => {
-      this.#fetching.delete(ref.revision);
-    });
-    this.#fetching.set(ref.revision, fetching);
-    await fetching;
+    await this.#fetching.getOrInsertComputed(ref.revision, (revision) =>
+      this.#alone(() => this.#fetch(ref, credentials)).finally(() => {
+        this.#fetching.delete(revision);
+      }),
+    );
   }
 
   async has(revision: string): Promise<boolean> {
@@ -260,6 +258,20 @@ export async function shallowOf({ objects }: Pick<CachedRepository, "objects">):
 const NOT_THERE = /not our ref|unadvertised object/;
 
 const FETCH = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--refmap="];
+
+/** The names by the time of the last use of their files, the most recent first. */
+export async function byLastUse(
+  names: readonly string[],
+  pathOf: (name: string) => string,
+): Promise<string[]> {
+  const used = await Promise.all(
+    names.map(async (name) => {
+      const status = await stat(pathOf(name)).catch(() => undefined);
+      return { name, at: status?.mtimeMs ?? 0 };
+    }),
+  );
+  return used.toSorted((one, other) => other.at - one.at).map(({ name }) => name);
+}
 
 /** The name of a folder while this process creates or removes it. */
 export function unfinishedName(name: string): string {

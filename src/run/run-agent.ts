@@ -19,7 +19,7 @@ import type {
   TurnPart,
 } from "../session/agent.ts";
 import { inBothForms } from "../session/settings.ts";
-import type { Target, Delivery } from "./deliver.ts";
+import type { RunTarget, Delivery } from "./deliver.ts";
 import { wordsOnRequest, type ProposalResult } from "./pull-request.ts";
 import type { PushMemory, Run } from "./run.ts";
 import type { Runs } from "./runs.ts";
@@ -36,7 +36,7 @@ export function progressUpdate(message: string): SessionUpdate {
 
 const PUSHED = "trunkline/pushed";
 
-/** What a session remembers of its run, and of the agent in it: known before its files are. */
+/** What is stored with a session about its run and the agent in it; available before its files are. */
 class RunMemory implements PushMemory {
   readonly #remember: AgentOpenOptions["remember"];
   #pushed: string | undefined;
@@ -76,7 +76,7 @@ class RunMemory implements PushMemory {
 }
 
 /** A run whose workspace and agent are being prepared, or are ready. */
-interface Attempt {
+interface RunAttempt {
   readonly run: Run;
   readonly inner: Promise<AgentSession>;
   end(): Promise<void>;
@@ -98,14 +98,14 @@ function wordsOn(delivery: Delivery): string {
   }
 }
 
-function wordsOnPush({ branch, revision }: Target): string {
+function wordsOnPush({ branch, revision }: RunTarget): string {
   return `Pushed ${branch} at ${revision.slice(0, 12)}.`;
 }
 
 /** Remote run guide: the fields that a client reads, and additional ones. */
 function resultOf(
   delivery: Delivery,
-  target: Target | undefined,
+  target: RunTarget | undefined,
   pullRequest: object | undefined,
 ): Readonly<Record<string, unknown>> {
   const changes = delivery.kind === "pushed" ? { changes: delivery.changes } : {};
@@ -153,16 +153,16 @@ function workspaceTurn(
   };
 }
 
-/** Does work during which the agent waits: fetching, queueing, pushing. It is no lack of progress. */
+/** Does work during which the agent waits, such as fetching. That time does not count as a lack of progress. */
 function waiting<T>(turn: Turn, work: () => Promise<T>): Promise<T> {
   return turn.whileWaiting?.(work) ?? work();
 }
 
 /**
- * Lets sessions begin a few at a time. Where a worker takes over what another had, all of it would
- * begin at once, and answers to clients would wait for a processor behind dozens of programs.
+ * Limits how many sessions begin at once. A worker that takes over another's sessions would otherwise start
+ * dozens of programs together, and clients would wait for a processor behind them.
  */
-export interface Pace {
+export interface StartPace {
   readonly slots: Semaphore;
   /** Milliseconds after which the next begins although none is done. */
   readonly longest: number;
@@ -183,7 +183,7 @@ export interface RunAgentOptions {
   /** Milliseconds that opening a session again waits; `answerWithin` by default. */
   readonly reopenWithin?: number | undefined;
   /** Lets sessions that are opened again prepare their workspaces a few at a time. */
-  readonly pace?: Pace | undefined;
+  readonly pace?: StartPace | undefined;
   /** Milliseconds that an agent has to end its turn when a budget is used up, before it is pushed. */
   readonly budgetGrace?: number;
 }
@@ -206,7 +206,7 @@ export class RunAgent implements Agent {
     const memory = new RunMemory(options);
     const hide = (message: string): string => this.#options.runs.withoutFolder(message);
     const own = { ...options, budgetGrace, hide };
-    const attempt = (): Promise<Attempt> => this.#attempt({ ...own, ...memory.ofAgent }, memory);
+    const attempt = (): Promise<RunAttempt> => this.#attempt({ ...own, ...memory.ofAgent }, memory);
     await using opening = new AsyncDisposableStack();
     const begun = new RunSession(await attempt(), attempt, own);
     const session = opening.use(begun);
@@ -216,7 +216,7 @@ export class RunAgent implements Agent {
   }
 
   /** Begins to prepare the workspace, and the agent in it. */
-  async #attempt(options: RunSessionOptions, memory: RunMemory): Promise<Attempt> {
+  async #attempt(options: RunSessionOptions, memory: RunMemory): Promise<RunAttempt> {
     const { runs, plan, pace } = this.#options;
     const run = await runs.open(plan, options.sessionId, this.name, memory);
     const ends = new AsyncDisposableStack();
@@ -249,7 +249,7 @@ export class RunAgent implements Agent {
     const tell = (message: string): void => tellOfProgress(options, message);
     const workspace = await run.prepare(tell);
     if (!workspace.isNew) {
-      const tellOfPush = (target: Target): void => tellOfProgress(options, wordsOnPush(target));
+      const tellOfPush = (target: RunTarget): void => tellOfProgress(options, wordsOnPush(target));
       const pushed = run.pushKept(tellOfPush).then(async () => {
         const proposed = await run.propose();
         if (proposed !== undefined) tellOfProgress(options, wordsOnRequest(proposed));
@@ -302,22 +302,22 @@ const BUDGET_GRACE = 3_000;
 
 type RunSessionOptions = AgentOpenOptions & {
   readonly budgetGrace: number;
-  /** Takes folders of this server out of a message of ours: clients are mostly elsewhere. */
+  /** Removes folders of this server from a message, because clients are usually on other machines. */
   readonly hide: (message: string) => string;
 };
 
 /** One session whose work comes back as a branch. */
 class RunSession implements AgentSession {
-  readonly #again: () => Promise<Attempt>;
+  readonly #again: () => Promise<RunAttempt>;
   readonly #options: RunSessionOptions;
-  #attempt: Attempt;
+  #attempt: RunAttempt;
   #hasFailed = false;
   #isOver = false;
   #beginning: Promise<void> | undefined;
   #inner: AgentSession | undefined;
 
-  /** `again` is called where the workspace could not be prepared, and is needed. */
-  constructor(attempt: Attempt, again: () => Promise<Attempt>, options: RunSessionOptions) {
+  /** `again` starts another attempt if the workspace could not be prepared. */
+  constructor(attempt: RunAttempt, again: () => Promise<RunAttempt>, options: RunSessionOptions) {
     this.#again = again;
     this.#options = options;
     this.#attempt = attempt;
@@ -360,7 +360,7 @@ class RunSession implements AgentSession {
     try {
       const work = workspaceTurn(turn, signal, this.#run.files, () => this.#run.checkpointSoon());
       const ending = inner.prompt(work);
-      // Where its budget is used up and the agent does not end it.
+      // Also ends a turn whose budget is spent, if the agent does not.
       end = await endOrCancelled(ending, signal, this.#options.budgetGrace, isBudgetSpent);
     } catch (error) {
       await this.#run.checkpoint();
@@ -418,7 +418,7 @@ class RunSession implements AgentSession {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    // What was stopped has failed, and must not be tried again by a prompt that still waits.
+    // A stopped attempt counts as failed; a prompt that still waits must not start another.
     this.#isOver = true;
     await this.#beginning?.catch(() => {});
     await this.#attempt.end();
@@ -428,7 +428,7 @@ class RunSession implements AgentSession {
     return this.#inner ?? (await untilAborted(this.#begun(), turn.signal));
   }
 
-  #use(attempt: Attempt): void {
+  #use(attempt: RunAttempt): void {
     this.#attempt = attempt;
     this.#hasFailed = false;
     attempt.inner.then(
@@ -463,7 +463,7 @@ class RunSession implements AgentSession {
     await chosen;
   }
 
-  #tellOfPush(target: Target): void {
+  #tellOfPush(target: RunTarget): void {
     this.#tell(wordsOnPush(target), { target });
     background(this.#proposeLate(), "Opening a pull request");
   }

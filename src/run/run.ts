@@ -7,23 +7,28 @@ import { maskWhole } from "../base/text/mask.ts";
 import type { ServerGit } from "../git/server/server-git.ts";
 import type { Turn, ClientFiles } from "../session/agent.ts";
 import {
-  type Acting,
+  type RunActor,
   CHECKPOINT,
   Deliverer,
   type Delivery,
   PUSHED,
-  type Target,
+  type RunTarget,
 } from "./deliver.ts";
-import { type Content, type Contents, objectFolders, PLAIN } from "./content/content.ts";
+import {
+  type RevisionContent,
+  type ContentFetcher,
+  objectFolders,
+  PLAIN,
+} from "./content/content.ts";
 import type { Environments } from "./environment/environments.ts";
-import type { Layer } from "./environment/layers.ts";
+import type { SetupLayer } from "./environment/layers.ts";
 import { type ProposalResult, RunRequest } from "./pull-request.ts";
 import type { RepositoryCache } from "./repository-cache.ts";
 import { type EffectiveLimits, limitsFor } from "./run-limits.ts";
 import type { RunPlan } from "./run-plan.ts";
 import type { FileOwner } from "./workspace/driver.ts";
 import type { Workspace, WorkspaceRequest, Workspaces } from "./workspace/workspace.ts";
-import { type CarriedRun, packWorkspace } from "./workspace/carried.ts";
+import { type CheckpointedRun, packWorkspace } from "./workspace/shared-checkpoints.ts";
 import type { RunsOptions } from "./runs.ts";
 import { constants } from "node:fs";
 import { type FileHandle, mkdir, open } from "node:fs/promises";
@@ -53,7 +58,7 @@ const PUSH_AGAIN: BackoffLimits = {
   rest: 60 * 60_000,
 };
 
-/** What is kept of a run with its session, where every process finds it at once. */
+/** What is stored about a run with its session, so that every process sees it at once. */
 export interface PushMemory {
   /** The commit that was pushed last. */
   readonly pushed: string | undefined;
@@ -61,13 +66,13 @@ export interface PushMemory {
 }
 
 /** What a run is opened with. */
-interface RunOptions extends RunsOptions, Acting {
+interface RunOptions extends RunsOptions, RunActor {
   readonly memory?: PushMemory | undefined;
   readonly plan: RunPlan;
   readonly session: string;
   readonly repository: ReturnType<RepositoryCache["at"]>;
   readonly workspaces: Workspaces;
-  readonly contents: Contents;
+  readonly contents: ContentFetcher;
   readonly queue: Semaphore;
   readonly environments: Environments | undefined;
 }
@@ -80,8 +85,8 @@ export class Run {
   readonly #options: RunOptions;
   #workspace: Workspace | undefined;
   #deliverer: Deliverer | undefined;
-  readonly #planned: Target;
-  #pushed: Target | undefined;
+  readonly #planned: RunTarget;
+  #pushed: RunTarget | undefined;
   #variables: Readonly<Record<string, string>> = {};
   #request: RunRequest | undefined;
   /** Git commands run one after another in a workspace. */
@@ -106,12 +111,12 @@ export class Run {
   }
 
   /** The branch and its commit on the remote; until the first push, the commit that work began with. */
-  get target(): Target {
+  get target(): RunTarget {
     return this.#pushed ?? this.#planned;
   }
 
   /** The branch and its commit on the remote; undefined until the first push. */
-  get pushed(): Target | undefined {
+  get pushed(): RunTarget | undefined {
     return this.#pushed;
   }
 
@@ -180,7 +185,7 @@ export class Run {
     return workspace;
   }
 
-  get #carriedRun(): CarriedRun {
+  get #carriedRun(): CheckpointedRun {
     return { workspace: this.plan.workspace, session: this.#options.session };
   }
 
@@ -250,7 +255,7 @@ export class Run {
     });
   }
 
-  async #hasPushed(target: Target): Promise<void> {
+  async #hasPushed(target: RunTarget): Promise<void> {
     this.#pushed = target;
     await this.#options.memory?.hasPushed(target.revision).catch(this.#notCarried);
   }
@@ -259,7 +264,7 @@ export class Run {
    * Pushes commits that are not on the remote, and retries until that succeeds or the run is closed.
    * `pushed` is called on success.
    */
-  async pushKept(pushed: (target: Target) => void): Promise<void> {
+  async pushKept(pushed: (target: RunTarget) => void): Promise<void> {
     clearTimeout(this.#pushing);
     const delivery = await this.#queue.run(() => this.#need().pushKept());
     if (delivery.kind === "unpushed") return this.pushLater(pushed);
@@ -270,7 +275,7 @@ export class Run {
   }
 
   /** Retries the push after a while. */
-  pushLater(pushed: (target: Target) => void): void {
+  pushLater(pushed: (target: RunTarget) => void): void {
     if (this.#isStopped) return;
     clearTimeout(this.#pushing);
     this.#pushing = setTimeout(() => {
@@ -319,8 +324,8 @@ export class Run {
   /** The layer of set-up that the workspace begins with. */
   #layer(
     tell: (message: string) => void,
-    content: Content,
-  ): Promise<Layer | undefined> | undefined {
+    content: RevisionContent,
+  ): Promise<SetupLayer | undefined> | undefined {
     const { plan, repository, credentials, environments } = this.#options;
     const { workspace, revision, retrySetup: retry = false } = plan;
     // A missing right to push is reported now, not after minutes of set-up.

@@ -6,20 +6,20 @@ import type { BackoffLimits } from "../base/limit/backoff.ts";
 import type { Log } from "../base/log.ts";
 import { parseRemoteUrl } from "../base/remote-url.ts";
 import { type Author, coAuthorLine } from "../git/git.ts";
-import type { Acting } from "./deliver.ts";
-import { type ResolveHost, writeAskpass } from "../git/server/pin-connection.ts";
-import { Contents } from "./content/content.ts";
+import type { RunActor } from "./deliver.ts";
+import { type HostResolver, writeAskpass } from "../git/server/pin-connection.ts";
+import { ContentFetcher } from "./content/content.ts";
 import { writeLfsFilter } from "./content/lfs-filter.ts";
 import { Environments, type RunSetup } from "./environment/environments.ts";
 import { Layers } from "./environment/layers.ts";
 import { readRetrySetup } from "./environment/recipe.ts";
-import { type Propose, readRequestMode, type RequestMode } from "./pull-request.ts";
+import { type PullRequestProposer, readRequestMode, type RequestMode } from "./pull-request.ts";
 import { checkRemoteUrl, pinAddresses, readRemoteRef, type RemotePolicy } from "./remote-ref.ts";
 import { RepositoryCache } from "./repository-cache.ts";
 import type { ScanLimits } from "./change/scan.ts";
 import { isPlan, newPlan, type RunPlan } from "./run-plan.ts";
-import { Bases } from "./workspace/bases.ts";
-import type { CarriedCheckpoints } from "./workspace/carried.ts";
+import { WorkspaceBases } from "./workspace/bases.ts";
+import type { SharedCheckpoints } from "./workspace/shared-checkpoints.ts";
 import type { FileOwner, WorkspaceDriver } from "./workspace/driver.ts";
 import type { RunUsers } from "./workspace/run-users.ts";
 import { Workspaces } from "./workspace/workspace.ts";
@@ -43,7 +43,7 @@ export interface RunsOptions {
   /** Milliseconds after which a closed workspace hibernates even if it has files that git ignores. */
   readonly hibernateAfter: number;
   /** Credentials for a repository, and the author of commits. */
-  readonly identify: (url: string, agent?: string) => Promise<Acting>;
+  readonly identify: (url: string, agent?: string) => Promise<RunActor>;
   readonly coAuthor?: Author | undefined;
   /** What a run may use. */
   readonly limitsOf?: ((plan: RunPlan) => EffectiveLimits) | undefined;
@@ -56,13 +56,15 @@ export interface RunsOptions {
   /** System users, one for each workspace; undefined if all run as our own user. */
   readonly users?: RunUsers | undefined;
   /** Whether pull requests are opened, unless a client asks for something else. */
-  readonly pullRequest?: { readonly mode: RequestMode; readonly propose: Propose } | undefined;
+  readonly pullRequest?:
+    | { readonly mode: RequestMode; readonly propose: PullRequestProposer }
+    | undefined;
   /** When a failed push is retried; by default after half a minute at first. */
   readonly pushAgain?: BackoffLimits | undefined;
   /** Where other machines find what is needed to continue a run; undefined if there are none. */
-  readonly carried?: CarriedCheckpoints | undefined;
+  readonly carried?: SharedCheckpoints | undefined;
   /** Resolves host names; by default as the system does. */
-  readonly lookup?: ResolveHost | undefined;
+  readonly lookup?: HostResolver | undefined;
   readonly log: Log;
 }
 
@@ -71,7 +73,7 @@ export class Runs implements AsyncDisposable {
   readonly #options: RunsOptions;
   readonly #cache: RepositoryCache;
   readonly #workspaces: Workspaces;
-  readonly #contents: Contents;
+  readonly #contents: ContentFetcher;
   readonly #queue: Semaphore;
   readonly #tidy: AsyncDisposable;
   readonly #environments: Environments | undefined;
@@ -82,15 +84,15 @@ export class Runs implements AsyncDisposable {
     const { folder, driver, mostBases, policy, log, setup, users } = options;
     this.#options = options;
     this.#queue = new Semaphore({ ...options.turns, refusal: tooManyTurns });
-    const resolve: ResolveHost = (host) => pinAddresses({ host }, policy, options.lookup);
+    const resolve: HostResolver = (host) => pinAddresses({ host }, policy, options.lookup);
     const common = { askpass, lfsFilter, protocols: policy.protocols, resolve };
     const report = (event: string, fields: Record<string, unknown>): void => {
       log.warn(event, fields);
     };
     this.#cache = new RepositoryCache({ folder: join(folder, "cache"), report, ...common });
     const { identify } = options;
-    this.#contents = new Contents({ cache: this.#cache, policy, identify, resolve });
-    const bases = new Bases({ folder: join(folder, "bases"), most: mostBases });
+    this.#contents = new ContentFetcher({ cache: this.#cache, policy, identify, resolve });
+    const bases = new WorkspaceBases({ folder: join(folder, "bases"), most: mostBases });
     const layers = new Layers({ folder: join(folder, "layers"), most: setup?.mostLayers ?? 0 });
     const work = join(folder, "work");
     const abandoned = async (name: string, key: string | undefined): Promise<void> => {

@@ -8,7 +8,7 @@ import { createInterface } from "node:readline";
 import type { HandleMessage } from "../base/process/child-process.ts";
 
 /** The input of this program, as JSON in its only argument. */
-export interface Entry {
+export interface EnterInput {
   /** An absolute path, because PATH is not searched. Without it, lines of stdin are ports to connect to. */
   readonly program?: string;
   readonly args: readonly string[];
@@ -80,7 +80,7 @@ function fail(what: string): never {
   process.exit(126);
 }
 
-function restrict({ read, write }: NonNullable<Entry["landlock"]>): void {
+function restrict({ read, write }: NonNullable<EnterInput["landlock"]>): void {
   const abi = Number(c.syscall(CREATE_RULESET, 0n, 0n, CREATE_RULESET_VERSION, 0n));
   if (abi < 1) fail("Landlock is not in this kernel, though it was when the sandbox was planned");
   const rights = (1n << BigInt(RIGHTS[Math.min(abi, RIGHTS.length - 1)] ?? 13)) - 1n;
@@ -156,7 +156,7 @@ async function listening(port: number): Promise<Server> {
   return server;
 }
 
-const entry = JSON.parse(process.argv[2] ?? "") as Entry;
+const entry = JSON.parse(process.argv[2] ?? "") as EnterInput;
 const { program, args, cwd, landlock, ports } = entry;
 try {
   process.chdir(cwd);

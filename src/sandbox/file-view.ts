@@ -110,7 +110,7 @@ export interface FileView {
 }
 
 /** The beginning of bubblewrap's arguments, and the descriptors that they name. */
-interface Mounted {
+interface MountArguments {
   readonly args: readonly string[];
   /** They are passed on from the descriptor `FIRST_FD` on. */
   readonly files: readonly number[];
@@ -119,7 +119,7 @@ interface Mounted {
 /** The first descriptor after the standard streams. */
 export const FIRST_FD = 3;
 
-interface Place {
+interface ViewPlace {
   readonly at: string;
   /** Undefined if it is hidden. */
   readonly from: string | undefined;
@@ -136,7 +136,11 @@ interface Place {
  * Sources are opened without following links, and bubblewrap compares what it has mounted with what was
  * opened. Throws "unavailable" if something in the view is no file or folder, or is reached by a link.
  */
-export function mountView(view: FileView, empty: string, first: readonly number[] = []): Mounted {
+export function mountView(
+  view: FileView,
+  empty: string,
+  first: readonly number[] = [],
+): MountArguments {
   const files = [...first];
   try {
     const places = protectWays(placesIn(view));
@@ -167,9 +171,9 @@ export function mountView(view: FileView, empty: string, first: readonly number[
   }
 }
 
-type Places = Map<string, Place>;
+type ViewPlaces = Map<string, ViewPlace>;
 
-function sorted(places: Places): Place[] {
+function sorted(places: ViewPlaces): ViewPlace[] {
   return [...places.values()].toSorted((one, other) => (one.at < other.at ? -1 : 1));
 }
 
@@ -177,9 +181,9 @@ function sorted(places: Places): Place[] {
 const MADE = ["/proc", "/dev"];
 
 /** The rule for each path. Of two rules for a path, the stricter one counts. */
-function placesIn({ own, read, write, also, hide, mounts }: FileView): Places {
-  const places: Places = new Map();
-  const set = (place: Place): unknown => places.set(place.at, place);
+function placesIn({ own, read, write, also, hide, mounts }: FileView): ViewPlaces {
+  const places: ViewPlaces = new Map();
+  const set = (place: ViewPlace): unknown => places.set(place.at, place);
   for (const at of MADE)
     set({ at, from: undefined, isWritable: false, isOurs: true, isMade: true });
   for (const mount of own) set({ ...mount, isOurs: true });
@@ -222,7 +226,7 @@ function placesIn({ own, read, write, also, hide, mounts }: FileView): Places {
 }
 
 /** The place that a path is in, or is. */
-function nearest(places: Places, path: string): Place | undefined {
+function nearest(places: ViewPlaces, path: string): ViewPlace | undefined {
   for (let at = path; ; at = dirname(at)) {
     const found = places.get(at);
     if (found !== undefined) return found;
@@ -231,14 +235,14 @@ function nearest(places: Places, path: string): Place | undefined {
 }
 
 /** Where a path in another place comes from; undefined if that place is empty or none. */
-function sourceOf(places: Places, at: string): { from: string; place: Place } | undefined {
+function sourceOf(places: ViewPlaces, at: string): { from: string; place: ViewPlace } | undefined {
   const place = at === dirname(at) ? undefined : nearest(places, dirname(at));
   if (place?.from === undefined) return undefined;
   return { from: join(place.from, relative(place.at, at)), place };
 }
 
 /** What a hidden path really is. */
-function kindIn(places: Places, at: string): "folder" | "file" | undefined {
+function kindIn(places: ViewPlaces, at: string): "folder" | "file" | undefined {
   const { from = at } = sourceOf(places, at) ?? {};
   return kindOf(from);
 }
@@ -255,7 +259,7 @@ function kindOf(path: string): "folder" | "file" | undefined {
  * Makes each folder on the way to a mount a mount itself, where programs can write: what is mounted upon
  * can neither be moved nor replaced by a link, so that the next mount at that path is at the same place.
  */
-function protectWays(places: Places): Places {
+function protectWays(places: ViewPlaces): ViewPlaces {
   for (const { at, from, mayBeMissing, isMade } of sorted(places)) {
     if (isMade === true) continue;
     if (mayBeMissing === true && from !== undefined && kindOf(from) === undefined) {
@@ -282,7 +286,7 @@ function protectWays(places: Places): Places {
 }
 
 /** The folders above, which bubblewrap would make for root alone. */
-function ways(places: Places): string[] {
+function ways(places: ViewPlaces): string[] {
   const folders = new Set<string>();
   for (const at of places.keys()) {
     if (sourceOf(places, at) !== undefined) continue;

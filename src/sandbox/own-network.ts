@@ -11,7 +11,7 @@ import {
 } from "../base/process/child-process.ts";
 import { untilAborted } from "../base/abort.ts";
 import type { EgressProxy } from "./egress-proxy.ts";
-import type { Entry } from "./enter-main.ts";
+import type { EnterInput } from "./enter-main.ts";
 import { PROXY_PORT } from "./sandbox.ts";
 
 /** Milliseconds after the last connection, for another one. */
@@ -254,7 +254,7 @@ export function portOf(listener: Server | undefined): number {
 
 /** The command line of enter-main.ts, to hand out listeners and connections. */
 function helper(code: string, ports: readonly number[]): string[] {
-  const entry: Entry = { args: [], cwd: "/", variables: {}, ports };
+  const entry: EnterInput = { args: [], cwd: "/", variables: {}, ports };
   const flags = ["--experimental-ffi", "--no-warnings"];
   return [process.execPath, ...flags, code, JSON.stringify(entry)];
 }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { installing, type Machine, remedyFor, systemProgram, thisMachine } from "./remedy.ts";
+import { installing, type MachineFacts, remedyFor, systemProgram, thisMachine } from "./remedy.ts";
 
 describe("systemProgram()", () => {
   it("finds system programs, regardless of PATH", () => {
@@ -9,7 +9,10 @@ describe("systemProgram()", () => {
   });
 });
 
-function machine(settings: Record<string, string> = {}, more: Partial<Machine> = {}): Machine {
+function machine(
+  settings: Record<string, string> = {},
+  more: Partial<MachineFacts> = {},
+): MachineFacts {
   return {
     setting: (name) => settings[name],
     system: "debian",
@@ -47,7 +50,7 @@ describe("remedyFor()", () => {
   });
 
   it("says how to start a container of each kind, or else how to find out more", () => {
-    const inside = (container: Machine["container"]): string =>
+    const inside = (container: MachineFacts["container"]): string =>
       remedyFor(denied, machine({}, { container }));
     assert.match(inside("docker"), /--security-opt systempaths=unconfined/);
     assert.match(inside("podman"), /--security-opt unmask=ALL/);

@@ -16,7 +16,7 @@ export function systemProgram(name: string): string | undefined {
 }
 
 /** The properties of a machine that decide how to get a sandbox on it. */
-export interface Machine {
+export interface MachineFacts {
   /** A kernel setting, such as `user/max_user_namespaces`; undefined if there is none. */
   readonly setting: (name: string) => string | undefined;
   /** `ID` and `ID_LIKE` of os-release(5), such as `ubuntu debian`. */
@@ -27,7 +27,7 @@ export interface Machine {
 
 type Container = "docker" | "podman" | "kubernetes";
 
-export function thisMachine(): Machine {
+export function thisMachine(): MachineFacts {
   return {
     setting: (name) => read(`/proc/sys/${name}`)?.trim(),
     system: Array.from(
@@ -56,7 +56,7 @@ const INSTALL: Readonly<Record<string, string>> = {
 };
 
 /** The command that installs a package here. */
-export function installing(name: string, { system }: Machine): string {
+export function installing(name: string, { system }: MachineFacts): string {
   const found = system.split(/\s+/).find((word) => Object.hasOwn(INSTALL, word));
   const command = found === undefined ? undefined : INSTALL[found];
   return command === undefined ? `Install the package ${name}.` : `Run: ${command} ${name}`;
@@ -70,7 +70,7 @@ const SWITCHES = [
 ] as const;
 
 /** What to do after bubblewrap has failed with a message. */
-export function remedyFor(problem: string, machine: Machine): string {
+export function remedyFor(problem: string, machine: MachineFacts): string {
   const [, missing] = /not installed: install the package (\S+)/.exec(problem) ?? [];
   if (missing !== undefined) return installing(missing, machine);
   if (problem.includes("need Linux"))

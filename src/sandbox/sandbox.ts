@@ -6,7 +6,7 @@ import { homeOf } from "../base/process/environment.ts";
 import { bubblewrapped, OWN_USERS, type Program } from "./bubblewrap.ts";
 import { ControlGroup, type GroupLimits } from "./cgroup.ts";
 import { SERVICE_PATH, type EgressProxy } from "./egress-proxy.ts";
-import type { Entry } from "./enter-main.ts";
+import type { EnterInput } from "./enter-main.ts";
 import type { FileView } from "./file-view.ts";
 import type { SandboxParts } from "./probe.ts";
 import { ENTER, makeSandboxFolder, mountsOf } from "./sandbox-folder.ts";
@@ -69,7 +69,7 @@ export async function openSandbox(options: SandboxOptions) {
   const view = viewOf(options, folder);
   /** How to start a program in the sandbox. Its environment is passed on, but for our own folders. */
   const wrap = (program: Program): WrappedProgram => {
-    const entry: Entry = {
+    const entry: EnterInput = {
       program: program.command,
       args: program.args,
       cwd: program.cwd,
@@ -104,7 +104,7 @@ export async function removeGroups(name: string, user: SandboxOptions["user"]): 
 }
 
 /** A second barrier, in case the first has a hole: paths that are not listed cannot be opened. */
-function landlockFor({ own, read, write }: FileView): NonNullable<Entry["landlock"]> {
+function landlockFor({ own, read, write }: FileView): NonNullable<EnterInput["landlock"]> {
   const writable = own.flatMap(({ at, isWritable }) => (isWritable ? [at] : []));
   return {
     read: [...SYSTEM, "/etc", "/proc", "/dev", ...read],

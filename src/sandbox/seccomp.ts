@@ -1,10 +1,10 @@
 import { TrunklineError } from "../base/errors.ts";
 
 /** The number of a system call on x64, and on arm64. */
-type Numbers = readonly [x64: number, arm64: number];
+type SyscallNumbers = readonly [x64: number, arm64: number];
 
 /** Calls that no program in a sandbox needs, and that were used to escape from one. */
-const DENIED: Readonly<Record<string, Numbers>> = {
+const DENIED: Readonly<Record<string, SyscallNumbers>> = {
   acct: [163, 89],
   add_key: [248, 217],
   adjtimex: [159, 171],
@@ -59,10 +59,10 @@ const DENIED: Readonly<Record<string, Numbers>> = {
 };
 
 /** Calls that are refused with certain arguments only. */
-const CLONE: Numbers = [56, 220];
-const CLONE3: Numbers = [435, 435];
-const IOCTL: Numbers = [16, 29];
-const SOCKET: Numbers = [41, 198];
+const CLONE: SyscallNumbers = [56, 220];
+const CLONE3: SyscallNumbers = [435, 435];
+const IOCTL: SyscallNumbers = [16, 29];
+const SOCKET: SyscallNumbers = [41, 198];
 
 /** A processor architecture. */
 interface Architecture {

@@ -26,7 +26,7 @@ import { type Edit, edited, type Format, isMap, type KeyPath, valueAt } from "./
 export type ChangeValues = OptionValues<never, "print" | "dry-run" | "remove">;
 
 /** What to write into the file of a program, or to remove from it. */
-export interface Change {
+export interface ProgramFileChange {
   readonly file: ProgramFile;
   readonly format: Format;
   readonly edits: readonly Edit[];
@@ -48,7 +48,7 @@ export function openFile(path: string, { print }: ChangeValues): ProgramFile {
 /** Carries out a change, or shows it. Resolves to whether a file was changed. */
 export async function carryOut(
   invocation: Invocation<ChangeValues>,
-  change: Change,
+  change: ProgramFileChange,
 ): Promise<boolean> {
   const { values, out, err, data } = invocation;
   const { file, format, edits, isSecret = false } = change;
@@ -81,23 +81,23 @@ export async function carryOut(
 }
 
 /** The entries that a file has now, in the order of the edits. */
-export function presentIn({ file, format, edits }: Change): unknown[] {
+export function presentIn({ file, format, edits }: ProgramFileChange): unknown[] {
   return explained(file, () => {
     const all = format.read(file.text ?? "");
     return edits.map(({ path }) => valueAt(all, path));
   });
 }
 
-function hasOurs(change: Change): boolean {
+function hasOurs(change: ProgramFileChange): boolean {
   return presentIn(change).some(isMap);
 }
 
-function withOurs({ file, format, edits, start = "" }: Change): string {
+function withOurs({ file, format, edits, start = "" }: ProgramFileChange): string {
   return explained(file, () => edited(format, file.text ?? start, edits));
 }
 
 /** The text without our entries; undefined if there was no file before them, and nothing is left. */
-function withoutOurs(change: Change): string | undefined {
+function withoutOurs(change: ProgramFileChange): string | undefined {
   const { file, format, edits, start = "" } = change;
   const { text, backup } = file;
   if (text === undefined || !hasOurs(change)) return text;
@@ -116,7 +116,7 @@ function withoutOurs(change: Change): string | undefined {
 }
 
 /** Without the maps that held nothing but our entries, unless they were there before. */
-function withoutEmpty(format: Format, text: string, { edits, file }: Change): string {
+function withoutEmpty(format: Format, text: string, { edits, file }: ProgramFileChange): string {
   const before = format.read(file.backup ?? "");
   return edits.reduce((body, { path: [container] }) => {
     const at: KeyPath = [container];
@@ -150,7 +150,7 @@ function explained<T>(file: ProgramFile, work: () => T): T {
 
 function report(
   { values, out }: Invocation<ChangeValues>,
-  change: Change,
+  change: ProgramFileChange,
   done: { readonly isChanged: boolean; readonly backup?: string; readonly diff?: string },
 ): void {
   const { path } = change.file;
@@ -163,7 +163,7 @@ function report(
   }
 }
 
-function nothingText({ what, file }: Change): string {
+function nothingText({ what, file }: ProgramFileChange): string {
   return `Nothing to change: ${what} in ${visibleLine(file.path)}.\n`;
 }
 
@@ -237,7 +237,7 @@ function textOf(file: string, path: string): string | undefined {
   }
 }
 
-interface Writing {
+interface PendingWrite {
   /** Undefined removes the file. */
   readonly after: string | undefined;
   /** Whether nobody else may read it from now on. */
@@ -250,7 +250,7 @@ interface Writing {
  * Writes a file whole or not at all, and only if nobody else has changed it since it was read. What a
  * link leads to is written, and the link stays.
  */
-export async function writeProgramFile(file: ProgramFile, writing: Writing): Promise<void> {
+export async function writeProgramFile(file: ProgramFile, writing: PendingWrite): Promise<void> {
   const { path, real, text, mark, mode } = file;
   const { after, isSecret, backup } = writing;
   checkOurs(file);

@@ -17,7 +17,7 @@ import { SampleCommandLine } from "../../test/samples/sample-command-line.ts";
 import { selfCommand } from "../base/process/self-command.ts";
 import { AccessTokens } from "../store/access/access-tokens.ts";
 import { valueAt } from "./format/format.ts";
-import { placesOf, type Target, TARGETS } from "./targets.ts";
+import { placesOf, type SetupTarget, TARGETS } from "./targets.ts";
 import { setup } from "../cli/setup/setup-command.ts";
 
 /** Without other people's programs: what is installed here decides nothing. */
@@ -28,7 +28,7 @@ async function commandLine(): Promise<SampleCommandLine> {
 }
 
 /** A file of each format as people have it, with a server of their own. */
-function ownText({ entries, name }: Target): string {
+function ownText({ entries, name }: SetupTarget): string {
   const [{ path } = { path: ["mcpServers"] as const }] = entries;
   if (name === "codex") return '# mine\nmodel = "gpt-5"\n\n[mcp_servers.a]\ncommand = "a"\n';
   if (name === "goose") return "# mine\nextensions:\n  a:\n    type: stdio\n    cmd: a\n";

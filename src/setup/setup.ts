@@ -16,7 +16,7 @@ import { readGatewayUrl } from "../server/http/gateway-url.ts";
 import { linesText, print, table } from "../cli/shell/layout.ts";
 import {
   carryOut,
-  type Change,
+  type ProgramFileChange,
   type ChangeValues,
   checkOurs,
   diffText,
@@ -30,7 +30,7 @@ import {
 import { edited, isMap, type KeyPath } from "./format/format.ts";
 import { importServers } from "./import/import.ts";
 import { type PrintedSetup, PRINTED_SETUPS } from "./printed-setups.ts";
-import { placesOf, type StartCommand, type Target, TARGETS } from "./targets.ts";
+import { placesOf, type StartCommand, type SetupTarget, TARGETS } from "./targets.ts";
 import { expandPath } from "../config/locations.ts";
 import { AccessTokens } from "../store/access/access-tokens.ts";
 import { runningGateways } from "../store/access/running-gateways.ts";
@@ -195,7 +195,11 @@ function findPrograms(invocation: Invocation): FoundProgram[] {
   ];
 }
 
-function lookAt(invocation: Invocation, target: Target, program: string | undefined): FoundProgram {
+function lookAt(
+  invocation: Invocation,
+  target: SetupTarget,
+  program: string | undefined,
+): FoundProgram {
   const { name, label } = target;
   const places = placesOf(invocation.env);
   const folder = target.folder(places);
@@ -211,7 +215,7 @@ function stateOf(look: () => FoundProgram["state"]): Pick<FoundProgram, "state" 
   }
 }
 
-function entryState(invocation: Invocation, target: Target): FoundProgram["state"] {
+function entryState(invocation: Invocation, target: SetupTarget): FoundProgram["state"] {
   const file = readProgramFile(target.file(placesOf(invocation.env)));
   if (file.text === undefined) return "no";
   const change = changeFor(invocation, target, file);
@@ -239,7 +243,7 @@ type JetbrainsValues = ChangeValues & OptionValues<"remote" | "name">;
  */
 async function setupJetbrains(
   invocation: Invocation<JetbrainsValues>,
-  target: Target,
+  target: SetupTarget,
 ): Promise<number> {
   const { values, env, out, err } = invocation;
   const { remote, name = "Trunkline", remove = false } = values;
@@ -268,7 +272,7 @@ async function setupJetbrains(
 }
 
 /** The token that the file has for the same server. */
-function tokenOf(change: Change, url: string): string | undefined {
+function tokenOf(change: ProgramFileChange, url: string): string | undefined {
   const [entry] = presentIn(change);
   const isSame = isMap(entry) && entry.url === url && typeof entry.token === "string";
   return isSame ? (entry.token as string) : undefined;
@@ -353,7 +357,7 @@ type ProgramValues = ChangeValues & OptionValues<"config" | "data", "http">;
 /** `trunkline setup TARGET` for a program that has an entry for us. */
 async function setUpProgram(
   invocation: Invocation<ProgramValues>,
-  target: Target,
+  target: SetupTarget,
 ): Promise<number> {
   const { values } = invocation;
   if (values.http === true && target.noHttp !== undefined) {
@@ -366,7 +370,10 @@ async function setUpProgram(
   return 0;
 }
 
-async function writeEntries(invocation: Invocation<ProgramValues>, target: Target): Promise<void> {
+async function writeEntries(
+  invocation: Invocation<ProgramValues>,
+  target: SetupTarget,
+): Promise<void> {
   const { values, env, out } = invocation;
   const file = openFile(target.file(placesOf(env)), values);
   const wanted = changeFor(invocation, target, file);
@@ -393,10 +400,10 @@ async function writeEntries(invocation: Invocation<ProgramValues>, target: Targe
 /** The change that sets a program up, or takes it back. */
 function changeFor(
   invocation: Invocation<ProgramValues>,
-  target: Target,
+  target: SetupTarget,
   file: ProgramFile,
   access?: GatewayAccess,
-): Change {
+): ProgramFileChange {
   const { values } = invocation;
   const edits = target.entries.map(({ role, path, stdio, http }) => {
     if (values.remove === true) return { path, entry: undefined };
@@ -409,7 +416,7 @@ function changeFor(
   const what = edits.map(({ path }) => `'${path.join(".")}'`).join(" and ");
   const isSecret = access !== undefined;
   const { format, start } = target;
-  const change: Change = { file, format, edits, start, what, isSecret };
+  const change: ProgramFileChange = { file, format, edits, start, what, isSecret };
   const isClaude = target.name === "claude-code" && access === undefined;
   return isClaude ? { ...change, write: writeByClaude(invocation, change) } : change;
 }
@@ -431,7 +438,7 @@ function startCommand(
 
 function writeByClaude(
   invocation: Invocation<ProgramValues>,
-  change: Change,
+  change: ProgramFileChange,
 ): (() => Promise<void>) | undefined {
   const { env, values } = invocation;
   const isThere = presentIn(change).some(isMap);

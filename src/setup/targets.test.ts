@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { type Places, placesOf, TARGETS } from "./targets.ts";
+import { type ProgramFolders, placesOf, TARGETS } from "./targets.ts";
 
 function filesOn(platform: NodeJS.Platform, env: NodeJS.ProcessEnv = {}): Record<string, string> {
-  const places: Places = {
+  const places: ProgramFolders = {
     ...placesOf({ HOME: "/home/ada", ...env }, platform),
     exists: () => false,
   };

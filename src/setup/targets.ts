@@ -11,7 +11,7 @@ import { toml } from "./format/toml.ts";
 import { yaml, yamlList } from "./format/yaml.ts";
 
 /** The folders in which programs keep their configuration. */
-export interface Places {
+export interface ProgramFolders {
   readonly home: string;
   /** `$XDG_CONFIG_HOME`, which is usually `~/.config`. */
   readonly config: string;
@@ -27,7 +27,7 @@ export interface Places {
 export function placesOf(
   env: NodeJS.ProcessEnv,
   platform: NodeJS.Platform = process.platform,
-): Places {
+): ProgramFolders {
   const named = (variable: string): string | undefined => {
     const value = env[variable];
     return value !== undefined && isAbsolute(value) ? value : undefined;
@@ -60,14 +60,14 @@ export const json: Format = {
 };
 
 /** A program that can be set up by an entry in a file of its own. */
-export interface Target {
+export interface SetupTarget {
   readonly name: string;
   readonly label: string;
   /** Commands that show that it is installed. */
   readonly programs: readonly string[];
   /** A folder that it has once it has run. */
-  readonly folder: (places: Places) => string;
-  readonly file: (places: Places) => string;
+  readonly folder: (places: ProgramFolders) => string;
+  readonly file: (places: ProgramFolders) => string;
   readonly format: Format;
   /** What a new file begins with, where an empty one is not enough. */
   readonly start?: string;
@@ -82,12 +82,12 @@ export interface Target {
 interface TargetEntry {
   readonly role: "mcp" | "acp";
   readonly path: KeyPath;
-  readonly stdio: (start: StartCommand) => Entry;
+  readonly stdio: (start: StartCommand) => SetupEntry;
   /** Over HTTP; where there is none, the entry is the one on standard streams. */
-  readonly http?: (url: string, authorization: Headers) => Entry;
+  readonly http?: (url: string, authorization: Headers) => SetupEntry;
 }
 
-type Entry = Readonly<Record<string, unknown>>;
+type SetupEntry = Readonly<Record<string, unknown>>;
 
 /** `trunkline mcp` or `trunkline acp`, by absolute paths. */
 export interface StartCommand {
@@ -111,8 +111,8 @@ const GEMINI_VARIABLES = { SSH_AUTH_SOCK: "${SSH_AUTH_SOCK:-}" };
 /** Seconds that a call may take: a tool may ask a person. */
 const GOOSE_TIMEOUT = 300;
 
-const plain = ({ command, args }: StartCommand): Entry => ({ command, args });
-const typed = (start: StartCommand): Entry => ({ type: "stdio", ...plain(start) });
+const plain = ({ command, args }: StartCommand): SetupEntry => ({ command, args });
+const typed = (start: StartCommand): SetupEntry => ({ type: "stdio", ...plain(start) });
 
 function mcp(
   container: string,
@@ -126,7 +126,7 @@ function acp(stdio: TargetEntry["stdio"]): TargetEntry {
   return { role: "acp", path: ["agent_servers", "Trunkline"], stdio };
 }
 
-export const TARGETS: readonly Target[] = [
+export const TARGETS: readonly SetupTarget[] = [
   {
     name: "claude-code",
     label: "Claude Code",
@@ -299,29 +299,29 @@ export const TARGETS: readonly Target[] = [
   },
 ];
 
-function gooseExtension(entry: Entry): Entry {
+function gooseExtension(entry: SetupEntry): SetupEntry {
   const description = "Trunkline: git identities, reviews, plugins and other servers";
   return { enabled: true, name: "trunkline", description, ...entry, timeout: GOOSE_TIMEOUT };
 }
 
-function zedFolder({ home, config, support, isWindows, isMac, named }: Places): string {
+function zedFolder({ home, config, support, isWindows, isMac, named }: ProgramFolders): string {
   if (isWindows) return join(support, "Zed");
   if (isMac) return join(home, ".config", "zed");
   return join(named("FLATPAK_XDG_CONFIG_HOME") ?? config, "zed");
 }
 
-function geminiFolder({ home, named }: Places): string {
+function geminiFolder({ home, named }: ProgramFolders): string {
   return join(named("GEMINI_CLI_HOME") ?? home, ".gemini");
 }
 
-function gooseFolder({ home, support, isWindows, named }: Places): string {
+function gooseFolder({ home, support, isWindows, named }: ProgramFolders): string {
   const root = named("GOOSE_PATH_ROOT");
   if (root !== undefined) return join(root, "config");
   return isWindows ? join(support, "Block", "goose", "config") : join(home, ".config", "goose");
 }
 
 /** opencode reads both names, and the second wins. */
-function opencodeFile({ config, named, exists }: Places): string {
+function opencodeFile({ config, named, exists }: ProgramFolders): string {
   const folder = join(config, "opencode");
   const commented = join(folder, "opencode.jsonc");
   return (

@@ -13,14 +13,14 @@ const LONGEST_NAME = 64 * 1024;
 export const HEADS = "refs/heads/";
 
 /** A work tree as git knows it. */
-interface KnownWorktree {
+interface WorktreeEntry {
   readonly path: string;
   /** The branch that is checked out in it. */
   readonly branch: string | undefined;
 }
 
 /** All work trees of a repository, the main one first (git-worktree(1), porcelain format). */
-export async function worktreesOf(git: Git): Promise<KnownWorktree[]> {
+export async function worktreesOf(git: Git): Promise<WorktreeEntry[]> {
   const text = await git.text(["worktree", "list", "--porcelain", "-z"]);
   return text
     .split("\0\0")
@@ -175,7 +175,7 @@ export async function nestedRepositories(git: Git, commit: string): Promise<stri
     .filter((path) => existsSync(join(git.folder, path, ".git")));
 }
 
-export interface Removed {
+export interface RemovalResult {
   /** The branch that holds the work; undefined if the branch it started from has everything. */
   readonly kept: string | undefined;
 }
@@ -191,7 +191,7 @@ const REMOVE = 10 * 60_000;
 export async function removeWorktree(
   { env }: { readonly env: NodeJS.ProcessEnv },
   place: Workplace,
-): Promise<Removed> {
+): Promise<RemovalResult> {
   const { tree, repository } = place;
   if (!existsSync(repository)) {
     if (!existsSync(tree)) return { kept: undefined };

@@ -30,7 +30,7 @@ export interface LandOptions {
   readonly allow: (changed: readonly CommitProgram[]) => Promise<boolean>;
 }
 
-export interface Landed {
+export interface LandResult {
   /** "nothing": the branch has everything already. */
   readonly how: "nothing" | "fast-forward" | "merge" | "squash" | "branch";
   readonly into: string;
@@ -49,7 +49,7 @@ const ATTEMPTS = 5;
  * without conflicts moves the branch, and git itself moves it where it is checked out, which keeps
  * uncommitted changes there.
  */
-export async function landWorktree(place: Workplace, options: LandOptions): Promise<Landed> {
+export async function landWorktree(place: Workplace, options: LandOptions): Promise<LandResult> {
   const { tree, repository, branch } = place;
   if (!existsSync(tree)) {
     const next = `Its commits are on the branch '${branch}' of '${repository}'`;
@@ -162,7 +162,7 @@ interface Merge {
   readonly options: LandOptions;
 }
 
-async function merge(git: Git, wanted: Merge): Promise<Pick<Landed, "how" | "commit">> {
+async function merge(git: Git, wanted: Merge): Promise<Pick<LandResult, "how" | "commit">> {
   const { into, tip } = wanted;
   if (!(await hasBranch(git, into))) throw refusal("not-found", `there is no branch '${into}'`);
   for (let attempt = 1; ; attempt++) {
@@ -184,7 +184,7 @@ async function mergedCommit(
   git: Git,
   { into, tip, place, options }: Merge,
   old: string,
-): Promise<Pick<Landed, "how" | "commit">> {
+): Promise<Pick<LandResult, "how" | "commit">> {
   const isSquashed = options.how === "squash";
   if (!isSquashed && (await isAncestor(git, old, tip))) return { how: "fast-forward", commit: tip };
   const args = ["merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", old, tip];
@@ -247,7 +247,7 @@ async function follow(
   git: Git,
   own: string,
   tip: string,
-  { how, commit }: Pick<Landed, "how" | "commit">,
+  { how, commit }: Pick<LandResult, "how" | "commit">,
 ): Promise<void> {
   if (how === "squash") {
     // The single commits stay, under a ref that branches do not show.

@@ -15,7 +15,7 @@ import {
   hasBranch,
   HEADS,
   isBranchName,
-  type Removed,
+  type RemovalResult,
   removeWorktree,
   worktreesOf,
 } from "./branches.ts";
@@ -186,7 +186,7 @@ export class Worktrees implements Workplaces {
   }
 
   /** Removes the work tree of a session, if it has one. Its work is kept on a branch. */
-  async remove(session: string): Promise<Removed> {
+  async remove(session: string): Promise<RemovalResult> {
     const { data } = this.#options;
     const folder = folderOf(data, session);
     // What its moves have left.
@@ -300,7 +300,7 @@ async function requireFree(git: Git, branch: string, own?: string): Promise<void
   throw new TrunklineError("conflict", `Cannot create a work tree: ${why}. ${next}.`);
 }
 
-const NOTHING: Removed = { kept: undefined };
+const NOTHING: RemovalResult = { kept: undefined };
 
 /** The name of the repository's folder: some tools show the name of the folder they run in. */
 function treeName(top: string): string {

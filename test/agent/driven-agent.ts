@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { ExternalAgent } from "../../src/agent/external-agent.ts";
-import type { OpenCommandSandbox } from "../../src/agent/files/command-sandbox.ts";
+import type { CommandSandboxOpener } from "../../src/agent/files/command-sandbox.ts";
 import { Log } from "../../src/base/log.ts";
 import { AcpApp, type AcpAppOptions, type Message, type TestClient } from "../support/acp-app.ts";
 
@@ -11,7 +11,7 @@ const AGENT = join(import.meta.dirname, "../support/acp-agent.mjs");
 
 interface DrivenOptions {
   readonly flags?: string[];
-  readonly sandbox?: OpenCommandSandbox;
+  readonly sandbox?: CommandSandboxOpener;
 }
 
 /** Somebody else's agent behind our door, and a workspace for it. */
@@ -22,7 +22,7 @@ export class DrivenAgent implements AsyncDisposable {
   client!: TestClient;
   sessionId = "";
 
-  private constructor(flags: readonly string[], sandbox: OpenCommandSandbox | undefined) {
+  private constructor(flags: readonly string[], sandbox: CommandSandboxOpener | undefined) {
     this.agent = new ExternalAgent({
       name: "other",
       command: process.execPath,

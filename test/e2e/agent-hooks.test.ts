@@ -12,13 +12,13 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { defaultConfig } from "../../src/config/config.ts";
-import { localInForce } from "../../src/sandbox/open/local-in-force.ts";
+import { localSandboxStatus } from "../../src/sandbox/open/local-sandbox-status.ts";
 import { KEY } from "../agent/agent-editor.ts";
 import { FakeLlm, type Scripted } from "../agent/fake-llm.ts";
 import { Program } from "../support/program.ts";
 import { readAudit } from "../support/read-audit.ts";
 
-const hasSandbox = (await localInForce(defaultConfig(tmpdir()))).state === "ok";
+const hasSandbox = (await localSandboxStatus(defaultConfig(tmpdir()))).state === "ok";
 
 const hook = (command: string) => ({ hooks: [{ type: "command", command }] });
 const call = (name: string, args: object): Scripted => ({ toolCalls: [{ name, arguments: args }] });

@@ -7,13 +7,13 @@ import { dirname, join } from "node:path";
 import { after, before, describe, it } from "node:test";
 
 import { defaultConfig } from "../../src/config/config.ts";
-import { localInForce } from "../../src/sandbox/open/local-in-force.ts";
+import { localSandboxStatus } from "../../src/sandbox/open/local-sandbox-status.ts";
 import { AgentEditor } from "../agent/agent-editor.ts";
 import { FakeLlm, type Scripted } from "../agent/fake-llm.ts";
 import type { Json } from "../support/acp-app.ts";
 import { NODE_IS_HIDDEN } from "../support/node-in-sandbox.ts";
 
-const { state, says, next } = await localInForce(defaultConfig(tmpdir()));
+const { state, says, next } = await localSandboxStatus(defaultConfig(tmpdir()));
 const skip = state !== "ok" && `${says}. ${next}`;
 
 const run = (command: string, more: object = {}): Scripted => ({

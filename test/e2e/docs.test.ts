@@ -19,7 +19,7 @@ import { PROGRAM } from "../../src/cli/commands.ts";
 import { run as runHere } from "../../src/cli/program.ts";
 import { parse } from "../../src/cli/shell/parse.ts";
 import { defaultConfig } from "../../src/config/config.ts";
-import { pluginsInForce } from "../../src/sandbox/open/local-in-force.ts";
+import { pluginSandboxStatus } from "../../src/sandbox/open/local-sandbox-status.ts";
 import { allPaths, last } from "../../src/cli/shell/command.ts";
 import { seeded } from "../fuzz/fuzz-run.ts";
 import { freePort } from "../support/free-port.ts";
@@ -139,7 +139,7 @@ const SHOWN_ELSEWHERE = [
   /\bserver log(?:in|out)\b/,
 ];
 
-const { state } = await pluginsInForce(defaultConfig("/nowhere"));
+const { state } = await pluginSandboxStatus(defaultConfig("/nowhere"));
 // src/cli/plugin/plugin.test.ts: without a sandbox a plugin is not asked what it is
 if (state !== "ok") SHOWN_ELSEWHERE.push(/\bplugin (?:add|mcp|remove) (?!.*--allow-everything)/);
 

@@ -13,7 +13,7 @@ import { describe, it } from "node:test";
 import { pathToFileURL } from "node:url";
 
 import { defaultConfig } from "../../src/config/config.ts";
-import { pluginsInForce } from "../../src/sandbox/open/local-in-force.ts";
+import { pluginSandboxStatus } from "../../src/sandbox/open/local-sandbox-status.ts";
 import { processesWhere } from "../support/processes.ts";
 import { until } from "../support/until.ts";
 import { BusHome, OrchestratorProgram } from "../support/bus-home.ts";
@@ -24,7 +24,7 @@ const BUILT = join(ROOT, "dist/trunkline.js");
 const SDK = JSON.stringify(pathToFileURL(join(ROOT, "dist/plugin.mjs")).href);
 const SERVER = join(ROOT, "test/support/tools-server.mjs");
 
-const { state } = await pluginsInForce(defaultConfig("/nowhere"));
+const { state } = await pluginSandboxStatus(defaultConfig("/nowhere"));
 const isLimited = state === "ok";
 
 const SHARED = `

@@ -80,8 +80,6 @@ const MAY: Readonly<Record<string, readonly string[]>> = {
   ],
   "It reads what the person has in the home folder or has just named, which no project can.": [
     "agent/installed-agents.ts",
-    "cli/chat/converse.ts",
-    "cli/review/comment-text.ts",
     "cli/shell/ask.ts",
     "identity/signing/commit-signer.ts",
     "identity/tools/setup-tools.ts",

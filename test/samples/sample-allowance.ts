@@ -1,7 +1,7 @@
-import type { Allowance } from "../../src/setup/doctor/check.ts";
+import type { CheckLimits } from "../../src/setup/doctor/check.ts";
 
 /** What `trunkline doctor` gives to a check, for a test of that check alone. */
-export class SampleAllowance implements Allowance, AsyncDisposable {
+export class SampleAllowance implements CheckLimits, AsyncDisposable {
   readonly patience: number;
   readonly #giveUp = new AbortController();
   readonly #work: Promise<unknown>[] = [];

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 
 import { SampleRepository } from "./sample-repository.ts";
-import { type Applied, applyPlan, type Plan } from "../../src/identity/switch/apply.ts";
+import { type AppliedChange, applyPlan, type ChangePlan } from "../../src/identity/switch/apply.ts";
 import {
   detectIdentity,
   type Detection,
@@ -58,7 +58,7 @@ export class SampleIdentities extends SampleRepository {
     name: string,
     options: Partial<SwitchOptions> = {},
     folder: string = this.path,
-  ): Promise<Plan> {
+  ): Promise<ChangePlan> {
     const context = await readGitContext(this.gitIn(folder));
     const { env, identities } = this;
     return await planSwitch(this.find(name), context, { env, identities, ...options });
@@ -68,12 +68,12 @@ export class SampleIdentities extends SampleRepository {
     name: string,
     options: Partial<SwitchOptions> = {},
     folder: string = this.path,
-  ): Promise<Applied> {
+  ): Promise<AppliedChange> {
     const git = this.gitIn(folder);
     return await applyPlan(this.journal, git, () => this.plan(name, options, folder));
   }
 
-  async undo(options: UndoOptions = { worktree: this.path }): Promise<Applied> {
+  async undo(options: UndoOptions = { worktree: this.path }): Promise<AppliedChange> {
     return await applyPlan(this.journal, this.git, () => planUndo(this.journal, this.git, options));
   }
 

@@ -5,11 +5,11 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 
 import { defaultConfig } from "../../src/config/config.ts";
-import { localInForce } from "../../src/sandbox/open/local-in-force.ts";
+import { localSandboxStatus } from "../../src/sandbox/open/local-sandbox-status.ts";
 import { NODE_IS_HIDDEN } from "../support/node-in-sandbox.ts";
 import { type Inside, localSession, remoteRun } from "./inside.ts";
 
-const { state, says, next } = await localInForce(defaultConfig(tmpdir()));
+const { state, says, next } = await localSandboxStatus(defaultConfig(tmpdir()));
 const skip = (state !== "ok" && `${says}. ${next}`) || NODE_IS_HIDDEN;
 
 /** The program, what it is given to do, and what it has to say. */

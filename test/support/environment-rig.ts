@@ -7,7 +7,7 @@ import { type EnvironmentRequest, Environments } from "../../src/run/environment
 import { Layers } from "../../src/run/environment/layers.ts";
 import type { RepositorySetup } from "../../src/run/environment/recipe.ts";
 import { type CachedRepository, RepositoryCache } from "../../src/run/repository-cache.ts";
-import { Bases } from "../../src/run/workspace/bases.ts";
+import { WorkspaceBases } from "../../src/run/workspace/bases.ts";
 import { CopyDriver } from "../../src/run/workspace/copy.ts";
 import type { WorkspaceDriver } from "../../src/run/workspace/driver.ts";
 import { type Workspace, Workspaces } from "../../src/run/workspace/workspace.ts";
@@ -34,7 +34,7 @@ export class EnvironmentRig implements AsyncDisposable {
     const cache = new RepositoryCache({ ...COMMON, report, folder: join(folder, "cache") });
     this.cached = cache.at(url, NO_CREDENTIALS);
     this.layers = new Layers({ folder: join(folder, "layers"), most });
-    const bases = new Bases({ folder: join(folder, "bases"), most: 2 });
+    const bases = new WorkspaceBases({ folder: join(folder, "bases"), most: 2 });
     const work = { folder: join(folder, "work"), layers: this.layers, bases, driver };
     this.workspaces = new Workspaces({ ...COMMON, ...work });
     this.#driver = driver;

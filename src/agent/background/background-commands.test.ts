@@ -7,7 +7,7 @@ import { until } from "../../../test/support/until.ts";
 import { AgentRig } from "../../../test/agent/agent-rig.ts";
 import { FakeLlm, type Scripted } from "../../../test/agent/fake-llm.ts";
 import { REJECT, type SampleTurnOptions } from "../../../test/agent/sample-turn.ts";
-import type { AskHost, CommandSandbox } from "../files/command-sandbox.ts";
+import type { HostConsent, CommandSandbox } from "../files/command-sandbox.ts";
 import { BackgroundCommands } from "./background-commands.ts";
 
 /** Stands for a server: writes its process id, and then nothing more. */
@@ -180,7 +180,7 @@ describe("a command in the background", () => {
 
 describe("a command in the background of a sandbox", () => {
   /** Stands for a real one, whose hosts the test asks about. */
-  function sandbox(asks: AskHost[]): () => CommandSandbox {
+  function sandbox(asks: HostConsent[]): () => CommandSandbox {
     return () => ({
       mayBeLeft: true,
       isThere: async () => true,
@@ -200,7 +200,7 @@ describe("a command in the background of a sandbox", () => {
   }
 
   it("runs there, and nobody is asked about its hosts while no turn runs", async () => {
-    const asks: AskHost[] = [];
+    const asks: HostConsent[] = [];
     const script = [run("echo $WHERE > pid; exec sleep 600"), { content: "Done." }];
     await using at = await rigFor(script, { sandbox: sandbox(asks) });
     let during: boolean | undefined;

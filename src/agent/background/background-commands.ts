@@ -5,7 +5,7 @@ import { untilAborted } from "../../base/abort.ts";
 import { type Confinement, confinementNotes } from "../files/command-sandbox.ts";
 import { BoundedText, readBounded } from "../files/read-bounded.ts";
 import { type CommandLine, endText, startLine } from "../files/run-line.ts";
-import type { Consent, ToolWork } from "../tools/agent-tool.ts";
+import type { ConsentRequest, ToolWork } from "../tools/agent-tool.ts";
 
 /** Characters of output that are kept for whoever reads it later. */
 const MOST_OUTPUT = 64_000;
@@ -15,7 +15,7 @@ const MOST_RUNNING = 8;
 const MOST_ENDED = 8;
 
 interface BackgroundLine extends Pick<CommandLine, "line" | "cwd" | "identity"> {
-  /** Disposed of when the command has ended; if it could not be started, by whoever gave it. */
+  /** Disposed of when the command has ended. If it cannot be started, the caller disposes of it. */
   readonly confinement: Confinement | undefined;
 }
 
@@ -125,7 +125,7 @@ export class BackgroundCommands implements AsyncDisposable {
   }
 
   /** Waits for consent. Throws "unavailable" between turns, when nobody can be asked. */
-  async allow(consent: Consent): Promise<void> {
+  async allow(consent: ConsentRequest): Promise<void> {
     if (this.#ask !== undefined) return this.#ask(consent);
     throw new TrunklineError("unavailable", "Nobody can be asked, since no turn is running");
   }
@@ -140,7 +140,7 @@ export class BackgroundCommands implements AsyncDisposable {
     throw new TrunklineError("not-found", says);
   }
 
-  /** Throws "limit" if as many run as may. */
+  /** Throws "limit" if the maximum number of commands is running. */
   start(line: BackgroundLine): BackgroundCommand {
     const running = this.all.filter(({ end }) => end === undefined);
     if (this.#isOver) throw new TrunklineError("closed", "The session is over.");

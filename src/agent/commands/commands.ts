@@ -119,7 +119,7 @@ export function availableCommands(
 
 export const COMMAND_NAMES: ReadonlySet<string> = new Set(COMMANDS.map(({ name }) => name));
 
-type Surroundings = Omit<CommandContext, "commands" | "perform"> & {
+type CommandSetting = Omit<CommandContext, "commands" | "perform"> & {
   readonly runner: ToolRunner;
   readonly custom: readonly DescribedCommand[];
 };
@@ -127,7 +127,7 @@ type Surroundings = Omit<CommandContext, "commands" | "perform"> & {
 /** Runs a slash command, or says why it cannot. Without a command, says that free text needs a model. */
 export async function runSlashCommand(
   typed: ReturnType<typeof parseCommand>,
-  { runner, custom, ...context }: Surroundings,
+  { runner, custom, ...context }: CommandSetting,
 ): Promise<string | undefined> {
   const commands = [...COMMANDS, ...custom];
   const { turn } = context;
@@ -146,7 +146,7 @@ export async function runSlashCommand(
         kind,
         need,
         ...(timeout === undefined ? {} : { timeout }),
-        // A command line is what hooks for `Bash` are there for, whoever typed it.
+        // Hooks for `Bash` apply to command lines that a person types as well.
         hooked:
           kind === "execute"
             ? { name: "Bash", input: { command: title } }

@@ -1,10 +1,10 @@
-import type { Change, Journal, RecordedTurn, TurnJournal } from "../files/journal.ts";
+import type { TurnFileChange, Journal, RecordedTurn, TurnJournal } from "../files/journal.ts";
 import type { TurnFiles } from "../files/turn-files.ts";
 import { committedText, workingChanges } from "../files/workspace-git.ts";
 import { maskWhole } from "../../base/text/mask.ts";
 import {
   bounded,
-  Refused,
+  CallRejectedError,
   type ShownContent,
   textContent,
   type ToolWork,
@@ -163,8 +163,8 @@ export const redo: SlashCommand = {
   },
 };
 
-/** From where files are restored, and where it is recorded what they were. */
-interface Way {
+/** The journal that files are restored from, and the one that records what they were. */
+interface RestoreDirection {
   readonly name: "undo" | "redo";
   readonly from: Journal;
   readonly into: TurnJournal;
@@ -172,7 +172,11 @@ interface Way {
   readonly back: "undo" | "redo";
 }
 
-async function restoreLast(input: string, context: CommandContext, way: Way): Promise<string> {
+async function restoreLast(
+  input: string,
+  context: CommandContext,
+  way: RestoreDirection,
+): Promise<string> {
   const last = await way.from.last();
   if (last === undefined) {
     const why =
@@ -190,9 +194,9 @@ async function restoreAll(
   { changes, commands }: RecordedTurn,
   force: boolean,
   context: CommandContext,
-  { name, into, back }: Way,
-): Promise<{ left: readonly Change[]; answer: { text: string; isError?: boolean } }> {
-  let left: readonly Change[] = [];
+  { name, into, back }: RestoreDirection,
+): Promise<{ left: readonly TurnFileChange[]; answer: { text: string; isError?: boolean } }> {
+  let left: readonly TurnFileChange[] = [];
   if (changes.length === 0) return { left, answer: { text: "That turn wrote no file itself." } };
   const verb = name === "undo" ? "Undo" : "Redo";
   const answer = await context.perform({
@@ -202,8 +206,8 @@ async function restoreAll(
     call: async (work) => {
       const { files } = work;
       const wanted = force ? changes : await agreedTo(changes, work);
-      const restored = new Set<Change>();
-      const lost: Change[] = [];
+      const restored = new Set<TurnFileChange>();
+      const lost: TurnFileChange[] = [];
       const failures: string[] = [];
       for (const change of changes.toReversed()) {
         if (!wanted.includes(change)) continue;
@@ -237,8 +241,11 @@ async function restoreAll(
  * The changes that can be undone without losing a person's work: files that are as the turn left them.
  * Where somebody else may have changed a file as well, the person is asked.
  */
-async function agreedTo(changes: readonly Change[], work: ToolWork): Promise<readonly Change[]> {
-  const found: Change[] = [];
+async function agreedTo(
+  changes: readonly TurnFileChange[],
+  work: ToolWork,
+): Promise<readonly TurnFileChange[]> {
+  const found: TurnFileChange[] = [];
   for (const change of changes) if (await work.files.isAsLeft(change)) found.push(change);
   const shared = found.filter(({ isShared }) => isShared);
   if (shared.length === 0) return found;
@@ -249,13 +256,13 @@ async function agreedTo(changes: readonly Change[], work: ToolWork): Promise<rea
     await work.allow({ title, content, locations: shared.map(({ path }) => ({ path })) });
     return found;
   } catch (error) {
-    if (!(error instanceof Refused)) throw error;
+    if (!(error instanceof CallRejectedError)) throw error;
     return found.filter(({ isShared }) => !isShared);
   }
 }
 
 /** The diff that undoing would make. */
-async function lossOf({ path, before }: Change, files: TurnFiles): Promise<ShownContent> {
+async function lossOf({ path, before }: TurnFileChange, files: TurnFiles): Promise<ShownContent> {
   try {
     const target = await files.workspace.findToWrite(path);
     const now = await files.readIfThere(target);
@@ -266,14 +273,14 @@ async function lossOf({ path, before }: Change, files: TurnFiles): Promise<Shown
   }
 }
 
-function namesOf(changes: readonly Change[], files: TurnFiles): string[] {
+function namesOf(changes: readonly TurnFileChange[], files: TurnFiles): string[] {
   return changes.map(({ path }) => files.workspace.nameOf(path));
 }
 
 function resultText(
   restored: readonly string[],
   left: readonly string[],
-  name: Way["name"],
+  name: RestoreDirection["name"],
 ): string {
   const done = restored.length === 0 ? "" : `Restored: ${restored.join(", ")}.`;
   if (left.length === 0) return done;

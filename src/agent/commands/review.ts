@@ -14,7 +14,7 @@ import type {
 } from "./session-commands.ts";
 
 /** Something in a changed line that is usually not meant to be committed. */
-interface Finding extends Location {
+interface ReviewFinding extends Location {
   readonly name: string;
   readonly line: number;
   readonly says: string;
@@ -56,7 +56,7 @@ export const review: SlashCommand = {
   },
 };
 
-async function findAll(work: ToolWork): Promise<Finding[]> {
+async function findAll(work: ToolWork): Promise<ReviewFinding[]> {
   const changes = await workingChanges(work.files, work.signal);
   const diff = await git(work, [
     "diff",
@@ -143,7 +143,7 @@ export const fixComments: SlashCommand = {
     if (open.length === 0) return "No review comment is open.\n";
     if (chosen.length === 0) return "No open comment has such an id.\n";
     await planOf(chosen, new Map(), context);
-    const results = new Map<string, Result>();
+    const results = new Map<string, FixOutcome>();
     for (const comment of chosen) {
       results.set(comment.id, await fix(comment, reviews, context));
       await planOf(chosen, results, context);
@@ -152,7 +152,7 @@ export const fixComments: SlashCommand = {
   },
 };
 
-interface Result {
+interface FixOutcome {
   readonly isDone: boolean;
   readonly says: string;
 }
@@ -161,7 +161,7 @@ async function fix(
   comment: ReviewComment,
   reviews: ReviewComments,
   context: CommandContext,
-): Promise<Result> {
+): Promise<FixOutcome> {
   if (!comment.hasSuggestion) {
     return {
       isDone: false,
@@ -187,7 +187,7 @@ async function fix(
 
 async function planOf(
   comments: readonly ReviewComment[],
-  results: ReadonlyMap<string, Result>,
+  results: ReadonlyMap<string, FixOutcome>,
   context: CommandContext,
 ): Promise<void> {
   const entries = comments.map((comment) => ({
@@ -198,7 +198,10 @@ async function planOf(
   await context.speaker.plan(entries);
 }
 
-function summary(comments: readonly ReviewComment[], results: ReadonlyMap<string, Result>): string {
+function summary(
+  comments: readonly ReviewComment[],
+  results: ReadonlyMap<string, FixOutcome>,
+): string {
   const done = comments.filter(({ id }) => results.get(id)?.isDone === true);
   const lines = comments.map(({ id, comment }) => {
     const { isDone = false, says = "" } = results.get(id) ?? {};

@@ -98,10 +98,10 @@ export interface CommandContext {
   readonly background: BackgroundCommands;
   readonly memory: Memory;
   /** Runs a step as a tool call: it is shown, needs consent, and has a timeout. */
-  perform(step: Step): Promise<ToolAnswer>;
+  perform(step: CommandStep): Promise<ToolAnswer>;
 }
 
-interface Step extends Pick<AgentTool, "kind" | "need" | "timeout"> {
+interface CommandStep extends Pick<AgentTool, "kind" | "need" | "timeout"> {
   readonly title: string;
   readonly call: (work: Parameters<AgentTool["call"]>[1]) => Promise<ToolAnswer>;
 }

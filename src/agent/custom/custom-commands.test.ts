@@ -5,7 +5,7 @@ import { describe, it } from "node:test";
 
 import { AgentRig } from "../../../test/agent/agent-rig.ts";
 import { FakeLlm } from "../../../test/agent/fake-llm.ts";
-import { customRoots, findCommands, LARGEST, withArguments } from "./customs.ts";
+import { customRoots, findCommands, LARGEST, withArguments } from "./custom-commands.ts";
 
 const NONE: ReadonlySet<string> = new Set();
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { splitMarkdown } from "./customs.ts";
+import { splitMarkdown } from "./custom-commands.ts";
 
 describe("splitMarkdown()", () => {
   it("reads YAML, and keeps only texts", async () => {

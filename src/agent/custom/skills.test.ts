@@ -5,7 +5,7 @@ import { describe, it } from "node:test";
 
 import { AgentRig } from "../../../test/agent/agent-rig.ts";
 import { FakeLlm } from "../../../test/agent/fake-llm.ts";
-import { customRoots, findSkills, skillsText } from "./customs.ts";
+import { customRoots, findSkills, skillsText } from "./custom-commands.ts";
 
 const skill = (description: string, body = "Body."): string => {
   return `---\nname: x\ndescription: ${description}\n---\n${body}`;

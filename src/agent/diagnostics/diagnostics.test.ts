@@ -11,7 +11,7 @@ import type { ChildConfiner } from "../../base/process/child-process.ts";
 import { Log } from "../../base/log.ts";
 import { until } from "../../../test/support/until.ts";
 import type { TurnClient } from "../../session/agent.ts";
-import type { OpenCommandSandbox } from "../files/command-sandbox.ts";
+import type { CommandSandboxOpener } from "../files/command-sandbox.ts";
 import { Journal } from "../files/journal.ts";
 import { TurnFiles } from "../files/turn-files.ts";
 import { Workspace } from "../files/workspace.ts";
@@ -24,7 +24,7 @@ const MODULES = join(import.meta.dirname, "../../../node_modules");
 function sandbox(
   started: string[],
   { isThere = true, closed = [] }: { isThere?: boolean; closed?: number[] } = {},
-): OpenCommandSandbox {
+): CommandSandboxOpener {
   const confine: ChildConfiner = (program) => {
     started.push([program.command, ...(program.args ?? [])].join(" "));
     return program;

@@ -16,7 +16,7 @@ import { visibleLine } from "../../base/text/visible.ts";
 import { harmlessVariables, loginPath } from "../command-environment.ts";
 import type { CommandSandbox } from "../files/command-sandbox.ts";
 import type { WorkspacePath } from "../files/workspace.ts";
-import { Refused, textContent, type ToolWork } from "../tools/agent-tool.ts";
+import { CallRejectedError, textContent, type ToolWork } from "../tools/agent-tool.ts";
 import { fenced } from "../tools/tool-runner.ts";
 import { runLine } from "../files/run-line.ts";
 import { type Diagnostic, LanguageServer } from "./language-server.ts";
@@ -50,18 +50,18 @@ const SERVERS: readonly KnownServer[] = [
   { program: "pyright-langserver", args: ["--stdio"], languages: { ".py": "python" } },
   { program: "gopls", args: [], languages: { ".go": "go" } },
   { program: "clangd", args: [], languages: C },
-  // The errors of the compiler it learns from `cargo check`, and only of files that an editor has saved.
+  // It gets the compiler's errors from `cargo check`, and only for files that an editor has saved.
   { program: "rust-analyzer", args: [], languages: { ".rs": "rust" }, isPartial: true },
 ];
 
 /** Bytes of a manifest that is read. */
 const MOST_MANIFEST = 1024 * 1024;
 
-/** Compilers of TypeScript before 7 are no servers. */
+/** TypeScript's compiler is a language server since version 7. */
 function isServer(manifest: string): boolean {
   const bytes = attempt(() => readRegularFile(manifest, { most: MOST_MANIFEST }));
   const { name, version } = objectIn(bytes?.toString("utf8") ?? "") ?? {};
-  // Anybody may have written it: an object may have no text.
+  // The manifest is untrusted: its version may be an object that cannot become text.
   return attempt(() => name === "typescript" && Number.parseInt(String(version), 10) >= 7, false);
 }
 
@@ -98,7 +98,7 @@ export class Diagnostics implements AsyncDisposable {
   readonly #log: Log;
   readonly #patience: number;
   readonly #servers = new Map<KnownServer, Promise<LanguageServer | undefined>>();
-  /** Those that could not be started, which is not tried again. */
+  /** Servers that could not be started; they are not tried again. */
   readonly #failed = new Set<KnownServer>();
   /** By their command lines. */
   readonly #checkers = new Map<string, CheckerRuns>();
@@ -203,7 +203,7 @@ export class Diagnostics implements AsyncDisposable {
       });
       return true;
     } catch (error) {
-      if (error instanceof Refused) return false;
+      if (error instanceof CallRejectedError) return false;
       throw error;
     }
   }
@@ -395,7 +395,7 @@ const LANGUAGES: readonly CheckedLanguage[] = [
       }
       const python = ownProgram(project, "python3");
       if (python === undefined) return undefined;
-      // The grammar alone: nothing is run, and nothing written.
+      // Checks the syntax only: runs nothing, and writes nothing.
       const check = (file: string): string =>
         `${shellWord(python)} -I -m ast ${shellWord(file)} > /dev/null`;
       return { line: (files) => files.map(check).join("; ") };
@@ -430,7 +430,7 @@ function ownProgram(project: string, program: string): string | undefined {
 
 /** The scripts that check a project, the most exact first. */
 const CHECK_SCRIPTS = ["typecheck", "types", "check", "lint"];
-/** A check that changes files, or does not end, is none. */
+/** A script that changes files or keeps running is not used as a check. */
 const CHANGES = /\b(?:fix|write|format|watch)\b| -w\b/;
 
 function scriptOf(project: string): string | undefined {

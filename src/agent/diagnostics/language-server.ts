@@ -24,7 +24,7 @@ export interface Diagnostic {
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** Bytes of one message, and of what a server has not read yet; one that goes beyond them is ended. */
+/** Most bytes of one message, and of input that a server has not read; a server beyond that is ended. */
 const MOST_BYTES = 32 * 1024 * 1024;
 /** Milliseconds without another report after which a server that reports by itself is done. */
 const QUIET = 300;
@@ -68,7 +68,7 @@ export class LanguageServer implements AsyncDisposable {
         fault: refuse,
         end: (error) => peer.end(error),
       }),
-      // It asks for settings: there is nothing to say.
+      // The server asks for settings; there are none.
       routes: routes(
         route(request<Json>("workspace/configuration"), ({ items }) =>
           Array.isArray(items) ? items.map(() => null) : null,

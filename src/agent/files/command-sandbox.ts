@@ -1,19 +1,19 @@
 import type { ChildConfiner } from "../../base/process/child-process.ts";
 
 /** Asks whether a command may connect to a host. */
-export type AskHost = (host: string) => Promise<boolean>;
+export type HostConsent = (host: string) => Promise<boolean>;
 
 /** Where the commands of a session run. */
 export interface CommandSandbox extends AsyncDisposable {
   /** Whether a command may run outside of it when the person allows that. */
   readonly mayBeLeft: boolean;
   /**
-   * False where this machine can have none, and commands run without it. Throws "unavailable" where they
-   * may not, or if it is not the machine that is in the way.
+   * False if this machine supports no sandbox and commands may run without one. Throws "unavailable" if
+   * they may not, or if something else prevents it.
    */
   isThere(): Promise<boolean>;
   /** Lets the next command in; without a network if nobody can be asked. Throws "unavailable" if there is none. */
-  enter(ask?: AskHost): Promise<Confinement>;
+  enter(ask?: HostConsent): Promise<Confinement>;
 }
 
 /** One command in a sandbox. Disposing of it when it has ended takes over what it did with git. */
@@ -30,7 +30,7 @@ export interface Confinement extends AsyncDisposable {
 }
 
 /** Opens the sandbox for the commands of a session that works in these folders. */
-export type OpenCommandSandbox = (folders: readonly string[]) => CommandSandbox;
+export type CommandSandboxOpener = (folders: readonly string[]) => CommandSandbox;
 
 /** What the sandbox kept a command from, for the model. */
 export function confinementNotes({ refused, notes }: Confinement): string[] {

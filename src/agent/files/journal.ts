@@ -5,7 +5,7 @@ import { objectIn } from "../../base/check.ts";
 import { diskWords, TrunklineError } from "../../base/errors.ts";
 
 /** How one turn changed one file. */
-export interface Change {
+export interface TurnFileChange {
   readonly path: string;
   /** Content before the turn; undefined where there was no file. */
   readonly before: Buffer | undefined;
@@ -23,12 +23,12 @@ export interface Change {
 /** A turn that can be undone. */
 export interface RecordedTurn {
   readonly folder: string;
-  readonly changes: readonly Change[];
+  readonly changes: readonly TurnFileChange[];
   /** Command lines that ran, whose other effects are not recorded. */
   readonly commands: readonly string[];
 }
 
-interface Line {
+interface JournalLine {
   readonly path?: string;
   readonly blob?: string | null;
   readonly mode?: number;
@@ -125,7 +125,7 @@ export class TurnJournal {
    */
   async before(
     path: string,
-    content: Content,
+    content: FileContent,
     {
       mode,
       isLink = false,
@@ -152,7 +152,7 @@ export class TurnJournal {
   }
 
   /** Records the content after a change, in all forms in which it may be found. */
-  async after(path: string, forms: readonly Content[], made?: string): Promise<void> {
+  async after(path: string, forms: readonly FileContent[], made?: string): Promise<void> {
     const after = [...new Set(forms.map(digestOf))];
     this.#known.set(path, after);
     await this.#append({ path, after, ...(made === undefined ? {} : { made }) });
@@ -167,7 +167,7 @@ export class TurnJournal {
     await this.#append({ command });
   }
 
-  async #append(line: Line): Promise<void> {
+  async #append(line: JournalLine): Promise<void> {
     const path = join(await this.#made(), FILE);
     const text = `${this.#isTorn ? "\n" : ""}${JSON.stringify(line)}\n`;
     this.#isTorn = true;
@@ -184,9 +184,9 @@ export class TurnJournal {
 }
 
 /** Content of a file; undefined where there is none. */
-type Content = Buffer | undefined;
+type FileContent = Buffer | undefined;
 
-export function digestOf(content: Content): string {
+export function digestOf(content: FileContent): string {
   if (content === undefined) return "";
   // Loaded where it is needed: whoever lists sessions would wait 10 ms for it.
   return process.getBuiltinModule("node:crypto").hash("sha256", content);
@@ -210,10 +210,10 @@ async function remove(path: string): Promise<void> {
 
 async function readTurn(folder: string): Promise<RecordedTurn> {
   const text = await readFile(join(folder, FILE), "utf8").catch(() => "");
-  const changes = new Map<string, Change>();
+  const changes = new Map<string, TurnFileChange>();
   const commands: string[] = [];
   // An incomplete line is skipped: the process died before it made the change.
-  for (const line of text.split("\n").flatMap((each) => (objectIn(each) as Line) ?? [])) {
+  for (const line of text.split("\n").flatMap((each) => (objectIn(each) as JournalLine) ?? [])) {
     if (line.command !== undefined) commands.push(line.command);
     if (line.path === undefined) continue;
     const known = changes.get(line.path);
@@ -222,7 +222,7 @@ async function readTurn(folder: string): Promise<RecordedTurn> {
       const { after = known.after, made = known.made, isShared = known.isShared } = line;
       changes.set(line.path, { ...known, after, made, isShared });
     } else if (line.blob !== undefined && basename(line.blob ?? "") === (line.blob ?? "")) {
-      // The journal of a session that has come from elsewhere names no other file.
+      // The journal may come from another machine, so it must not name files elsewhere.
       const before = line.blob === null ? undefined : await readFile(join(folder, line.blob));
       const { path, mode, isLink = false } = line;
       const unknown = { made: undefined, after: undefined, isShared: false };

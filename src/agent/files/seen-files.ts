@@ -8,14 +8,14 @@ const MOST_KEPT = 16 * 1024 * 1024;
 /** Characters of a diff that a model is told. */
 const MOST_DIFF = 3_000;
 
-type Lines = readonly [from: number, to: number];
+type LineRange = readonly [from: number, to: number];
 
 interface SeenFile {
   readonly digest: string;
   /** Undefined if too many are kept. */
   readonly text: string | undefined;
   /** The lines that were shown; "all" if the model wrote it. */
-  readonly lines: readonly Lines[] | "all";
+  readonly lines: readonly LineRange[] | "all";
 }
 
 /**
@@ -25,7 +25,7 @@ interface SeenFile {
  */
 export class SeenFiles {
   readonly #seen = new Map<string, SeenFile>();
-  readonly #onTheWay = new Map<string, { readonly text: string; readonly lines: Lines[] }>();
+  readonly #onTheWay = new Map<string, { readonly text: string; readonly lines: LineRange[] }>();
   readonly #late: string[] = [];
   #kept = 0;
 
@@ -40,7 +40,7 @@ export class SeenFiles {
   }
 
   /** Lines of a text are in the answer to a call; the first line is 1. */
-  shown(real: string, text: string, ...lines: Lines): void {
+  shown(real: string, text: string, ...lines: LineRange): void {
     const before = this.#onTheWay.get(real);
     if (before?.text === text) before.lines.push(lines);
     else this.#onTheWay.set(real, { text, lines: [lines] });

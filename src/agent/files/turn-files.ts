@@ -18,7 +18,7 @@ import { ACP } from "../../rpc/codes.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
 import type { TurnClient } from "../../session/agent.ts";
 import { SessionError } from "../../session/session-error.ts";
-import { type Change, digestOf, type TurnJournal } from "./journal.ts";
+import { type TurnFileChange, digestOf, type TurnJournal } from "./journal.ts";
 import { changedSince, SeenFiles } from "./seen-files.ts";
 import type { Workspace, WorkspacePath } from "./workspace.ts";
 
@@ -160,7 +160,7 @@ export class TurnFiles {
   }
 
   /** Whether a file is as a turn left it, in the editor and on disk, and still is a file. */
-  async isAsLeft({ path, after = [], isLink: wasLink }: Change): Promise<boolean> {
+  async isAsLeft({ path, after = [], isLink: wasLink }: TurnFileChange): Promise<boolean> {
     const other = wasLink ? undefined : standIn(path);
     if (other !== undefined) return after.includes(digestOf(other));
     const target = await this.workspace.findToWrite(path);
@@ -174,13 +174,13 @@ export class TurnFiles {
    * Restores a file to its content before a turn, and records what it was. A link in its place is removed,
    * not followed. Returns whether it is recorded: what is no file, or too large, is not.
    */
-  async restore(change: Change, record: TurnJournal): Promise<boolean> {
+  async restore(change: TurnFileChange, record: TurnJournal): Promise<boolean> {
     const { path, before, mode, made, isLink: wasLink, after = [] } = change;
     const isOther = !wasLink && standIn(path) !== undefined;
     // Nothing is removed where a link above it leads out of the workspace.
     await this.workspace.findToWrite(dirname(path));
     if (!wasLink && (await isLink(path))) await rm(path);
-    // One that the turn has made, and that is empty now.
+    // A folder that the turn has made, if it is empty now.
     if (after.includes(digestOf(FOLDER))) await rmdir(path).catch(() => {});
     const target = await this.workspace.findToWrite(path);
     if (isUnfit(target.real)) {

@@ -16,10 +16,10 @@ import { Offer } from "../../tool/offer/offer.ts";
 import { Policy } from "../../tool/policy.ts";
 import { textResult } from "../../tool/tool.ts";
 import { historyMessages } from "../turn/history-messages.ts";
-import type { OpenHooks } from "./session-hooks.ts";
+import type { HookOpener } from "./session-hooks.ts";
 
 /** The user's own hooks, which are recorded. */
-function hooked(user: HookSettings, runs: HookRun[] = []): { readonly hooks: OpenHooks } {
+function hooked(user: HookSettings, runs: HookRun[] = []): { readonly hooks: HookOpener } {
   return {
     hooks: async (session) =>
       new Hooks({

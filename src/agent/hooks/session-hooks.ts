@@ -9,7 +9,7 @@ import type { Mode } from "../modes.ts";
 import {
   type AgentTool,
   bounded,
-  Refused,
+  CallRejectedError,
   textContent,
   type ToolAnswer,
 } from "../tools/agent-tool.ts";
@@ -19,12 +19,12 @@ import type { Speaker } from "../turn/speaker.ts";
 import { shellWord } from "../../base/text/shell-word.ts";
 
 /** Opens the hooks of a session. */
-export type OpenHooks = (
+export type HookOpener = (
   session: Pick<HooksOptions, "sessionId" | "cwd" | "sandbox">,
 ) => Promise<Hooks>;
 
 interface SessionHooksOptions extends Pick<HooksOptions, "sessionId" | "cwd" | "sandbox"> {
-  readonly open: OpenHooks | undefined;
+  readonly open: HookOpener | undefined;
   /** Whether the session was loaded. */
   readonly isResumed: boolean;
 }
@@ -91,7 +91,7 @@ export interface CallOfTool {
   readonly signal: AbortSignal;
   /** Takes the record of what ran. */
   readonly runs: HookRun[];
-  /** The hooks that have run for it, which the gateway's may be among. */
+  /** The hooks that have run for it, including those of the gateway. */
   readonly ran: Set<string>;
 }
 
@@ -99,7 +99,7 @@ export interface CallOfTool {
 const MOST_SHOWN = 300;
 /** Characters that all hooks together tell the model at once. */
 const MOST_CONTEXT = 20_000;
-/** Times in a turn that hooks may send the model on. */
+/** How often hooks may make the model continue in one turn. */
 const MOST_GOING_ON = 5;
 
 /** The names of Claude Code. */
@@ -121,12 +121,12 @@ export class TurnHooks {
     this.#options = options;
   }
 
-  /** Before a call. Throws `Refused` if a hook does not allow it. */
+  /** Before a call. Throws `CallRejectedError` if a hook does not allow it. */
   async before(call: CallOfTool): Promise<HookedArguments> {
     const verdict = await this.#runForEach("PreToolUse", call);
     const { decision, stop, reason = "it gave no reason" } = verdict;
-    if (stop !== undefined) throw new Refused(`A hook has ended the turn: ${stop}`);
-    if (decision === "deny") throw new Refused(`A hook does not allow it: ${reason}`);
+    if (stop !== undefined) throw new CallRejectedError(`A hook has ended the turn: ${stop}`);
+    if (decision === "deny") throw new CallRejectedError(`A hook does not allow it: ${reason}`);
     const asks = decision === "ask" ? `A hook wants you to decide: ${reason}` : undefined;
     return { args: verdict.args, asks, context: contextOf(verdict) };
   }
@@ -182,7 +182,9 @@ export class TurnHooks {
       if (event === "PreToolUse" && decision === "deny") return whole;
       if (verdict.input === undefined) continue;
       if (isFixed) {
-        throw new Refused("A hook would change it, which cannot be changed, so it is not done.");
+        throw new CallRejectedError(
+          "A hook would change it, which cannot be changed, so it is not done.",
+        );
       }
       whole = { ...whole, args: fromHooks(tool, verdict.input) };
       seen = asHooksSee(tool, whole.args ?? args, cwd);
@@ -341,7 +343,7 @@ const TOOLS: Readonly<Record<string, KnownTool>> = {
     names: ["Bash"],
     members: { timeout_ms: "timeout", background: "run_in_background" },
   },
-  // Whoever guards commits guards command lines.
+  // Hooks that guard commits match command lines.
   git_commit: {
     names: ["Bash"],
     line: ({ message, paths }) => {
@@ -355,7 +357,7 @@ const TOOLS: Readonly<Record<string, KnownTool>> = {
   edit_file: { names: ["Edit"], members: FILE },
   multi_edit: { names: ["MultiEdit", "Edit"], members: FILE },
   write_file: { names: ["Write"], members: FILE },
-  // Whoever guards edits means these, too.
+  // Hooks that guard edits must see patches as well.
   apply_patch: { names: ["apply_patch", "Edit", "MultiEdit", "Write"] },
   list_files: { names: ["LS", "Glob"] },
   search_files: { names: ["Grep"] },

@@ -5,7 +5,7 @@ import { TrunklineError } from "../../base/errors.ts";
 import { Log } from "../../base/log.ts";
 import type { SecretName, SecretStore } from "../../store/secret/secret-store.ts";
 import { type ConfiguredModelsOptions, ModelCommands } from "./model-commands.ts";
-import { type OpenKeys, storedKeys } from "./models.ts";
+import { type SecretStoreOpener, storedKeys } from "./models.ts";
 
 class MemoryKeychain implements SecretStore {
   readonly kind = "keychain";
@@ -31,7 +31,7 @@ const noKeychain = async (): Promise<never> => {
 
 const log = new Log("error", () => {});
 
-function options(open: OpenKeys, env: NodeJS.ProcessEnv = {}): ConfiguredModelsOptions {
+function options(open: SecretStoreOpener, env: NodeJS.ProcessEnv = {}): ConfiguredModelsOptions {
   return { settings: { local: false }, env, log, open };
 }
 

@@ -3,7 +3,7 @@ import {
   ModelCache,
   type ModelEntry,
   Models,
-  type OpenKeys,
+  type SecretStoreOpener,
   storedKeys,
 } from "./models.ts";
 import { keyVariables } from "./provider.ts";
@@ -26,7 +26,7 @@ export interface ConfiguredModelsOptions {
   readonly secrets?: readonly string[];
   readonly env: NodeJS.ProcessEnv;
   readonly log: Log;
-  readonly open: OpenKeys;
+  readonly open: SecretStoreOpener;
   /** The file with the lists of last time. */
   readonly cacheFile?: string;
 }
@@ -51,7 +51,7 @@ export class ModelCommands {
     this.#options = options;
   }
 
-  /** Asks every provider that there is. Of those that do not answer, it says why. */
+  /** Asks all providers, and says why some did not answer. */
   async list(): Promise<{
     readonly models: readonly ShownModel[];
     readonly unanswered: Readonly<Record<string, string>>;

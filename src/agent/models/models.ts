@@ -12,7 +12,7 @@ import type { SecretName, SecretStore } from "../../store/secret/secret-store.ts
 import type { ModelCost, ModelSettings } from "../../config/schema/schema.gen.ts";
 import { Announcement } from "../../tool/offer/registry.ts";
 import {
-  type FindKey,
+  type KeyLookup,
   keyVariables,
   type LocalPort,
   openModel,
@@ -66,7 +66,7 @@ export const OFFLINE: ModelEntry = {
 };
 
 interface ModelsOptions {
-  readonly find: FindKey;
+  readonly find: KeyLookup;
   /** Finds keys in slow stores such as the keychain; called once, with the first refresh. */
   readonly findLater?: (variables: readonly string[]) => Promise<ReadonlyMap<string, string>>;
   readonly settings?: ModelSettings | undefined;
@@ -182,7 +182,7 @@ export class Models implements ModelSource {
     const keys = await findLater(missing);
     if (keys.size === 0) return;
     const before = new Set(this.#providers.map(({ key }) => key));
-    const findAny: FindKey = (variable) => find(variable) ?? keys.get(variable);
+    const findAny: KeyLookup = (variable) => find(variable) ?? keys.get(variable);
     this.#providers = providersOf(findAny, settings, ports);
     this.#changes.make();
     await Promise.all(
@@ -272,12 +272,12 @@ function why(error: unknown): string {
   return maskText(cause instanceof Error ? `${message}: ${cause.message}` : message);
 }
 
-/** Opens the place of keys: the system's keychain, or what stands in for it. Throws where there is none. */
-export type OpenKeys = () => Promise<SecretStore>;
+/** Opens the store of keys: the system's keychain, or the encrypted file in its place. Throws if there is neither. */
+export type SecretStoreOpener = () => Promise<SecretStore>;
 
 interface StoredKeysOptions {
   readonly log: Log;
-  readonly open: OpenKeys;
+  readonly open: SecretStoreOpener;
 }
 
 /** A key is kept under the name that its variable would have. */
@@ -286,7 +286,10 @@ export function keyName(variable: string): SecretName {
 }
 
 /** A key that is stored; undefined if it is not. Throws where that cannot be found out. */
-export async function storedKey(variable: string, open: OpenKeys): Promise<string | undefined> {
+export async function storedKey(
+  variable: string,
+  open: SecretStoreOpener,
+): Promise<string | undefined> {
   return (await (await open()).get(keyName(variable))) || undefined;
 }
 
@@ -356,7 +359,7 @@ export class ModelCache {
     return Object.fromEntries(listed);
   }
 
-  /** Writes one after the other, into a folder that is there. A failure costs only the next start its head start. */
+  /** Writes are queued, and need the folder to exist. After a failure, only the next start is slower. */
   save(lists: Lists): Promise<void> {
     this.#saving = this.#saving
       .then(() => replaceFile(this.#file, JSON.stringify(lists)))

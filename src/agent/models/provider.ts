@@ -28,7 +28,7 @@ export interface Provider {
 }
 
 /** Finds a key by the name of its environment variable. */
-export type FindKey = (variable: string) => string | undefined;
+export type KeyLookup = (variable: string) => string | undefined;
 
 const ADDRESS: Readonly<Record<ProviderType, string>> = {
   anthropic: "https://api.anthropic.com/v1",
@@ -60,7 +60,7 @@ const LOCAL: readonly LocalPort[] = [
 
 /** All providers: by keys in the environment, by configuration, and on local ports. */
 export function providersOf(
-  find: FindKey,
+  find: KeyLookup,
   settings: ModelSettings = {},
   ports: readonly LocalPort[] = LOCAL,
 ): Provider[] {
@@ -84,7 +84,7 @@ export function providersOf(
   return [...found.values()];
 }
 
-function byKeys(find: FindKey): Provider[] {
+function byKeys(find: KeyLookup): Provider[] {
   const address = find("OPENAI_BASE_URL");
   // At another address there is usually a server that is only compatible.
   const isOther = address !== undefined && !address.startsWith("https://api.openai.com/");
@@ -113,7 +113,7 @@ function provider(type: ProviderType, name: string, baseUrl = ADDRESS[type]): Pr
   return { id: type, name, type, baseUrl };
 }
 
-function configuredOne(id: string, settings: ModelProvider, find: FindKey): Provider {
+function configuredOne(id: string, settings: ModelProvider, find: KeyLookup): Provider {
   const { type = "openai-compatible", keyVariable = VARIABLE[type] } = settings;
   const { headers, models, contextWindow } = settings;
   const key = keyVariable === undefined ? undefined : find(keyVariable);

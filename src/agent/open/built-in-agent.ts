@@ -6,7 +6,7 @@ import { BuiltInAgent } from "../built-in-session.ts";
 import type { ReviewComments } from "../commands/session-commands.ts";
 import { installedAgents } from "../installed-agents.ts";
 import { configuredModels } from "../models/model-commands.ts";
-import type { OpenServers } from "../session-tools.ts";
+import type { ServerOpener } from "../session-tools.ts";
 import { ownPaths, userFolders } from "../../config/locations.ts";
 import { BUILT_IN } from "../../config/config.ts";
 import type { AppContext } from "../../config/app-context.ts";
@@ -56,7 +56,7 @@ export function openBuiltInAgent(app: AppContext, options: OpenBuiltInOptions): 
 }
 
 /** Most sessions have no MCP servers of their own, so the code for them is loaded on first use. */
-function lazyServers(app: AppContext, audit: Audit): OpenServers {
+function lazyServers(app: AppContext, audit: Audit): ServerOpener {
   const { config, report, observers } = app;
   return async (servers, session) => {
     const { sessionServers } = await import("../../session/open/session-servers.ts");

@@ -7,7 +7,7 @@ const MOST = 50;
 const MOST_FILES = 50_000;
 const STALE = 10_000;
 
-interface Listed {
+interface FileListing {
   readonly folder: string;
   readonly at: number;
   readonly names: Promise<string[]>;
@@ -15,7 +15,7 @@ interface Listed {
 
 /** Completes the names of files in a prompt. */
 export class FileNames {
-  #files: Listed | undefined;
+  #files: FileListing | undefined;
 
   /** The names in a folder that fit what was typed after `@`. */
   async of(folder: string, typed: string): Promise<string[]> {

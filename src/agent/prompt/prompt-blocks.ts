@@ -21,7 +21,7 @@ export const IMAGE_TYPES: readonly string[] = Object.values(IMAGES);
 const MOST_IMAGE_BYTES = 10 * 1024 * 1024;
 /** Names for which a file is looked for; what is named after them stays text. */
 const MOST_NAMES = 1_000;
-/** Words after which others have their turn. */
+/** Words after which other work gets its turn of the event loop. */
 const WORDS_AT_ONCE = 5_000;
 /** `@path`, and a path as a terminal types it for a file that is dropped: quoted, or with its spaces escaped. */
 const PATH = /(?:^|\s)(?:@((?:\\.|[^\s\\])+)|'([^']+)'|"([^"]+)"|((?:\\.|[^\s\\])+))/g;

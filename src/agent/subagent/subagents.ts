@@ -41,7 +41,7 @@ const HELPER =
 /** Lines about the work of a subagent that its call shows. */
 const MOST_LINES = 20;
 
-interface Task {
+interface SubagentTask {
   readonly title: string;
   readonly prompt: string;
   readonly kind?: "explore" | "work";
@@ -92,14 +92,14 @@ export class Subagents {
     timeout: 2 ** 31 - 1,
     onlyReads: ({ kind = "explore" }) => kind === "explore",
     title: ({ title }) => `Task: ${String(title)}`,
-    call: (args, work) => this.#start(args as unknown as Task, work),
+    call: (args, work) => this.#start(args as unknown as SubagentTask, work),
   };
 
   begin(parent: ParentTurn): void {
     this.#parent = parent;
   }
 
-  async #start({ prompt, kind = "explore" }: Task, work: ToolWork): Promise<ToolAnswer> {
+  async #start({ prompt, kind = "explore" }: SubagentTask, work: ToolWork): Promise<ToolAnswer> {
     const { options, tools, runner } = this.#parent as ParentTurn;
     const titles: string[] = [];
     const turn = nestedTurn({

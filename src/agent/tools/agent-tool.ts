@@ -5,11 +5,11 @@ import type { TurnClient } from "../../session/agent.ts";
 import type { PermissionSubject } from "../../session/permission/permission.ts";
 import type { Arguments, JsonSchema } from "../../tool/tool.ts";
 import type { BackgroundCommands } from "../background/background-commands.ts";
-import type { ActsAs } from "../command-environment.ts";
+import type { IdentityLookup } from "../command-environment.ts";
 import type { CommandSandbox } from "../files/command-sandbox.ts";
 import type { TurnFiles } from "../files/turn-files.ts";
 import type { WorkspacePath } from "../files/workspace.ts";
-import type { Need } from "../modes.ts";
+import type { ToolAccess } from "../modes.ts";
 
 /** ACP tool-calls: the kind that editors show. */
 export type ToolKind =
@@ -38,7 +38,7 @@ export interface AgentTool {
   /** The arguments of a typical call, for the model. */
   readonly example?: Arguments;
   readonly kind: ToolKind;
-  readonly need: Need;
+  readonly need: ToolAccess;
   /** The group that it is offered with; without one, it is always offered. */
   readonly group?: string | undefined;
   /** Whether it is of use now; by default it always is. */
@@ -47,7 +47,7 @@ export interface AgentTool {
   readonly onlyReads?: (args: Arguments) => boolean;
   /** Milliseconds; time spent waiting for a person does not count. */
   readonly timeout?: number;
-  /** How hooks see it, if not by its own name. What it does cannot be changed by them if it has an input. */
+  /** The name under which hooks see it, if another. If there is an `input`, hooks cannot change its arguments. */
   readonly hooked?: { readonly name: string; readonly input?: Arguments } | undefined;
   /** Short title of a call. The arguments are not validated yet. */
   title(args: Arguments): string;
@@ -65,7 +65,7 @@ export interface ToolAnswer {
 }
 
 /** A request for consent. A person must see all of it, or the call fails. */
-export interface Consent {
+export interface ConsentRequest {
   readonly title?: string;
   /** What an "always" answer is remembered for. Without it, "always" is not offered. */
   readonly subject?: PermissionSubject;
@@ -103,7 +103,7 @@ export interface ToolWork {
   /** Where the trace of the turn continues, if it is traced. */
   readonly trace?: Partial<TraceCarrier> | undefined;
   /** Finds the identity for git. */
-  readonly actsAs?: ActsAs | undefined;
+  readonly actsAs?: IdentityLookup | undefined;
   /** Where commands run; without it, they run as they are. */
   readonly sandbox?: CommandSandbox | undefined;
   /** Finds out what a change of files has broken. */
@@ -116,9 +116,9 @@ export interface ToolWork {
     readonly content?: readonly ShownContent[];
     readonly locations?: readonly Location[];
   }) => Promise<void>;
-  /** Waits for consent. Throws `Refused` if the person rejects it. */
-  readonly allow: (consent: Consent) => Promise<void>;
-  /** Waits for a person's choice, which nothing answers for them. The index; undefined if there is none. */
+  /** Waits for consent. Throws `CallRejectedError` if the person rejects it. */
+  readonly allow: (consent: ConsentRequest) => Promise<void>;
+  /** Waits until a person chooses; no mode and no rule answers for them. The index; undefined if they chose nothing. */
   readonly choose: (choice: Choice) => Promise<number | undefined>;
   plan(entries: readonly Readonly<Record<string, unknown>>[]): Promise<void>;
   /** Reports progress without an update. */
@@ -127,7 +127,7 @@ export interface ToolWork {
 
 /** What changes of files have broken. */
 export interface EditCheck {
-  /** New errors in words; empty where there are none. Those that come late go to what is known of the files. */
+  /** The new errors as text; empty if there are none. Errors that are found later go with the next call's answer. */
   after(
     changes: readonly {
       readonly target: WorkspacePath;
@@ -139,8 +139,8 @@ export interface EditCheck {
 }
 
 /** The person rejected a call. */
-export class Refused extends Error {
-  override readonly name = "Refused";
+export class CallRejectedError extends Error {
+  override readonly name = "CallRejectedError";
 }
 
 export function textContent(text: string): ShownContent {

@@ -40,7 +40,7 @@ export const gitDiff: AgentTool = {
   need: "nothing",
   title: ({ base }) => `git diff${base === undefined ? "" : ` ${base as string}`}`,
   async call(args, work) {
-    const { staged, base, paths = [] } = args as Input;
+    const { staged, base, paths = [] } = args as GitToolInput;
     // `HEAD:path` is a file, also one outside of the workspace.
     if (base?.includes(":") === true) {
       const why = "name a commit or a branch, and files as 'paths'";
@@ -69,7 +69,7 @@ export const gitLog: AgentTool = {
   need: "nothing",
   title: () => "git log",
   async call(args, work) {
-    const { limit = 20, paths = [] } = args as Input;
+    const { limit = 20, paths = [] } = args as GitToolInput;
     const names = await shownIn(work, paths);
     const format = "--format=%h %ad %an: %s";
     return {
@@ -91,7 +91,7 @@ export const gitCommit: AgentTool = {
   timeout: COMMIT_TIMEOUT,
   title: ({ message }) => titleOf(String(message)),
   async call(args, work) {
-    const { message = "", paths = [] } = args as Input;
+    const { message = "", paths = [] } = args as GitToolInput;
     const names = await namesOf(work, paths);
     const shown = names.map((name) => work.files.workspace.nameOf(name));
     await allowCommit(work, { title: titleOf(message), message, names: shown });
@@ -105,7 +105,7 @@ function titleOf(message: string): string {
   return `git commit: ${message.split("\n")[0]}`;
 }
 
-interface Input {
+interface GitToolInput {
   readonly staged?: boolean;
   readonly base?: string;
   readonly limit?: number;

@@ -9,15 +9,15 @@ export interface TextMatch {
   readonly differs: string | undefined;
 }
 
-type Fit = TextMatch["fit"];
+type MatchQuality = TextMatch["fit"];
 
 /** One way to compare: undefined if the lines are not the same in this way, else how to fit new ones. */
 interface Tolerance {
   readonly differs: string | undefined;
-  readonly fits: (there: readonly string[], given: readonly string[]) => Fit | undefined;
+  readonly fits: (there: readonly string[], given: readonly string[]) => MatchQuality | undefined;
 }
 
-const same: Fit = (lines) => lines;
+const same: MatchQuality = (lines) => lines;
 
 /** From strict to lenient. Each accepts only what means the same to a reader. */
 const TOLERANCES: readonly Tolerance[] = [
@@ -53,7 +53,7 @@ export function findLines(
 }
 
 /** The same lines with another indentation, by the same amount in each. */
-function reindented(there: readonly string[], given: readonly string[]): Fit | undefined {
+function reindented(there: readonly string[], given: readonly string[]): MatchQuality | undefined {
   const pairs: [string, string][] = [];
   for (const [at, line] of given.entries()) {
     const other = there[at] ?? "";
@@ -78,7 +78,7 @@ function reindented(there: readonly string[], given: readonly string[]): Fit | u
 
 const length = ({ length: size }: string): number => size;
 
-function mapped(indent: (own: string) => string): Fit {
+function mapped(indent: (own: string) => string): MatchQuality {
   return (lines) =>
     lines.map((line) => {
       if (line.trim() === "") return line;

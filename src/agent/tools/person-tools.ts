@@ -137,7 +137,7 @@ export function submitPlan(
   };
 }
 
-interface Entry {
+interface PlanEntry {
   readonly content: string;
   readonly status?: string;
   readonly priority?: string;
@@ -174,7 +174,7 @@ export const updatePlan: AgentTool = {
   need: "nothing",
   title: () => "Update the plan",
   async call(args, work) {
-    const { entries } = args as unknown as { entries: readonly Entry[] };
+    const { entries } = args as unknown as { entries: readonly PlanEntry[] };
     await work.plan(
       entries.map(({ content, status = "pending", priority = "medium" }) => {
         return { content, status, priority };

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { call } from "../../../test/agent/call-tools.ts";
 import { ALLOW, REJECT } from "../../../test/agent/sample-turn.ts";
 import { until } from "../../../test/support/until.ts";
-import type { AskHost, CommandSandbox } from "../files/command-sandbox.ts";
+import type { HostConsent, CommandSandbox } from "../files/command-sandbox.ts";
 
 describe("run_command", () => {
   it("keeps the beginning and the end of endless output", async () => {
@@ -41,7 +41,7 @@ describe("run_command", () => {
 describe("run_command in a sandbox", () => {
   /** Stands for a real one: says that it was there, and asks about a host once the command has told that it runs. */
   function sandbox(host?: string): () => CommandSandbox {
-    const confine = (ask: AskHost): ((program: object) => never) => {
+    const confine = (ask: HostConsent): ((program: object) => never) => {
       return (program) => {
         const { env, cwd } = program as { env: object; cwd: string };
         if (host !== undefined) {

@@ -9,7 +9,7 @@ export const MEMORY = "memory";
 /** Characters of definitions of MCP servers' tools that are offered without being asked for. */
 const FREE_ROOM = 16_000;
 
-interface OwnGroup {
+interface BuiltInGroup {
   readonly name: string;
   readonly about: string;
   readonly tools: RegExp;
@@ -17,7 +17,7 @@ interface OwnGroup {
   readonly words: RegExp;
 }
 
-const OWN_GROUPS: readonly OwnGroup[] = [
+const OWN_GROUPS: readonly BuiltInGroup[] = [
   {
     name: WEB,
     about: "get a page of the web",

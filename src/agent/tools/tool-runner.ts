@@ -24,9 +24,9 @@ import { untilContinued } from "../turn/until-continued.ts";
 import {
   type AgentTool,
   type Choice,
-  type Consent,
+  type ConsentRequest,
   type Location,
-  Refused,
+  CallRejectedError,
   type ShownContent,
   textContent,
   type ToolAnswer,
@@ -63,7 +63,9 @@ export interface ToolCall {
   readonly problem?: string | undefined;
 }
 
-type Shown = Readonly<Record<string, unknown>> & { readonly content?: readonly ShownContent[] };
+type ShownToolCall = Readonly<Record<string, unknown>> & {
+  readonly content?: readonly ShownContent[];
+};
 
 /** How a call has ended, beside its answer. */
 interface CallEnd {
@@ -80,7 +82,10 @@ export class CallCancelled extends TrunklineError {
 }
 
 /** The options of a permission request. The label of "always" says what it allows, and in which folder. */
-export function optionsFor({ subject, covers }: Consent, folder: string): PermissionOption[] {
+export function optionsFor(
+  { subject, covers }: ConsentRequest,
+  folder: string,
+): PermissionOption[] {
   const words = covers ?? (subject === undefined ? "" : subjectWords(subject));
   const always = `Always allow in ${visibleLine(folder)}: ${visibleLine(words)}`;
   return [
@@ -298,7 +303,7 @@ export class ToolRunner {
   async #ask(
     tool: AgentTool,
     call: ToolCall,
-    consent: Consent,
+    consent: ConsentRequest,
     signal: AbortSignal,
   ): Promise<void> {
     const { turn, files, mode } = this.#options;
@@ -323,7 +328,7 @@ export class ToolRunner {
     const asked = turn.requestPermission({ toolCall, options, ...always, ...accepted, ...marked });
     const outcome = await untilAborted(asked, signal);
     if (outcome.outcome === "selected" && outcome.kind.startsWith("allow")) return;
-    throw new Refused(
+    throw new CallRejectedError(
       "The person did not allow it. Do not try it again in another way; ask what they want instead.",
     );
   }
@@ -378,7 +383,7 @@ export class ToolRunner {
     await this.#update(call, { status: "failed", content, ..._meta }).catch(() => {});
   }
 
-  async #update(call: ToolCall, fields: Shown): Promise<void> {
+  async #update(call: ToolCall, fields: ShownToolCall): Promise<void> {
     const { content } = fields;
     const shown = content === undefined ? {} : { content: content.map((each) => this.#hide(each)) };
     const update = { sessionUpdate: "tool_call_update", toolCallId: call.id, ...fields, ...shown };
@@ -412,7 +417,7 @@ function servicesOf(options: ToolServices): ToolServices {
 }
 
 /** A request that only a person answers, because a hook wants it: no rule, no mode and no `--yes`. */
-function insistent(consent: Consent, call: ToolCall, why: string): Consent {
+function insistent(consent: ConsentRequest, call: ToolCall, why: string): ConsentRequest {
   const { subject: _, covers: __, isPlainEdit: ___, ...rest } = consent;
   const { content = [wholeInput(call.args)] } = consent;
   return { ...rest, content: [textContent(why), ...content], needsPerson: true };
@@ -425,7 +430,9 @@ function asArguments(args: unknown): Arguments {
 /** The message for the model. Unexpected errors are logged. */
 function failureText(error: unknown, name: string, log: Log): string {
   const isTold =
-    error instanceof TrunklineError || error instanceof RpcError || error instanceof Refused;
+    error instanceof TrunklineError ||
+    error instanceof RpcError ||
+    error instanceof CallRejectedError;
   if (isTold) return error.message;
   const words = diskWords(error);
   if (words !== undefined) return `'${name}' failed: ${words}`;
@@ -581,7 +588,7 @@ export class HostQuestions {
       });
       return true;
     } catch (error) {
-      if (error instanceof Refused) return false;
+      if (error instanceof CallRejectedError) return false;
       throw error;
     }
   }

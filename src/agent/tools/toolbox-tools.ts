@@ -13,7 +13,7 @@ import type { Toolbox } from "../../tool/toolbox.ts";
 import {
   type AgentTool,
   bounded,
-  Refused,
+  CallRejectedError,
   textContent,
   type ToolAnswer,
   type ToolWork,
@@ -145,7 +145,7 @@ async function ask(work: ToolWork, question: Question): Promise<unknown> {
     await work.allow({ title: message, content: [textContent(message)] });
     return { action: "accept", content: {} };
   } catch (error) {
-    if (error instanceof Refused) return { action: "decline" };
+    if (error instanceof CallRejectedError) return { action: "decline" };
     throw error;
   }
 }

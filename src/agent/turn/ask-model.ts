@@ -174,8 +174,8 @@ export const RETRY: RetryLimits = {
 };
 
 /** The conversation exceeds the context window. */
-export class Overflow extends Error {
-  override readonly name = "Overflow";
+export class ContextOverflowError extends Error {
+  override readonly name = "ContextOverflowError";
 }
 
 /** The provider refuses the conversation; a retry would fail again. */
@@ -189,7 +189,7 @@ interface RetriedQuestion extends ModelQuestion {
 
 /**
  * Sends a request to a model, and retries it after temporary failures, with a notice each time. Throws
- * `Overflow`, `Refusal`, or an error that says what failed.
+ * `ContextOverflowError`, `Refusal`, or an error that says what failed.
  */
 export async function askWithRetry(question: RetriedQuestion): Promise<ModelAnswer> {
   const { signal, speaker, retry, name, log } = question;
@@ -207,7 +207,7 @@ export async function askWithRetry(question: RetriedQuestion): Promise<ModelAnsw
       signal.throwIfAborted();
       const failure = modelFailure(error);
       log.warn("agent.model-failed", { model: name, kind: failure.kind, says: failure.says });
-      if (failure.kind === "overflow") throw new Overflow(failure.says);
+      if (failure.kind === "overflow") throw new ContextOverflowError(failure.says);
       const wait = Math.max(backoff.failed(), failure.retryAfter ?? 0);
       const canPass = failure.kind === "passing" || failure.kind === "rate";
       if (!canPass || backoff.failures >= attempts || wait > longestWait) {
@@ -333,12 +333,12 @@ function retryAfterOf(headers: Readonly<Record<string, string>>): number | undef
   return wait > 0 ? wait : undefined;
 }
 
-/** Questions in one request to a model: a client that allows everything would ask without end. */
+/** Most questions for one request to a model: a client that allows everything would retry without end. */
 const MOST_QUESTIONS = 3;
 
 /**
  * Asks a model. If its key is refused, such as one that has expired, the person is asked whether to try
- * again with the key that is stored then, so that the turn is not lost. Whoever rejects that gets the error.
+ * again with the key that is stored then, so that the turn is not lost. If they decline, this throws the error.
  */
 export async function withValidKey<T>(
   turn: Pick<Turn, "requestPermission">,

@@ -12,7 +12,7 @@ import { summaryMessage } from "./history-messages.ts";
 import type { Speaker } from "./speaker.ts";
 import { SUMMARY } from "../../session/turn/replay.ts";
 
-/** A rough estimate that rather counts too many tokens. */
+/** A rough estimate, on the high side. */
 const CHARACTERS_PER_TOKEN = 3.5;
 const LONGEST_OUTPUT = 4_000;
 /** Providers scale images down to about as many, however large their data is. */

@@ -7,7 +7,7 @@ import type { ToolCall, ToolRunner } from "../tools/tool-runner.ts";
 import {
   askWithRetry,
   type ModelAnswer,
-  Overflow,
+  ContextOverflowError,
   Refusal,
   type RetryLimits,
   type TokenUsage,
@@ -140,7 +140,7 @@ export class TurnRun {
         return answer;
       } catch (error) {
         conversation.replace(messages);
-        if (!(error instanceof Refusal || error instanceof Overflow)) throw error;
+        if (!(error instanceof Refusal || error instanceof ContextOverflowError)) throw error;
       }
     }
     throw refusal;
@@ -154,10 +154,10 @@ export class TurnRun {
     try {
       return await this.#askValid();
     } catch (error) {
-      if (!(error instanceof Overflow)) throw error;
+      if (!(error instanceof ContextOverflowError)) throw error;
       await this.#compact();
       return await this.#askValid().catch((second: unknown) => {
-        throw second instanceof Overflow ? tooLong(model.id, second) : second;
+        throw second instanceof ContextOverflowError ? tooLong(model.id, second) : second;
       });
     }
   }
@@ -257,7 +257,7 @@ function emptyAnswer(model: string): TrunklineError {
   return new TrunklineError("unavailable", says);
 }
 
-function tooLong(model: string, { message }: Overflow): Refusal {
+function tooLong(model: string, { message }: ContextOverflowError): Refusal {
   const says = `The conversation does not fit into the context of ${model}, even shortened: it ${message}`;
   const next = "Choose a model with a larger context, attach less, or begin a new session";
   return new Refusal("usage", `${says}. ${next}`);

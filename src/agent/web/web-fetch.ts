@@ -10,7 +10,7 @@ import { htmlToMarkdown } from "./html-to-markdown.ts";
 import { attempt } from "../../base/attempt.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import {
-  clientFor,
+  ask,
   publicLookup,
   type PublicLookupOptions,
   refusePrivate,
@@ -157,12 +157,12 @@ function refusal(url: URL, { forbids, resolve }: FetchOptions): PublicLookupOpti
   return { refuse, forbids, resolve };
 }
 
-interface Answer {
+interface HttpAnswer {
   readonly message: IncomingMessage;
   readonly limit: AbortSignal;
 }
 
-async function get(url: URL, options: FetchOptions): Promise<Answer> {
+async function get(url: URL, options: FetchOptions): Promise<HttpAnswer> {
   const { signal, timeout = TIMEOUT } = options;
   const limit = AbortSignal.timeout(timeout);
   const request: RequestOptions = {
@@ -177,11 +177,7 @@ async function get(url: URL, options: FetchOptions): Promise<Answer> {
     lookup: publicLookup(refusal(url, options)),
   };
   try {
-    const { request: begin } = clientFor(url);
-    const message = await new Promise<IncomingMessage>((resolve, reject) => {
-      begin(url, request, resolve).on("error", reject).end();
-    });
-    return { message, limit };
+    return { message: await ask(url, request), limit };
   } catch (error) {
     throw unavailable(url, error, limit, signal);
   }
@@ -189,7 +185,7 @@ async function get(url: URL, options: FetchOptions): Promise<Answer> {
 
 async function bodyOf(
   url: URL,
-  { message, limit }: Answer,
+  { message, limit }: HttpAnswer,
   { signal, most = MOST_BYTES }: FetchOptions,
 ): Promise<FetchedPage> {
   const { statusCode: status = 0, headers } = message;

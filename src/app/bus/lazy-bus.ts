@@ -1,7 +1,7 @@
 import { background } from "../../base/background.ts";
 import type { Offer } from "../../tool/offer/offer.ts";
 import type { Config } from "../../config/config.ts";
-import { followConfig, type Reloading } from "../../config/follow-config.ts";
+import { followConfig, type ReloadSource } from "../../config/follow-config.ts";
 import type { AppContext } from "../../config/app-context.ts";
 import type { ConfiguredBus } from "../../plugin/open/configured-bus.ts";
 
@@ -16,7 +16,7 @@ const SOON = 200;
 export function lazyBus(
   { config, log }: AppContext,
   offer: Offer,
-  reloading: Reloading | undefined,
+  reloading: ReloadSource | undefined,
 ): AsyncDisposable {
   let bus: Promise<ConfiguredBus> | undefined;
   let isWanted = hasPlugins(config);

@@ -4,7 +4,7 @@ import { resolve } from "node:path";
 import { type BusPlan, busPlan, noteUnasked, openBus, reconfigure } from "../../plugin/open/bus.ts";
 import { openData } from "../../config/data-folder.ts";
 import type { Config } from "../../config/config.ts";
-import { followConfig, type Reloading } from "../../config/follow-config.ts";
+import { followConfig, type ReloadSource } from "../../config/follow-config.ts";
 import type { AppContext } from "../../config/app-context.ts";
 import { readPluginsFile } from "../../protocol/bus/plugins-file/plugins-file.ts";
 import { openAudit } from "../tool/toolbox-parts.ts";
@@ -66,7 +66,7 @@ export async function runOrchestrator(
 function reloadingOf(
   { config, reloading }: AppContext,
   options: RunOrchestratorOptions,
-): Reloading<BusPlan> | undefined {
+): ReloadSource<BusPlan> | undefined {
   const { pluginsFile, cwd } = options;
   if (pluginsFile !== undefined) {
     return { files: [resolve(cwd, pluginsFile)], load: () => planOf(config, options) };

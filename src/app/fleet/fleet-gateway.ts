@@ -81,14 +81,14 @@ export class FleetGateway implements AsyncDisposable {
 }
 
 /** Chooses the worker for a session, and resolves to its id. */
-export type Place = (
+export type SessionPlacer = (
   request: PlacementRequest,
   signal: AbortSignal,
   queued?: QueueListener,
 ) => Promise<string>;
 
 export interface GatewaySharingOptions {
-  readonly place: Place;
+  readonly place: SessionPlacer;
   /** Called when the sessions of the pool are known. */
   readonly opened: (store: GatewayStore) => void;
 }

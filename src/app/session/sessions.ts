@@ -142,7 +142,7 @@ export async function openSessions(
   };
 }
 
-interface Answering {
+interface SessionSources {
   readonly sharing: SessionSharing;
   readonly shared: SharedSessions;
   readonly sessions: Sessions;
@@ -151,7 +151,7 @@ interface Answering {
 async function answerAnywhere(
   answer: AnswerParams,
   by: string,
-  { sharing, sessions, shared }: Answering,
+  { sharing, sessions, shared }: SessionSources,
 ): Promise<void> {
   const { sessionId, requestId, optionId } = answer;
   const session = sessions.get(sessionId);

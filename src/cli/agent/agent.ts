@@ -8,7 +8,7 @@ import { keyText } from "../../config/layer.ts";
 import { loadConfig } from "../../config/load.ts";
 import {
   addEntry,
-  type Editing,
+  type EditValues,
   fileOf,
   inputOf,
   kindOf,
@@ -47,7 +47,7 @@ export async function list(invocation: Invocation): Promise<number> {
 
 const AGENTS: EntrySection = { what: "agent", path: ["agents"] };
 
-type AgentValues = Editing & OptionValues<"identity", "default" | "replace", "env">;
+type AgentValues = EditValues & OptionValues<"identity", "default" | "replace", "env">;
 
 /** `trunkline agent add NAME -- COMMAND…` */
 export async function add(invocation: Invocation<AgentValues>): Promise<number> {
@@ -77,6 +77,6 @@ export async function add(invocation: Invocation<AgentValues>): Promise<number> 
 }
 
 /** `trunkline agent remove NAME` */
-export async function remove(invocation: Invocation<Editing>): Promise<number> {
+export async function remove(invocation: Invocation<EditValues>): Promise<number> {
   return removeEntry(invocation, AGENTS, invocation.positionals[0] ?? "");
 }

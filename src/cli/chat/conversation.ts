@@ -39,8 +39,8 @@ export interface ConversationHost {
   readonly out: (text: string) => void;
   /** Stops the process until the shell continues it. */
   readonly stop: () => void;
-  /** Has the person edit a text in their editor. Undefined where that failed. */
-  readonly edit: (text: string) => Promise<string | undefined>;
+  /** Has the person edit a text in their editor. Rejects if that fails. */
+  readonly edit: (text: string) => Promise<string>;
   /** The image that the clipboard holds, as a file. */
   readonly clipboardImage: () => Promise<string | undefined>;
   /** The sessions of this data folder, those that wait for a person first; undefined for those of the gateway. */
@@ -165,7 +165,7 @@ export class Conversation implements Disposable {
   readonly permit: QuestionPrompt["permit"] = (params, signal) =>
     this.#questionOf(params.sessionId).permit(params, signal);
 
-  /** One that names no session is about the login of the one that is open. */
+  /** An elicitation that names no session is about the login of the open one. */
   readonly elicit: QuestionPrompt["elicit"] = (params, signal) =>
     this.#questionOf(params.sessionId ?? this.#here).elicit(params, signal);
 
@@ -355,7 +355,7 @@ export class Conversation implements Disposable {
     return sessionId === undefined || sessionId === this.#session?.sessionId;
   }
 
-  /** The clock stops when nothing runs in this session any more. */
+  /** Stops the clock if nothing runs in this session any more. */
   #settle(): void {
     const isRunning = [...this.#turns.keys()].some((each) => this.#isHere(each));
     if (!isRunning && !this.#isOthersTurn) this.#turnSince = undefined;
@@ -394,7 +394,7 @@ export class Conversation implements Disposable {
       if (this.#turnSince !== undefined) this.#send("queue");
     } else if (name === "return" && !key.meta) this.#enter();
     else if (name === "escape") {
-      // What is found from now on would open below the cursor, and take the next Enter.
+      // Completions that arrive after this would open below the cursor and take the next Enter.
       this.#completing = "";
       this.#cancel();
     } else if (name === "up" && this.#editor.isEmpty && this.#waiting.length > 0) this.#takeBack();
@@ -652,8 +652,7 @@ export class Conversation implements Disposable {
     this.#away(async () => {
       const editor = this.#typing;
       const edited = await this.#host.edit(editor.text);
-      if (edited === undefined) this.#note = "The editor failed.";
-      else editor.set(edited.replace(/\n+$/, ""));
+      editor.set(edited.replace(/\n+$/, ""));
     });
   }
 

@@ -1,26 +1,25 @@
-import { once } from "node:events";
-import { mkdtempDisposableSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdtempDisposableSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { background } from "../../base/background.ts";
 import { untilSignal } from "../../base/process/long-running.ts";
 import type { AppContext } from "../../config/app-context.ts";
-import { confirm } from "../shell/ask.ts";
+import { confirm, editText } from "../shell/ask.ts";
 import { openQuietApp } from "../shell/open-app.ts";
 import { Conversation } from "./conversation.ts";
 import { LiveScreen } from "./live-screen.ts";
-import { leftFor, type Moving } from "./move-chat.ts";
+import { leftFor, type MoveRequest } from "./move-chat.ts";
 import type { PickerItem } from "./picker.ts";
 import { PromptHistory } from "./prompt-history.ts";
 import { TerminalInput } from "./terminal-input.ts";
 import type { ChatInvocation } from "./open-chat.ts";
 
-/** What opens sessions is loaded when the prompt is there: a person can type meanwhile. */
+/** Loaded after the prompt is drawn, so that the person can type meanwhile. */
 const opening = async () => await import("./open-chat.ts");
 
 /** `trunkline chat` at a terminal. The prompt is there before the session is. */
-export async function converse(invocation: ChatInvocation): Promise<Moving | undefined> {
+export async function converse(invocation: ChatInvocation): Promise<MoveRequest | undefined> {
   const { values, cwd, env, color, out } = invocation;
   const app = await openQuietApp(invocation);
   await using opened = new AsyncDisposableStack();
@@ -41,7 +40,7 @@ export async function converse(invocation: ChatInvocation): Promise<Moving | und
       input.give();
       using ends = new DisposableStack();
       ends.defer(() => input.take());
-      return await editedText(text, env);
+      return await editText(text, "PROMPT.md", env);
     },
     clipboardImage: () => pasted.take(),
     sessions: values.url === undefined ? () => listSessions(app) : undefined,
@@ -97,7 +96,7 @@ export async function converse(invocation: ChatInvocation): Promise<Moving | und
     return client;
   };
   const beginning = begin();
-  // The person may leave before.
+  // The person may leave before the session is open.
   beginning.catch(() => {});
   try {
     const client = await Promise.race([beginning, conversation.left]);
@@ -111,19 +110,6 @@ export async function converse(invocation: ChatInvocation): Promise<Moving | und
 async function listSessions(app: AppContext): Promise<readonly PickerItem[]> {
   const { sessionItem, sessionRows } = await import("./session-choice.ts");
   return (await sessionRows(app.config.data)).map(sessionItem);
-}
-
-/** The text as the person has left it in their editor; undefined where the editor failed. */
-async function editedText(text: string, env: NodeJS.ProcessEnv): Promise<string | undefined> {
-  const { spawn } = process.getBuiltinModule("node:child_process");
-  const editor = env.VISUAL || env.EDITOR || "vi";
-  using folder = mkdtempDisposableSync(join(tmpdir(), "trunkline-chat-"));
-  const file = join(folder.path, "PROMPT.md");
-  writeFileSync(file, text, { mode: 0o600 });
-  // As git does: EDITOR may contain arguments, so a shell runs it.
-  const child = spawn("sh", ["-c", `${editor} "$@"`, editor, file], { stdio: "inherit", env });
-  const [code] = (await once(child, "close")) as [number | null];
-  return code === 0 ? readFileSync(file, "utf8") : undefined;
 }
 
 /** Programs that write the image of the clipboard to standard output, the first that can is used. */

@@ -12,10 +12,10 @@ type Row =
   | { readonly field: QuestionField; readonly editor: LineEditor }
   | { readonly button: "Send" | "Do not answer" };
 
-/** A row of these is marked by itself; of others, the rows of a field exclude each other. */
+/** Each row of these fields is a checkbox; the rows of other fields are radio buttons. */
 const MARKED: ReadonlySet<QuestionField["type"]> = new Set(["boolean", "choices"]);
 
-/** What a person fills in, by the keys of a list and those of a text. */
+/** A form at the terminal: a list of rows, some of which are text fields. */
 export class FormEditor {
   readonly #schema: unknown;
   readonly #settle: (answer: object) => void;
@@ -42,7 +42,7 @@ export class FormEditor {
     return row !== undefined && "editor" in row ? row.editor : undefined;
   }
 
-  /** The values of the only field of which one is chosen, where no other has to be filled in. */
+  /** If the form has one field with choices and no other that must be filled in: its choices, to take at once. */
   get quick(): readonly { readonly title: string; readonly take: () => void }[] {
     const [field, ...others] = this.#fields.filter(({ type }) => type === "choice");
     const isEnough = this.#fields.every(

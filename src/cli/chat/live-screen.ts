@@ -18,8 +18,8 @@ export interface Caret {
 const BEGIN = control("?2026h");
 const END = control("?2026l");
 /**
- * Empties the screen from this line on. From the second column, since tmux keeps what is erased from
- * the first column of the first line on in its history.
+ * Empties the screen from this line on, beginning with the second column: tmux copies what is erased from the
+ * screen's first cell on to its history.
  */
 const ERASE_BELOW = ["1G", "2K", "2G", "J", "1G"].map(control).join("");
 
@@ -52,7 +52,7 @@ export class LiveScreen {
     for (const each of lines) this.#finished.push(each);
   }
 
-  /** Draws the tail, of which the last lines are shown where there is not enough room. */
+  /** Draws the tail. If there is not enough room, only its last lines are shown. */
   draw(tail: readonly Line[], caret: Caret): void {
     const { color, out } = this.#options;
     const from = Math.max(0, tail.length - this.rows);
@@ -77,7 +77,7 @@ export class LiveScreen {
     this.forget();
   }
 
-  /** Others have written to the screen: the next tail begins where the cursor is. */
+  /** Call this after other programs have written to the screen: the next tail begins where the cursor is. */
   forget(): void {
     this.#drawn = [];
     this.#caret = { row: 0, column: 0 };

@@ -1,7 +1,7 @@
 import type { ChatInvocation } from "./open-chat.ts";
 
 /** A session of a conversation that is to go on elsewhere. */
-export interface Moving {
+export interface MoveRequest {
   readonly session: string;
   /** A gateway, or `here`. */
   readonly to: string;
@@ -15,7 +15,7 @@ export function leftFor(
   to: string | undefined,
   session: string | undefined,
   out: (text: string) => void,
-): Moving | undefined {
+): MoveRequest | undefined {
   if (session === undefined) return undefined;
   if (to !== undefined) return { session, to };
   out(`\nContinue with \`trunkline chat --session ${session.slice(0, 8)}\`.\n`);
@@ -25,7 +25,7 @@ export function leftFor(
 /** Moves the session of a conversation. Returns what goes on with it, wherever it is then. */
 export async function moved(
   invocation: ChatInvocation,
-  { session, to }: Moving,
+  { session, to }: MoveRequest,
 ): Promise<ChatInvocation> {
   const { values, err } = invocation;
   const from = values.url === undefined ? {} : { url: values.url };
@@ -34,7 +34,7 @@ export async function moved(
     const { move } = await import("../session/move.ts");
     await move({ ...invocation, positionals: [session], values: where });
   } catch (error) {
-    // It is whole on one side, where the conversation goes on.
+    // A failed move leaves the whole session on one side; the conversation continues there.
     err(`trunkline: ${(error as Error).message}\n`);
     return { ...invocation, values: { ...values, session } };
   }

@@ -7,7 +7,7 @@ import { type AttachedSession, withLoss } from "../../protocol/acp/attach.ts";
 import { ConversationText } from "../transcript/conversation-text.ts";
 import { askingWith, Questions } from "../session/questions.ts";
 import { type ChatInvocation, openChat } from "./open-chat.ts";
-import { leftFor, MOVE_HELP, type Moving } from "./move-chat.ts";
+import { leftFor, MOVE_HELP, type MoveRequest } from "./move-chat.ts";
 import type { Status } from "./status-line.ts";
 
 /** Lines of an earlier conversation that are shown. */
@@ -27,7 +27,9 @@ const WELCOME =
  * `trunkline chat --plain`: text is only ever added, without colours, so that screen readers and simple
  * terminals show all of it. The terminal itself edits the line that is typed.
  */
-export async function conversePlainly(invocation: ChatInvocation): Promise<Moving | undefined> {
+export async function conversePlainly(
+  invocation: ChatInvocation,
+): Promise<MoveRequest | undefined> {
   const { out } = invocation;
   const text = new ConversationText();
   const questions = new Questions(out);

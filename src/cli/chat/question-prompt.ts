@@ -15,9 +15,9 @@ import {
   wordsOf,
 } from "../transcript/tool-content.ts";
 
-type Permit = AttachOptions["permit"];
-type Elicit = NonNullable<AttachOptions["elicit"]>;
-type Option = Parameters<Permit>[0]["options"][number];
+type PermitHandler = AttachOptions["permit"];
+type ElicitHandler = NonNullable<AttachOptions["elicit"]>;
+type Option = Parameters<PermitHandler>[0]["options"][number];
 
 /** An answer by one key. */
 interface Choice {
@@ -39,9 +39,9 @@ interface Question {
   readonly leave: () => void;
 }
 
-/** Milliseconds without a key, after which one may be an answer. */
+/** Milliseconds without a key after which the next key may be an answer. */
 const QUIET = 500;
-/** Milliseconds in which another key says that the one before was the beginning of a text. */
+/** Milliseconds in which a second key shows that the first was the beginning of a text. */
 const ALONE = 300;
 
 /** The dashboard's keys, for the first option of each kind. */
@@ -53,9 +53,9 @@ const KEYS: Readonly<Record<string, string>> = {
 };
 
 /**
- * What the agent asks: for permission, by a form, or to visit a page. A key is an answer only if it cannot have been meant for the text:
- * after Tab, or where nothing is typed, no key came in the half second before, and none follows at once.
- * Enter is never an answer, but for a form to which the person has moved.
+ * What the agent asks: a permission, a form, or to visit a page. A key is an answer only if it cannot have been
+ * meant for the prompt: after Tab; or if the prompt is empty, no key came in the half second before, and none
+ * follows at once. Enter answers only a form that the person has moved to.
  */
 export class QuestionPrompt {
   readonly #changed: () => void;
@@ -90,7 +90,7 @@ export class QuestionPrompt {
     return question && [line(firstLine(question.title), "bold"), ...question.content];
   }
 
-  readonly permit: Permit = ({ toolCall, options, _meta }, signal) => {
+  readonly permit: PermitHandler = ({ toolCall, options, _meta }, signal) => {
     const { why } = (_meta?.trunkline ?? {}) as { readonly why?: unknown };
     const call = changedCall(undefined, toolCall);
     return this.#ask(signal, (settle: (optionId: string | undefined) => void) => ({
@@ -102,7 +102,7 @@ export class QuestionPrompt {
     }));
   };
 
-  readonly elicit: Elicit = ({ mode, message, url, requestedSchema }, signal) =>
+  readonly elicit: ElicitHandler = ({ mode, message, url, requestedSchema }, signal) =>
     this.#ask(signal, (settle: (answer: object | undefined) => void) => {
       const [title = [], ...more] = linesOf(message.trim());
       const decline = { key: "x", says: "Do not answer", take: () => settle(DECLINED) };
@@ -249,7 +249,7 @@ function choicesOf(
   });
 }
 
-/** Some agents say only "Always allow": then it is told what was asked, and who decides. */
+/** Some agents say only "Always allow". Then we add what was asked, and who decides what it covers. */
 function nameOf({ kind, name }: Option, { title }: ToolCall): string {
   if (!kind.endsWith("_always") || name.trim().split(/\s+/).length > 3) return name;
   return `${name} \u2013 for calls like "${firstLine(title).slice(0, 80)}"; the agent decides which those are`;

@@ -54,7 +54,7 @@ export class TerminalInput implements Disposable {
   constructor(options: TerminalInputOptions) {
     this.#options = options;
     const { input } = options;
-    // Before the listener that makes keys of it.
+    // Registered before readline's listener, so that it sees each chunk first.
     input.on("data", this.#look);
     // Node's types have an interface of readline here, of which only this member is used.
     emitKeypressEvents(input, { escapeCodeTimeout: ESCAPE_DELAY } as never);
@@ -134,7 +134,7 @@ export class TerminalInput implements Disposable {
     const { name = "", sequence = "", ctrl = false, meta = false, shift = false } = key;
     if (name === "paste-start") {
       this.#pasted = [];
-      // Were the end lost, no key would work any more.
+      // If the end of the paste gets lost, keys must work again.
       this.#pasteEnd = setTimeout(() => this.#endPaste(), PASTE_PAUSE);
     } else if (name === "paste-end") this.#endPaste();
     else if (this.#pasted !== undefined) this.#pasted.push(sequence);

@@ -26,14 +26,14 @@ interface TranscriptOptions {
 const MOST_CHANGES = 24;
 const LIVE_OUTPUT = 5;
 const LIVE_CHARACTERS = 4_000;
-/** Rows that are printed of one that is opened. */
+/** Most rows that are printed when a folded block is opened. */
 const MOST_OPENED = 5_000;
-/** What can be opened is kept: the last ones. */
+/** How many folded blocks can still be opened: the last ones. */
 const MOST_FOLDED = 100;
 const OPENS = " (Ctrl-O opens)";
 
 /** Something that was printed as one line, and what it consists of. */
-interface Folded {
+interface FoldedBlock {
   readonly head: Line;
   readonly lines: () => Line[];
 }
@@ -45,11 +45,11 @@ export class TranscriptView {
   readonly #calls = new Map<string, ToolCall>();
   /** Calls of this turn that are over: what some agents tell of them later is not shown. */
   readonly #over = new Set<string>();
-  readonly #folded: Folded[] = [];
+  readonly #folded: FoldedBlock[] = [];
   #thought = "";
   #said: { readonly id: unknown; readonly text: string } | undefined;
   #plan: readonly Json[] = [];
-  /** What the last line belongs to: another kind begins after an empty line. */
+  /** The kind of the last line; an empty line separates different kinds. */
   #kind = "";
 
   constructor(options: TranscriptOptions) {
@@ -126,7 +126,7 @@ export class TranscriptView {
     return true;
   }
 
-  /** What goes on, in at most so many rows. */
+  /** The parts that are not finished yet, in at most that many rows. */
   live(most: number): Line[] {
     const lines: Line[] = [];
     const answer = this.#answer.live(this.#width);
@@ -192,7 +192,7 @@ export class TranscriptView {
     if (isFolded) this.#fold({ head, lines: () => indented(wholeCall(call)) });
   }
 
-  #fold(folded: Folded): void {
+  #fold(folded: FoldedBlock): void {
     this.#folded.push(folded);
     if (this.#folded.length > MOST_FOLDED) this.#folded.shift();
   }

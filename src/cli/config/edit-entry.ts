@@ -15,7 +15,7 @@ import {
   removeConfigEntry,
 } from "../../config/edit/config-entries.ts";
 import type { EditedConfig, EditedKind } from "../../config/edit/edit-config.ts";
-import type { Values as ConfigValues } from "../../config/layer.ts";
+import type { ConfigValues } from "../../config/layer.ts";
 import { projectFilePlace, userFile } from "../../config/locations.ts";
 import { findProgram } from "../../run/open/find-program.ts";
 import { askSecret } from "../shell/ask.ts";
@@ -24,19 +24,19 @@ import { linesText, print } from "../shell/layout.ts";
 import { configFlags } from "../shell/open-app.ts";
 
 /** Options of commands that change the configuration. */
-export type Editing = OptionValues<never, "project">;
+export type EditValues = OptionValues<never, "project">;
 
-export function inputOf({ cwd, env, values }: Invocation<Editing>): ConfigInput {
+export function inputOf({ cwd, env, values }: Invocation<EditValues>): ConfigInput {
   return { cwd, env, flags: configFlags(values) };
 }
 
-export function kindOf({ values }: Invocation<Editing>): EditedKind {
+export function kindOf({ values }: Invocation<EditValues>): EditedKind {
   return values.project === true ? "project" : "user";
 }
 
 /** Prints which file was changed, with notes. `did` is the beginning of the sentence, up to the file's name. */
 export function tellEdited(
-  invocation: Invocation<Editing>,
+  invocation: Invocation<EditValues>,
   edited: EditedConfig,
   did: string,
   next?: string,
@@ -48,11 +48,11 @@ export function tellEdited(
   return print(invocation, edited, text, { notes: notes.map((note) => `note: ${note}`) });
 }
 
-type Adding = Editing & OptionValues<never, "replace">;
+type AddEntryValues = EditValues & OptionValues<never, "replace">;
 
 /** Adds an entry to the configuration file, and says what to do next. */
 export async function addEntry(
-  invocation: Invocation<Adding>,
+  invocation: Invocation<AddEntryValues>,
   section: EntrySection,
   name: string,
   value: ConfigValues,
@@ -65,7 +65,7 @@ export async function addEntry(
 
 /** Removes an entry from the configuration file. */
 export async function removeEntry(
-  invocation: Invocation<Editing>,
+  invocation: Invocation<EditValues>,
   section: EntrySection,
   name: string,
 ): Promise<number> {
@@ -73,12 +73,15 @@ export async function removeEntry(
   return tellEdited(invocation, edited, `Removed ${section.what} '${name}' from`);
 }
 
-function placeOf(invocation: Invocation<Editing>): EntryPlace {
+function placeOf(invocation: Invocation<EditValues>): EntryPlace {
   return { input: inputOf(invocation), kind: kindOf(invocation) };
 }
 
 /** A command line as an entry. */
-export function programOf(invocation: Invocation<Editing>, words: readonly string[]): ProgramEntry {
+export function programOf(
+  invocation: Invocation<EditValues>,
+  words: readonly string[],
+): ProgramEntry {
   return programEntry(words, (path) => pathFor(invocation, path));
 }
 
@@ -90,7 +93,7 @@ export function noteMissingProgram({ cwd, env, err }: Invocation, command: strin
 }
 
 /** A path as it is written to the changed file: absolute in the user's file, relative in a project's. */
-export function pathFor(invocation: Invocation<Editing>, path: string): string {
+export function pathFor(invocation: Invocation<EditValues>, path: string): string {
   const absolute = resolve(invocation.cwd, path);
   if (kindOf(invocation) === "user") return absolute;
   const way = relative(dirname(projectFilePlace(invocation.cwd)), absolute);
@@ -98,7 +101,7 @@ export function pathFor(invocation: Invocation<Editing>, path: string): string {
 }
 
 /** The file that an entry came from, in words for a list. */
-export function fileOf(invocation: Invocation<Editing>, where: string): string {
+export function fileOf(invocation: Invocation<EditValues>, where: string): string {
   const file = where.replace(/:\d+:\d+$/, "");
   return file === userFile(inputOf(invocation)).path ? "your file" : file;
 }

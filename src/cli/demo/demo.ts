@@ -44,7 +44,7 @@ test "$(sh greet.sh)" = "Hello world" && echo "ok: greets the world"
 `;
 const NEW_LINE = 'echo "Hello ${1:-world}"';
 
-/** How the session goes, by the results so far. Somebody may refuse a step, and may take long to comment. */
+/** The script of the session: the next step by the results so far. People may refuse a step or comment late. */
 function nextLine(results: string[]): Line {
   const last = results.at(-1) ?? "";
   if (results.length === 0) {
@@ -139,13 +139,13 @@ export class LiveDemo implements AsyncDisposable {
     await editor.ask("session/set_mode", { sessionId, modeId: "auto-accept" });
     const prompt = [{ type: "text", text: PROMPT }];
     const turn = editor.ask("session/prompt", { sessionId, prompt }, allowReviews);
-    // Its page says how the turn ended, also if it failed; here it only must not be unhandled.
+    // The dashboard shows how the turn ended. Here the rejection only must not be unhandled.
     const handled = turn.catch(() => undefined);
     background(handled, "The session of the demo");
     const { TRUNKLINE_DATA = "", TRUNKLINE_CONFIG = "" } = home.env;
     const files = ["--data", TRUNKLINE_DATA, "--config", TRUNKLINE_CONFIG];
     const words = [...selfCommand(), "chat", "--session", sessionId, ...files].map(shellWord);
-    // A person has to type it: in a file it is short.
+    // In a script file, because a person has to type the command.
     await home.write("chat", `cd ${shellWord(home.path(PROJECT))} && exec ${words.join(" ")}\n`);
     const chat = `sh ${shellWord(home.path("chat"))}`;
     return new LiveDemo(`${login}/sessions/${sessionId}`, chat, ending.move());
@@ -156,7 +156,7 @@ export class LiveDemo implements AsyncDisposable {
   }
 }
 
-/** The person answers for commands and commits. That the agent reads and answers comments is their wish. */
+/** Allows calls of review tools. Questions about commands and commits are left to the person. */
 function allowReviews({ method, params }: Message): object | undefined {
   if (method !== "session/request_permission") return undefined;
   const { toolCall, options } = params as {

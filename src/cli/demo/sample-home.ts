@@ -21,7 +21,7 @@ async function temporaryFolder(): Promise<string> {
   });
 }
 
-/** A program that goes on while others run. */
+/** A program that runs in the background. */
 export interface StartedProgram {
   /** The next line that it prints. */
   line(): Promise<string>;
@@ -34,7 +34,7 @@ export class SampleHome implements AsyncDisposable {
   readonly env: NodeJS.ProcessEnv;
   readonly #signal: AbortSignal;
   readonly #children: OwnedChild[] = [];
-  /** The process ends at once when nobody reads its output any more. */
+  /** Removes the folder if the process exits without disposing, such as when its output is closed. */
   readonly #atExit = (): void => rmSync(this.folder, { recursive: true, force: true });
 
   private constructor(folder: string, signal: AbortSignal) {

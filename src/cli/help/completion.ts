@@ -95,17 +95,17 @@ export async function run(invocation: Invocation, program: Command = PROGRAM): P
 }
 
 /** A word that may follow, and what it means. */
-type Offer = readonly [word: string, describe?: string];
+type CompletionWord = readonly [word: string, describe?: string];
 
 /**
  * What may stand where the last word does. The shell leaves out what does not begin like that word.
  * `:files` and `:folders` ask the shell to complete a path. After `--name=` these are the values of
  * the option. A kind of names stands for all that there are.
  */
-function offers(words: readonly string[], program: Command): Offer[] | NameKind {
+function offers(words: readonly string[], program: Command): CompletionWord[] | NameKind {
   const typed = words.at(-1) ?? "";
   let command = program;
-  // `help` is followed by the commands of the program, but by its own options.
+  // After `help` come the program's commands, but the options of `help`.
   let group = program;
   let option: OptionSpec | undefined;
   let taken = 0;
@@ -146,7 +146,10 @@ function optionWithValue(command: Command, flag: string): OptionSpec | undefined
   )?.[1];
 }
 
-function valuesOf(label: string | undefined, choices: readonly string[] | undefined): Offer[] {
+function valuesOf(
+  label: string | undefined,
+  choices: readonly string[] | undefined,
+): CompletionWord[] {
   if (choices !== undefined) return choices.map((choice) => [choice]);
   if (label === "FILE" || label === "PLUGIN") return [[":files"]];
   return label === "DIR" ? [[":folders"]] : [];

@@ -7,7 +7,7 @@ import { openQuietApp } from "../shell/open-app.ts";
 
 /** bash expands what it is offered, as if it had been typed, and a project's file may name anything. */
 const SAFE = /^[\w.@%+,/][\w.@%+,/:-]*$/;
-/** A list that one still reads. */
+/** Most names that are offered: nobody reads a longer list. */
 const MOST = 200;
 
 /** A name that may follow, and what it means. */

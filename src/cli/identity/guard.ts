@@ -8,16 +8,16 @@ import { openCommands } from "./identity.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { linesText, print } from "../shell/layout.ts";
 
-type InRepository = OptionValues<"repo">;
+type RepositoryValues = OptionValues<"repo">;
 
 /** `trunkline identity guard install` */
-export async function install(invocation: Invocation<InRepository>): Promise<number> {
+export async function install(invocation: Invocation<RepositoryValues>): Promise<number> {
   await using commands = await openCommands(invocation);
   return show(invocation, await commands.installGuard(invocation.values.repo ?? "."));
 }
 
 /** `trunkline identity guard remove` */
-export async function remove(invocation: Invocation<InRepository>): Promise<number> {
+export async function remove(invocation: Invocation<RepositoryValues>): Promise<number> {
   const { values } = invocation;
   await using commands = await openCommands(invocation);
   const wasThere = await commands.removeGuard(values.repo ?? ".");
@@ -26,7 +26,7 @@ export async function remove(invocation: Invocation<InRepository>): Promise<numb
 }
 
 /** `trunkline identity guard status` */
-export async function status(invocation: Invocation<InRepository>): Promise<number> {
+export async function status(invocation: Invocation<RepositoryValues>): Promise<number> {
   await using commands = await openCommands(invocation);
   const found = await commands.guardStatus(invocation.values.repo ?? ".");
   show(invocation, found);
@@ -35,7 +35,7 @@ export async function status(invocation: Invocation<InRepository>): Promise<numb
 
 /** `trunkline identity guard allow` */
 export async function allow(
-  invocation: Invocation<InRepository & OptionValues<"reason", "once">>,
+  invocation: Invocation<RepositoryValues & OptionValues<"reason", "once">>,
 ): Promise<number> {
   const { repo = ".", reason } = invocation.values;
   await using commands = await openCommands(invocation);
@@ -46,7 +46,7 @@ export async function allow(
 }
 
 /** `trunkline identity guard check HOOK [REMOTE] [URL]`: called by the git hooks. */
-export async function check(invocation: Invocation<InRepository>): Promise<number> {
+export async function check(invocation: Invocation<RepositoryValues>): Promise<number> {
   const [hook = "", name, url] = invocation.positionals;
   const refs = hook === "pre-push" ? await readAll(process.stdin) : undefined;
   await using commands = await openCommands(invocation);
@@ -75,7 +75,7 @@ function verdictLines(hook: string, outcome: GuardOutcome): string[] {
   return lines;
 }
 
-function show(invocation: Invocation<InRepository>, found: GuardStatus): number {
+function show(invocation: Invocation<RepositoryValues>, found: GuardStatus): number {
   const own = found.chained.map(
     (hook) => `Your own ${visibleLine(hook)} hook runs after the guard.`,
   );

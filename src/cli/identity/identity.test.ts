@@ -5,7 +5,7 @@ import { describe, it } from "node:test";
 
 import { resolveIdentity } from "../../identity/identity.ts";
 import { Tokens } from "../../identity/tokens/tokens.ts";
-import type { Finding } from "../../identity/validate/validate.ts";
+import type { ValidationFinding } from "../../identity/validate/validate.ts";
 import { checkIdentities } from "../../setup/doctor/settings-checks.ts";
 import { SampleCommandLine } from "../../../test/samples/sample-command-line.ts";
 
@@ -110,7 +110,7 @@ describe("trunkline identity status", () => {
     assert.match(before.out, /Token +No token is stored\./);
     assert.match(before.out, /SSH key +The SSH key does not exist/);
     assert.match(before.out, /Guard +The guard is not installed/);
-    const { missing } = await line.json<{ missing: Finding[] }>("identity", "status");
+    const { missing } = await line.json<{ missing: ValidationFinding[] }>("identity", "status");
     assert.deepEqual(
       missing.map(({ what, command }) => [what, command]),
       [

@@ -10,7 +10,11 @@ import { Identities, type IdentitiesOptions } from "../../identity/identities.ts
 import type { IdentityCommands } from "../../identity/identity-commands.ts";
 import type { Identity } from "../../identity/identity.ts";
 import type { SigningReadiness } from "../../identity/signing/signing-readiness.ts";
-import { type Finding, missingGuard, validationSummary } from "../../identity/validate/validate.ts";
+import {
+  type ValidationFinding,
+  missingGuard,
+  validationSummary,
+} from "../../identity/validate/validate.ts";
 import { askSecret } from "../shell/ask.ts";
 import type { Invocation, OptionValues, Values } from "../shell/command.ts";
 import { columns, linesText, print, printJson, printList } from "../shell/layout.ts";
@@ -57,7 +61,7 @@ export async function openCommands(
 /** Said where a list of them is empty. */
 export const NO_IDENTITIES = "There are no identities. `trunkline identity add NAME` adds one.";
 
-type InRepository = OptionValues<"repo">;
+type RepositoryValues = OptionValues<"repo">;
 
 /** `trunkline identity list` */
 export async function list(
@@ -71,7 +75,7 @@ export async function list(
 }
 
 /** `trunkline identity detect` */
-export async function detect(invocation: Invocation<InRepository>): Promise<number> {
+export async function detect(invocation: Invocation<RepositoryValues>): Promise<number> {
   const identities = await openIdentities(invocation);
   const detection = await identities.detect(invocation.values.repo ?? ".");
   const { identity, confidence, explanation, notes: more } = detection;
@@ -83,7 +87,7 @@ export async function detect(invocation: Invocation<InRepository>): Promise<numb
 }
 
 /** `trunkline identity status` */
-export async function status(invocation: Invocation<InRepository>): Promise<number> {
+export async function status(invocation: Invocation<RepositoryValues>): Promise<number> {
   const { values } = invocation;
   await using commands = await openCommands(invocation, { asks: false });
   const folder = values.repo ?? ".";
@@ -98,7 +102,7 @@ interface IdentityParts {
   readonly key?: string;
   readonly signingKey?: SigningReadiness;
   readonly guard?: GuardStatus;
-  readonly missing: readonly Finding[];
+  readonly missing: readonly ValidationFinding[];
 }
 
 async function partsOf(
@@ -169,13 +173,13 @@ function statusLines(status: IdentityStatus, has: IdentityParts, width: number):
   return linesText(columns(rows, width));
 }
 
-function missingText({ what, says, command, expires }: Finding): string {
+function missingText({ what, says, command, expires }: ValidationFinding): string {
   const end = expires === undefined ? "" : `expires on ${expires}: `;
   const remedy = command === undefined ? says : `${end}run \`${command}\``;
   return `${PART_NAMES[what] ?? what}: ${remedy}`;
 }
 
-const PART_NAMES: Partial<Record<Finding["what"], string>> = {
+const PART_NAMES: Partial<Record<ValidationFinding["what"], string>> = {
   "ssh-key": "SSH key",
   signing: "signing key",
 };
@@ -190,12 +194,12 @@ function detectedText({ detected, isRight, current }: IdentityStatus): string {
   return `${identity}, ${verdict}. ${explanation} Confidence: ${confidence}.`;
 }
 
-type Validating = OptionValues<never, "offline" | "signing">;
+type ValidateValues = OptionValues<never, "offline" | "signing">;
 
 const LABELS = { pass: "PASS", fail: "FAIL", warn: "WARN", skip: "SKIP" } as const;
 
 /** `trunkline identity validate [NAME…]` */
-export async function validate(invocation: Invocation<Validating>): Promise<number> {
+export async function validate(invocation: Invocation<ValidateValues>): Promise<number> {
   const { values, positionals } = invocation;
   await using commands = await openCommands(invocation);
   const names =

@@ -1,18 +1,18 @@
 import { basename, resolve } from "node:path";
 
 import type { IdentityCommands } from "../../identity/identity-commands.ts";
-import type { Applied, Plan } from "../../identity/switch/apply.ts";
+import type { AppliedChange, ChangePlan } from "../../identity/switch/apply.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
 import { openCommands, openIdentities, runCommand } from "./identity.ts";
 import { linesText, print } from "../shell/layout.ts";
 
 const NO_CHANGE = "Nothing to change.";
 
-type Printing = OptionValues<never, "dry-run">;
+type DryRunValues = OptionValues<never, "dry-run">;
 
-type SwitchValues = Printing & OptionValues<"repo", "global" | "rewrite-remotes">;
+type SwitchValues = DryRunValues & OptionValues<"repo", "global" | "rewrite-remotes">;
 
-type UndoValues = Printing & OptionValues<"id" | "repo", "global" | "force">;
+type UndoValues = DryRunValues & OptionValues<"id" | "repo", "global" | "force">;
 
 /** `trunkline identity switch NAME` */
 export async function switchTo(invocation: Invocation<SwitchValues>): Promise<number> {
@@ -50,10 +50,10 @@ export async function clone(invocation: Invocation): Promise<number> {
 
 /** Warns at the switch that signing does not work; else the next commit would fail. */
 async function withSigningNotes(
-  plan: Plan,
+  plan: ChangePlan,
   commands: IdentityCommands,
   name: string,
-): Promise<Plan> {
+): Promise<ChangePlan> {
   const { canSign, says } = await commands.signing(name);
   if (canSign) return plan;
   const note = `${says} \`trunkline identity gpg ${name}\` says more.`;
@@ -77,7 +77,7 @@ export async function undo(invocation: Invocation<UndoValues>): Promise<number> 
 
 /** `trunkline identity sync` */
 export async function sync(
-  invocation: Invocation<Printing & OptionValues<never, "remove">>,
+  invocation: Invocation<DryRunValues & OptionValues<never, "remove">>,
 ): Promise<number> {
   const { values } = invocation;
   const identities = await openIdentities(invocation);
@@ -88,20 +88,20 @@ export async function sync(
   return tell(invocation, applied, done, NO_CHANGE);
 }
 
-function show(invocation: Invocation, plan: Plan): number {
+function show(invocation: Invocation, plan: ChangePlan): number {
   const none = plan.files.length === 0 ? [NO_CHANGE] : [];
   const notes = [...none, ...plan.notes.map((note) => `Note: ${note}`)];
   return print(invocation, { dryRun: true, ...planFacts(plan) }, planText(plan), { notes });
 }
 
-function tell(invocation: Invocation, applied: Applied, done: string, idle: string): number {
+function tell(invocation: Invocation, applied: AppliedChange, done: string, idle: string): number {
   const { id, plan } = applied;
   const text = `${id === undefined ? idle : done}\n${planText(plan)}`;
   const notes = plan.notes.map((note) => `Note: ${note}`);
   return print(invocation, { id: id ?? null, ...planFacts(plan) }, text, { notes });
 }
 
-function planFacts({ kind, identity, subject, settings, files, notes }: Plan): object {
+function planFacts({ kind, identity, subject, settings, files, notes }: ChangePlan): object {
   return {
     kind,
     identity,
@@ -117,7 +117,7 @@ function planFacts({ kind, identity, subject, settings, files, notes }: Plan): o
 }
 
 /** Every file, with the settings that are removed and added. */
-function planText({ files, settings }: Plan): string {
+function planText({ files, settings }: ChangePlan): string {
   const all = files.flatMap(({ path, before, after }) => {
     const state = before === undefined ? " (new)" : after === undefined ? " (deleted)" : "";
     const lines = settings

@@ -1,12 +1,10 @@
 import { defined } from "../../base/defined.ts";
 import { ModelCommands } from "../../agent/models/model-commands.ts";
 import { TrunklineError } from "../../base/errors.ts";
-import { Log } from "../../base/log.ts";
 import { visibleLine } from "../../base/text/visible.ts";
-import { loadConfig } from "../../config/load.ts";
 import { openKeys } from "../../identity/open/open-secret-store.ts";
 import { secretNames } from "../../upstream/references.ts";
-import { addEntry, type Editing, inputOf, removeEntry } from "../config/edit-entry.ts";
+import { addEntry, type EditValues, removeEntry } from "../config/edit-entry.ts";
 import type { EntrySection } from "../../config/edit/config-entries.ts";
 import { readSecret } from "../shell/ask.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
@@ -67,15 +65,15 @@ async function openModels(invocation: Invocation): Promise<ModelCommands> {
 
 const PROVIDERS: EntrySection = { what: "provider", path: ["models", "providers"] };
 
-type ProviderValues = Editing &
+type ProviderValues = EditValues &
   OptionValues<"type" | "base-url" | "key-variable", "key" | "replace", "model">;
 
 /** `trunkline model add NAME` */
 export async function add(invocation: Invocation<ProviderValues>): Promise<number> {
-  const { values, positionals, env, err } = invocation;
+  const { values, positionals, err } = invocation;
   const [name = ""] = positionals;
   const variable = values["key-variable"] ?? (values.key === true ? variableFor(name) : undefined);
-  // Read before anything is written: who gives up here has changed nothing.
+  // Asked before anything is written, so that a person who gives up here has changed nothing.
   const key = values.key === true ? await readSecret("Key: ") : undefined;
   if (key?.trim() === "") throw new TrunklineError("usage", "Cannot store an empty key.");
   const { type, "base-url": baseUrl, model: models } = values;
@@ -83,21 +81,13 @@ export async function add(invocation: Invocation<ProviderValues>): Promise<numbe
   const next = "`trunkline model list` asks it for its models.";
   const code = await addEntry(invocation, PROVIDERS, name, settings, next);
   if (key === undefined || variable === undefined) return code;
-  const { config } = await loadConfig(inputOf(invocation));
-  const open = openKeys(config.data, env);
-  const commands = new ModelCommands({
-    settings: config.models,
-    env,
-    log: new Log("error"),
-    open,
-  });
-  const where = await commands.saveKey(variable, key);
+  const where = await (await openModels(invocation)).saveKey(variable, key);
   err(`Stored ${visibleLine(variable)} in ${visibleLine(where)}.\n`);
   return code;
 }
 
 /** `trunkline model remove NAME` */
-export async function remove(invocation: Invocation<Editing>): Promise<number> {
+export async function remove(invocation: Invocation<EditValues>): Promise<number> {
   return removeEntry(invocation, PROVIDERS, invocation.positionals[0] ?? "");
 }
 

@@ -5,7 +5,13 @@ import { dirname, join } from "node:path";
 import { describe, it } from "node:test";
 
 import type { DeclaredManifest } from "../../plugin/declared-manifest.ts";
-import { approve, type AskingPlugin, canDoEverything, type Consent, wantedOf } from "./approve.ts";
+import {
+  approve,
+  type PluginRequest,
+  canDoEverything,
+  type ConsentValues,
+  wantedOf,
+} from "./approve.ts";
 
 const WANTS: DeclaredManifest = {
   id: "tools.x",
@@ -26,7 +32,7 @@ const limits = { state: "ok", says: "in force" } as const;
 const NONE = { state: "warn", says: "none: bwrap is not installed" } as const;
 
 /** Standard input of a test is no terminal, so nobody is asked. */
-async function ask(plugin: Partial<AskingPlugin>, consent: Consent = {}) {
+async function ask(plugin: Partial<PluginRequest>, consent: ConsentValues = {}) {
   const wanted = wantedOf({ manifest: WANTS, isScript: true, limits, ...plugin }, consent);
   await approve(consent, (plugin.manifest ?? WANTS).id, wanted);
   return wanted.permissions;
@@ -69,7 +75,7 @@ describe("approve()", () => {
   it("needs a flag of its own for everything: --approve is not enough", async () => {
     const everything =
       /do everything on this machine that you can do\n(?:.*\n)*Everything, because /;
-    const cases: [plugin: Partial<AskingPlugin>, why: RegExp][] = [
+    const cases: [plugin: Partial<PluginRequest>, why: RegExp][] = [
       [{ manifest: { id: "tools.y" }, isScript: false }, /it declares no permissions/],
       [{ limits: NONE }, /plugins have no sandbox here \(none: bwrap is not installed\)/],
     ];

@@ -6,7 +6,10 @@ import { homeOf } from "../../base/process/environment.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { lookAtPlugin } from "../../plugin/open/look-at-plugin.ts";
 import type { Config } from "../../config/config.ts";
-import { type InForce, pluginsInForce } from "../../sandbox/open/local-in-force.ts";
+import {
+  type SandboxStatus,
+  pluginSandboxStatus,
+} from "../../sandbox/open/local-sandbox-status.ts";
 import { type DeclaredManifest, wantedPermissions } from "../../plugin/declared-manifest.ts";
 import { checkPluginId } from "../../plugin/guests.ts";
 import { findPlugin } from "../../plugin/installed-plugin.ts";
@@ -16,19 +19,19 @@ import { askLine, confirm } from "../shell/ask.ts";
 import type { OptionValues } from "../shell/command.ts";
 
 /** Options by which a person agrees without being asked. */
-export type Consent = OptionValues<never, "approve" | "allow-everything">;
+export type ConsentValues = OptionValues<never, "approve" | "allow-everything">;
 
 /** Limits on what a plugin asks for: it must fit on a screen, so that nothing important scrolls away. */
 const MOST_WANTS = 50;
 const LONGEST_WANT = 500;
 
 /** A plugin that asks for permissions. */
-export interface AskingPlugin {
+export interface PluginRequest {
   readonly manifest: DeclaredManifest;
   /** Whether it is a script for Node: our SDK reaches the bus from within a sandbox. */
   readonly isScript: boolean;
   /** Whether there is a sandbox for it. */
-  readonly limits: InForce;
+  readonly limits: SandboxStatus;
   /** The namespace that it has used so far. */
   readonly namespace?: string | undefined;
   /** Whether it may do everything already. */
@@ -36,12 +39,12 @@ export interface AskingPlugin {
 }
 
 /** What a plugin asks for, and why that is everything, if it is. */
-interface Wanted {
+interface RequestedPermissions {
   readonly permissions: PluginPermissions;
   readonly why?: string;
 }
 
-export function wantedOf(plugin: AskingPlugin, consent: Consent): Wanted {
+export function wantedOf(plugin: PluginRequest, consent: ConsentValues): RequestedPermissions {
   const { manifest, isScript, limits, namespace, hasAll } = plugin;
   checkPluginId(manifest.id);
   const wanted = withRealPaths(wantedPermissions(manifest, namespace));
@@ -79,7 +82,11 @@ function withRealPaths({ read, write, ...others }: PluginPermissions): PluginPer
  * Asks a person to approve what a plugin asks for. A plugin that could do everything is approved by typing its
  * name, or with `--allow-everything`.
  */
-export async function approve(consent: Consent, id: string, wanted: Wanted): Promise<void> {
+export async function approve(
+  consent: ConsentValues,
+  id: string,
+  wanted: RequestedPermissions,
+): Promise<void> {
   const { permissions, why } = wanted;
   const wants = wordsOf(id, permissions);
   if (wants.length > MOST_WANTS || wants.some((want) => want.length > LONGEST_WANT)) {
@@ -144,7 +151,7 @@ function wordsOf(id: string, permissions: PluginPermissions): string[] {
 }
 
 /** A plugin that is run without having been added. */
-export interface TriedPlugin {
+export interface TrialPlugin {
   readonly settings: PluginSettings;
   /** What it may do, as one line. */
   readonly note: string;
@@ -153,8 +160,8 @@ export interface TriedPlugin {
 interface TryOptions {
   readonly cwd: string;
   readonly config: Pick<Config, "bus" | "data">;
-  readonly consent: Consent & { readonly id?: string };
-  readonly limits?: InForce;
+  readonly consent: ConsentValues & { readonly id?: string };
+  readonly limits?: SandboxStatus;
 }
 
 /**
@@ -164,9 +171,9 @@ interface TryOptions {
 export async function triedPlugin(
   [where = "", ...more]: readonly string[],
   { cwd, config, consent, limits: known }: TryOptions,
-): Promise<TriedPlugin> {
+): Promise<TrialPlugin> {
   const found = findPlugin(where, cwd);
-  const limits = known ?? (await pluginsInForce(config));
+  const limits = known ?? (await pluginSandboxStatus(config));
   const manifest =
     consent.id === undefined ? await lookAtPlugin(found, config.data, limits) : { id: consent.id };
   const { id } = manifest;

@@ -6,15 +6,17 @@ import { Log } from "../../base/log.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { devPlugin } from "../../plugin/open/dev-plugin.ts";
 import { untilSignal } from "../../base/process/long-running.ts";
-import { pluginsInForce } from "../../sandbox/open/local-in-force.ts";
+import { pluginSandboxStatus } from "../../sandbox/open/local-sandbox-status.ts";
 import type { PluginSettings } from "../../plugin/plugin/settings.ts";
 import { type PluginFlags, readFlags, splitFlags } from "../../plugin/sdk/flags.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
 import { openQuietApp } from "../shell/open-app.ts";
-import { type Consent, nameOf, triedPlugin, type TriedPlugin } from "./approve.ts";
+import { type ConsentValues, nameOf, triedPlugin, type TrialPlugin } from "./approve.ts";
 
 /** `trunkline plugin dev PLUGIN` */
-export async function run(invocation: Invocation<Consent & OptionValues<"id">>): Promise<number> {
+export async function run(
+  invocation: Invocation<ConsentValues & OptionValues<"id">>,
+): Promise<number> {
   const { positionals, values, cwd, out } = invocation;
   const [where = ""] = positionals;
   const path = resolve(cwd, where);
@@ -24,8 +26,8 @@ export async function run(invocation: Invocation<Consent & OptionValues<"id">>):
     throw new TrunklineError("not-found", `Cannot watch '${where}': ${why}.`);
   }
   const { config } = await openQuietApp(invocation);
-  const limits = await pluginsInForce(config);
-  const tried = (): Promise<TriedPlugin> =>
+  const limits = await pluginSandboxStatus(config);
+  const tried = (): Promise<TrialPlugin> =>
     triedPlugin(positionals, { cwd, config, limits, consent: values });
   const first = await tried();
   let { id } = first.settings;

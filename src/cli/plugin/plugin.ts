@@ -12,7 +12,7 @@ import { valueAt } from "../../config/layer.ts";
 import { userFile } from "../../config/locations.ts";
 import { typedCommand } from "../../base/process/self-command.ts";
 import { scaffoldPlugin } from "../../plugin/scaffold/scaffold.ts";
-import { pluginsInForce } from "../../sandbox/open/local-in-force.ts";
+import { pluginSandboxStatus } from "../../sandbox/open/local-sandbox-status.ts";
 import { checkPluginId } from "../../plugin/guests.ts";
 import { settingsOf } from "../../plugin/open/bus.ts";
 import { type PluginPin, pinOf } from "../../plugin/plugin/pin.ts";
@@ -22,7 +22,7 @@ import { type PluginPermissions, SHARED } from "../../plugin/plugin/permissions.
 import type { PluginStatus } from "../../plugin/plugin/plugin.ts";
 import {
   addEntry,
-  type Editing,
+  type EditValues,
   inputOf,
   kindOf,
   pathFor,
@@ -36,7 +36,7 @@ import type { Invocation, OptionValues } from "../shell/command.ts";
 import { linesText, print, printList, table } from "../shell/layout.ts";
 import { openQuietApp } from "../shell/open-app.ts";
 import { printResult, readArguments } from "../tools/tools.ts";
-import { approve, type Consent, nameOf, wantedOf } from "./approve.ts";
+import { approve, type ConsentValues, nameOf, wantedOf } from "./approve.ts";
 
 type BusValues = OptionValues<"orchestrator-addr" | "certs-dir">;
 
@@ -63,7 +63,7 @@ export async function list(invocation: Invocation<BusValues>): Promise<number> {
   return printList(invocation, { plugins }, rows, "The bus has no plugins.");
 }
 
-/** What the configuration has, if no bus runs that could tell more. */
+/** The plugins of the configuration, for when no bus is running. */
 async function listConfigured(invocation: Invocation, why: TrunklineError): Promise<number> {
   const { config } = await openQuietApp(invocation);
   const ids = Object.keys(config.bus.plugins);
@@ -77,7 +77,7 @@ const HEADINGS = [
   ...["SANDBOX", "HOSTS", "HEALTH"],
 ];
 
-/** What is in use now, and how much may be. */
+/** The row of one plugin: what it uses now, and its limits. */
 function rowOf(plugin: PluginStatus): string[] {
   const { id, state, tools, restarts, calls, waiting, limits, health, lastError } = plugin;
   return [
@@ -137,7 +137,9 @@ const PLUGINS: EntrySection = { what: "plugin", path: ["bus", "plugins"] };
 
 const SHOWN = "`trunkline plugin list` shows its state.";
 
-type PluginValues = Editing & Consent & OptionValues<"id" | "cwd", "mcp" | "replace", "env">;
+type PluginValues = EditValues &
+  ConsentValues &
+  OptionValues<"id" | "cwd", "mcp" | "replace", "env">;
 
 type PluginEntry = Config["bus"]["plugins"][string];
 
@@ -180,7 +182,7 @@ async function askAbout(
 ): Promise<ApprovedPlugin> {
   const { values, err } = invocation;
   const config = await configBefore(invocation);
-  const limits = await pluginsInForce(config);
+  const limits = await pluginSandboxStatus(config);
   const manifest: DeclaredManifest =
     given === undefined ? await lookAtPlugin(found, config.data, limits) : { id: given };
   const { id, version } = manifest;
@@ -290,6 +292,6 @@ const ALL_RIGHTS: PluginPermissions = {
 };
 
 /** `trunkline plugin remove ID` */
-export async function remove(invocation: Invocation<Editing>): Promise<number> {
+export async function remove(invocation: Invocation<EditValues>): Promise<number> {
   return removeEntry(invocation, PLUGINS, invocation.positionals[0] ?? "");
 }

@@ -90,7 +90,7 @@ async function open(
     return openSubject({ address: addr, certsDir, role: values.role, transport, ...calls });
   }
   const program = programOf(command ?? "", cwd);
-  // Much of it is what the rules provoke.
+  // Hidden by default: most lines are errors that the rules provoke.
   const said = (line: string): void => {
     if (values.verbose === true) err(`${visibleLine(line)}\n`);
   };

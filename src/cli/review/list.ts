@@ -33,7 +33,7 @@ export async function list(invocation: Invocation<ListValues>): Promise<number> 
     ({ file, original, severity }) =>
       (isNamed(file) || isNamed(original?.file ?? file)) && isSevere(severity),
   );
-  // What no server has imported is open.
+  // Drop files that no server has imported yet count as open.
   const isListed = gitDir !== undefined && (states?.includes("open") ?? true);
   const dropped = isListed ? waitingDrops(dropPlaces(commands.data, env), commands.here) : [];
   const waiting = dropped.filter((each) => isNamed(each.file) && isSevere(severityOf(each)));

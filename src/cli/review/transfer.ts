@@ -1,7 +1,7 @@
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
-import { followReviews, type Happening } from "../../review/inbox/watch-reviews.ts";
-import type { Imported } from "../../review/transfer/import-remote.ts";
+import { followReviews, type ReviewEvent } from "../../review/inbox/watch-reviews.ts";
+import type { ImportResult } from "../../review/transfer/import-remote.ts";
 import { exportReviews, importReviews } from "../../review/transfer/transfer.ts";
 import {
   parseReference,
@@ -31,7 +31,7 @@ export async function watch(invocation: Invocation<RepoValues>): Promise<number>
   background(stopping, "Stopping to watch reviews");
   using commands = await openCommands(invocation);
   err(`Watching ${commands.repository?.root ?? "all repositories"}. Stop with Ctrl-C.\n`);
-  const tell = (happening: Happening): void => {
+  const tell = (happening: ReviewEvent): void => {
     if (values.json === true) return out(`${JSON.stringify(happening)}\n`);
     const { at, thread, kind, file, by, text = "" } = happening;
     return out(
@@ -111,7 +111,7 @@ async function importPull(
   invocation: Invocation<ForgeValues>,
   commands: ReviewCommands,
   reference: RemoteReference,
-): Promise<Imported> {
+): Promise<ImportResult> {
   const review = await open(invocation, reference, true);
   return importRemote(commands, await review.threads(), review.name);
 }

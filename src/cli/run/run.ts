@@ -9,7 +9,7 @@ import { visibleLine } from "../../base/text/visible.ts";
 import { untilSignal } from "../../base/process/long-running.ts";
 import { counted } from "../../base/text/counted.ts";
 import { AppContext } from "../../config/app-context.ts";
-import type { FileChange, Target } from "../../run/deliver.ts";
+import type { FileChange, RunTarget } from "../../run/deliver.ts";
 import { findRevision } from "../../run/open/find-revision.ts";
 import { hasUncommitted } from "../../git/remote-revision.ts";
 import { offerAgent } from "../agent/offer-agents.ts";
@@ -126,7 +126,7 @@ interface RunResult {
   readonly stopReason: string;
   /** `pushed`, `unchanged`, `refused` or `unpushed`; absent if the turn ended before the delivery. */
   readonly run?: string;
-  readonly target?: Target;
+  readonly target?: RunTarget;
   readonly changes?: readonly FileChange[];
   readonly pullRequest?: PullRequest;
   readonly isGood: boolean;
@@ -135,7 +135,7 @@ interface RunResult {
 /** The result of a turn, from the metadata of the server's answer. */
 export function runResult(session: string, { stopReason, _meta }: Ended): RunResult {
   const { target, trunkline } = (_meta ?? {}) as {
-    target?: Target;
+    target?: RunTarget;
     trunkline?: Partial<RunResult>;
   };
   const { run, changes, pullRequest } = trunkline ?? {};

@@ -61,7 +61,7 @@ export async function run(invocation: Invocation<ServeValues>): Promise<number> 
   const { sharing } = fleet ?? {};
   const sources = {
     ...{ tools, bus, input, fleet: fleet?.view, testServer },
-    // It is shorter as soon as the person has put it into PATH.
+    // A getter: the command is shorter once the person has added the program to PATH.
     get program(): string {
       return [typedCommand(invocation.env), ...globalOptions(invocation).map(shellWord)].join(" ");
     },

@@ -19,7 +19,7 @@ import type { LoginState } from "../../upstream/oauth/login-tokens.ts";
 import { isAddress, shownSource } from "../../upstream/settings.ts";
 import {
   addEntry,
-  type Editing,
+  type EditValues,
   fileOf,
   inputOf,
   noteMissingProgram,
@@ -96,7 +96,7 @@ function loginText({ issuer, ended, wanted, expiresAt, isRenewed }: LoginState):
   return wanted === undefined ? "logged in" : "logged in, wants more";
 }
 
-type ServerValues = Editing &
+type ServerValues = EditValues &
   OptionValues<"cwd", "replace", "env" | "header"> & { readonly transport?: "http" | "sse" };
 
 /** `trunkline server add NAME -- COMMAND…|URL` */
@@ -110,7 +110,7 @@ export async function add(invocation: Invocation<ServerValues>): Promise<number>
 }
 
 /** `trunkline server remove NAME` */
-export async function remove(invocation: Invocation<Editing>): Promise<number> {
+export async function remove(invocation: Invocation<EditValues>): Promise<number> {
   return removeEntry(invocation, SERVER_ENTRIES, invocation.positionals[0] ?? "");
 }
 
@@ -216,7 +216,7 @@ async function loginsOf(invocation: Invocation): Promise<ServerLogins> {
   return new ServerLogins({ data, env: invocation.env });
 }
 
-/** The word for a person in commands: who has tokens is known by `--person`, or by the token's id. */
+/** How commands name a person: "owner", or the `--person` of their tokens, or a token's id. */
 function personName(person: string): string {
   return person === OWNER.id ? "owner" : person.replace(BEARER_PREFIX, "");
 }

@@ -23,7 +23,7 @@ export async function attach(invocation: Invocation<AttachValues>): Promise<numb
   const app = await openQuietApp(invocation);
   const wanted = await findSession(app, positionals[0] ?? "", values.url !== undefined, cwd);
   const { movedTo, ...found } = wanted;
-  // Not set in lines: nothing says that a turn of another client has ended, and so its last words.
+  // Without a width, so that text is printed at once: nothing says when another client's turn has ended.
   const text = new ConversationText({ color });
   const input = createInterface({ input: process.stdin });
   const lines = input[Symbol.asyncIterator]();

@@ -8,13 +8,13 @@ import type { AttachOptions } from "../../protocol/acp/attach.ts";
 import { DECLINED, formAnswer } from "./form-content.ts";
 
 /** The index of an option, or a text of the person's own. */
-type Said = number | string;
+type PersonReply = number | string;
 
 interface Question {
   readonly text: string;
   readonly options: readonly string[];
   readonly takesText: boolean;
-  readonly settle: (said: Said | undefined) => void;
+  readonly settle: (said: PersonReply | undefined) => void;
 }
 
 /** Begins a line that is an answer in words: any other line may be meant for the agent. */
@@ -55,8 +55,8 @@ export class Questions {
     options: readonly string[],
     signal: AbortSignal,
     takesText = true,
-  ): Promise<Said | undefined> {
-    const { promise, resolve: settle } = Promise.withResolvers<Said | undefined>();
+  ): Promise<PersonReply | undefined> {
+    const { promise, resolve: settle } = Promise.withResolvers<PersonReply | undefined>();
     const question = { text, options, takesText, settle };
     this.#open.push(question);
     if (this.#open[0] === question) this.#print(question);
@@ -73,7 +73,7 @@ export class Questions {
     return promise;
   }
 
-  /** Shows a question that others answer. */
+  /** Shows a question that this person cannot answer, and why. */
   show(text: string, why: string): undefined {
     this.#out(`\n? ${text}\n  (${visibleLine(why)})\n`);
   }
@@ -102,7 +102,7 @@ export class Questions {
     this.#out(`\n? ${text}\n${names.join("")}  ${how(question)}\n`);
   }
 
-  #end(question: Question, said: Said | undefined): void {
+  #end(question: Question, said: PersonReply | undefined): void {
     const at = this.#open.indexOf(question);
     if (at < 0) return;
     this.#open.splice(at, 1);
@@ -124,7 +124,7 @@ export function questionText(toolCall: Json): string {
   return [head, ...lines.map((each) => `    ${lineText(each, false)}`)].join("\n");
 }
 
-type Permit = AttachOptions["permit"];
+type PermitHandler = AttachOptions["permit"];
 
 interface PermittingOptions {
   /** Everything is allowed. */
@@ -136,7 +136,7 @@ interface PermittingOptions {
 }
 
 /** How an agent asks the person at this terminal. */
-type Asking = Pick<AttachOptions, "permit" | "elicit">;
+type QuestionHandlers = Pick<AttachOptions, "permit" | "elicit">;
 
 /**
  * Answers the agent's permission requests: by `--yes`, by a person at a terminal, else by refusing. Other
@@ -145,9 +145,9 @@ type Asking = Pick<AttachOptions, "permit" | "elicit">;
 export function permitting(
   { isYes, isSilent, out, err }: PermittingOptions,
   opened: AsyncDisposableStack,
-): Asking {
+): QuestionHandlers {
   const person = process.stdin.isTTY && !isSilent ? askedAtTerminal(out, opened) : undefined;
-  const permit: Permit = async (request, signal) => {
+  const permit: PermitHandler = async (request, signal) => {
     const { toolCall, options, _meta } = request;
     const { needsPerson } = (_meta?.trunkline ?? {}) as { readonly needsPerson?: unknown };
     const isYesEnough = needsPerson !== true;
@@ -161,7 +161,10 @@ export function permitting(
   return { permit, elicit: person?.elicit };
 }
 
-function askedAtTerminal(out: PermittingOptions["out"], opened: AsyncDisposableStack): Asking {
+function askedAtTerminal(
+  out: PermittingOptions["out"],
+  opened: AsyncDisposableStack,
+): QuestionHandlers {
   const questions = new Questions(out);
   const input = createInterface({ input: process.stdin });
   opened.defer(() => input.close());
@@ -169,7 +172,7 @@ function askedAtTerminal(out: PermittingOptions["out"], opened: AsyncDisposableS
   return askingWith(questions);
 }
 
-export function askingWith(questions: Questions): Asking {
+export function askingWith(questions: Questions): QuestionHandlers {
   return { permit: choosing(questions), elicit: fillingIn(questions) };
 }
 
@@ -206,7 +209,7 @@ function fillingIn(questions: Questions): NonNullable<AttachOptions["elicit"]> {
   };
 }
 
-interface AskingField {
+interface FieldQuestion {
   readonly head: string;
   /** What stands for no answer at all. */
   readonly no: string;
@@ -216,7 +219,7 @@ interface AskingField {
 async function askField(
   questions: Questions,
   { name, title, description, type, choices, isRequired, initial }: QuestionField,
-  { head, no, signal }: AskingField,
+  { head, no, signal }: FieldQuestion,
 ): Promise<Readonly<Record<string, FieldValue>> | string | undefined> {
   const about = [title, description].filter((each) => each !== undefined).map(visibleLine);
   const text = `${head}${about.join(": ")}`;
@@ -246,7 +249,7 @@ async function askField(
 }
 
 /** Has a person choose an option of a permission request. */
-function choosing(questions: Questions): Permit {
+function choosing(questions: Questions): PermitHandler {
   return async ({ toolCall, options, _meta }, signal) => {
     const { why } = (_meta?.trunkline ?? {}) as { readonly why?: unknown };
     if (typeof why === "string") return questions.show(questionText(toolCall), why);
@@ -258,7 +261,7 @@ function choosing(questions: Questions): Permit {
 
 /** The narrowest of the options that allow, or that refuse; null where there is none. */
 function optionOf(
-  options: Parameters<Permit>[0]["options"],
+  options: Parameters<PermitHandler>[0]["options"],
   what: "allow" | "reject",
 ): string | null {
   const fitting = options.filter(({ kind }) => kind.startsWith(what));

@@ -23,7 +23,7 @@ import {
   readForeignId,
 } from "../../session/foreign/foreign-sessions.ts";
 import type { SessionRecord } from "../../store/session/session-log.ts";
-import type { Landed, LandOptions } from "../../worktree/land.ts";
+import type { LandResult, LandOptions } from "../../worktree/land.ts";
 import { confirm } from "../shell/ask.ts";
 import { firstLine, linesText, print, table } from "../shell/layout.ts";
 import { openQuietApp } from "../shell/open-app.ts";
@@ -102,7 +102,7 @@ export async function show(invocation: Invocation): Promise<number> {
   return print(invocation, shown, table(rows.filter(([, value]) => value !== "")));
 }
 
-/** The folder of a run is one of ours, and tells nobody anything. */
+/** Where a session works. For a run, its repository and branch: its folder is internal. */
 function placeRows({ cwd, notes }: SessionRecord): string[][] {
   if (!isPlan(notes.run)) return [["folder", cwd]];
   const { url, target } = notes.run;
@@ -327,11 +327,11 @@ function wantedWay(values: LandValues): Pick<LandOptions, "how" | "into"> {
   return { how: squash === true ? "squash" : "merge", into };
 }
 
-function wordsOf({ how, into, commit, committed }: Landed): string {
+function wordsOf({ how, into, commit, committed }: LandResult): string {
   const name = visibleLine(into);
   const at = commit.slice(0, 12);
   const first = committed ? "Committed what was uncommitted. " : "";
-  const says: Readonly<Record<Landed["how"], string>> = {
+  const says: Readonly<Record<LandResult["how"], string>> = {
     nothing: `There is nothing to land: ${name} has it already.`,
     "fast-forward": `Moved ${name} forward to ${at}.`,
     merge: `Merged into ${name} as ${at}.`,

@@ -1,6 +1,7 @@
 import { once } from "node:events";
-import { readFile } from "node:fs/promises";
-import { resolve } from "node:path";
+import { mkdtempDisposable, readFile, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
 import { text } from "node:stream/consumers";
 import { createInterface } from "node:readline/promises";
 
@@ -74,4 +75,23 @@ export async function askLine(question: string, signal?: AbortSignal): Promise<s
   // Here Ctrl-C has to end the other work: as a signal, not as a key.
   using lines = createInterface({ input, output, terminal: false });
   return (await lines.question(visible(question), { signal })).trim();
+}
+
+/** A text as the person leaves it in their editor. Throws if the editor fails. */
+export async function editText(
+  text: string,
+  name: string,
+  env: NodeJS.ProcessEnv,
+): Promise<string> {
+  const { spawn } = process.getBuiltinModule("node:child_process");
+  const editor = env.VISUAL || env.EDITOR || "vi";
+  await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-edit-"));
+  const file = join(folder.path, name);
+  await writeFile(file, text, { mode: 0o600 });
+  // As git does: EDITOR may contain arguments, so a shell runs it.
+  const child = spawn("sh", ["-c", `${editor} "$@"`, editor, file], { stdio: "inherit", env });
+  const [code] = (await once(child, "close")) as [number | null];
+  if (code === 0) return await readFile(file, "utf8");
+  const says = `the editor '${editor}' failed with exit code ${code}`;
+  throw new TrunklineError("unavailable", `Cannot read the text: ${says}.`);
 }

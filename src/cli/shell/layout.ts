@@ -1,3 +1,5 @@
+import { inspect } from "node:util";
+
 import { visible, visibleLine } from "../../base/text/visible.ts";
 import { isOn, isSet } from "../../base/process/environment.ts";
 import type { Output } from "./host.ts";
@@ -79,23 +81,10 @@ function hasColor(output: Output, { NO_COLOR, FORCE_COLOR, TERM }: NodeJS.Proces
   return output.isTTY === true && TERM !== "dumb";
 }
 
-/** The codes that begin and end a style (ECMA-48 § 8.3.117, SGR). */
-const STYLES = {
-  bold: [1, 22],
-  dim: [2, 22],
-  italic: [3, 23],
-  underline: [4, 24],
-  inverse: [7, 27],
-  struck: [9, 29],
-  red: [31, 39],
-  green: [32, 39],
-  yellow: [33, 39],
-  blue: [34, 39],
-  magenta: [35, 39],
-  cyan: [36, 39],
-} as const;
-
-export type StyleName = keyof typeof STYLES;
+/** A style of Node's `inspect.colors`. */
+export type StyleName =
+  | ("bold" | "dim" | "italic" | "underline" | "inverse" | "strikethrough")
+  | ("red" | "green" | "yellow" | "blue" | "magenta" | "cyan");
 
 /**
  * Marks the start of an escape sequence of ours until the text is written. It is random, so that
@@ -106,7 +95,7 @@ const MARK = `\0${Math.random().toString(36)}\0`;
 /** Text in a style, for `Invocation.out` and `err`. */
 export function paint(style: StyleName, text: string, color: boolean): string {
   if (!color) return text;
-  const [begin, end] = STYLES[style];
+  const [begin, end] = inspect.colors[style] ?? [];
   return `${MARK}${begin}m${text}${MARK}${end}m`;
 }
 
@@ -129,7 +118,7 @@ export function painted(text: string): string {
   return text.split(MARK).map(visible).join(`${ESCAPE}[`);
 }
 
-type Printing = Pick<Invocation, "values" | "out" | "err">;
+type PrintTarget = Pick<Invocation, "values" | "out" | "err">;
 
 interface PrintOptions {
   /** Lines for the person that are no part of the result. They go to stderr. */
@@ -140,7 +129,7 @@ interface PrintOptions {
 
 /** Prints data with --json, and text and notes without. Returns the exit code. */
 export function print(
-  { values, out, err }: Printing,
+  { values, out, err }: PrintTarget,
   data: unknown,
   text: string,
   { notes = [], code = 0 }: PrintOptions = {},
@@ -155,7 +144,7 @@ export function print(
 
 /** Prints data with --json, and a table without; `none` is the note if it has only headings. */
 export function printList(
-  invocation: Printing,
+  invocation: PrintTarget,
   data: unknown,
   rows: readonly (readonly string[])[],
   none: string,

@@ -94,7 +94,7 @@ const NO_TOKENS = "There are no tokens. `trunkline token create NAME` creates on
 const NO_DEVICES =
   "No browser is logged in. `trunkline open` logs one in, `trunkline open --qr` a phone.";
 
-/** A new token of the owner has logged out those that are still in the file. */
+/** Browsers that are logged in. The file may still list some that a new owner's token has logged out. */
 async function loggedIn(invocation: Invocation): Promise<readonly Device[]> {
   const { data } = (await openQuietApp(invocation)).config;
   const { mark } = new OwnerToken(data);

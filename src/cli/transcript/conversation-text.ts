@@ -100,7 +100,7 @@ export class ConversationText {
     return this.#newLine();
   }
 
-  /** The Markdown that waits for its end: it is printed before something that others print. */
+  /** The pending Markdown of an unfinished block. Print it before other output. */
   rest(): string {
     return this.#set(this.#markdown?.end(this.#width) ?? []);
   }

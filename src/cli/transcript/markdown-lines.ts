@@ -12,7 +12,7 @@ const LONGEST_BLOCK = 8_000;
 export class MarkdownStream {
   #text = "";
   #hasPrinted = false;
-  /** The text and width of `live`, and its lines: a frame is drawn more often than text arrives. */
+  /** The cached result of `live`: frames are drawn more often than text arrives. */
   #drawn: { readonly key: string; readonly lines: Line[] } | undefined;
 
   /** Takes the next piece. Returns the lines of blocks that have ended. */
@@ -179,7 +179,7 @@ function spansOf(text: readonly Inline[], styles: readonly StyleName[]): Span[] 
       case "emphasis":
         return spansOf(each.text, [...styles, "italic"]);
       case "struck":
-        return spansOf(each.text, [...styles, "struck"]);
+        return spansOf(each.text, [...styles, "strikethrough"]);
       case "break":
         return [{ text: BREAK, styles }];
       case "link": {

@@ -1,7 +1,7 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { suggest } from "../../base/text/suggest.ts";
 import type { ConfigInput } from "../config.ts";
-import { isValues, valueAt, type Values } from "../layer.ts";
+import { isValues, valueAt, type ConfigValues } from "../layer.ts";
 import { loadConfig } from "../load.ts";
 import { editConfig, type EditedConfig, type EditedKind } from "./edit-config.ts";
 
@@ -25,7 +25,7 @@ export async function addConfigEntry(
   { input, kind }: EntryPlace,
   { what, path }: EntrySection,
   name: string,
-  value: Values,
+  value: ConfigValues,
   replace: true | string,
 ): Promise<EditedConfig> {
   if (name === "") throw new TrunklineError("usage", `Cannot add the ${what}: it has no name.`);

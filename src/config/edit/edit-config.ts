@@ -7,7 +7,14 @@ import { type ConfigFileEdit, type DecideEdits, editConfigFile } from "../file/e
 import { fileLayer, readText, userLayer, valuesOf } from "../file/files.ts";
 import { parseFile } from "../file/parse-file.ts";
 import { flagsLayer } from "../flags.ts";
-import { checkedValues, isValues, type KeyPath, keyText, type Layer, leaves } from "../layer.ts";
+import {
+  checkedValues,
+  isValues,
+  type KeyPath,
+  keyText,
+  type ConfigLayer,
+  leaves,
+} from "../layer.ts";
 import { dataFolder, loadConfig } from "../load.ts";
 import { projectFilePlace, userFile } from "../locations.ts";
 import { isWithin, projectAccess } from "../schema/keys.ts";
@@ -77,14 +84,19 @@ export async function editConfig(
   };
 }
 
-function layerOf(kind: EditedKind, file: string, text: string, env: NodeJS.ProcessEnv): Layer {
+function layerOf(
+  kind: EditedKind,
+  file: string,
+  text: string,
+  env: NodeJS.ProcessEnv,
+): ConfigLayer {
   const parsed = parseFile(file, text);
   if (kind === "user") return userLayer(file, parsed, env);
   return fileLayer("project", file, parsed, valuesOf(file, parsed), env);
 }
 
 /** The layer, with complaints about the edits that do not name a position in an unwritten text. */
-function withWords(layer: Layer, edits: readonly ConfigFileEdit[]): Layer {
+function withWords(layer: ConfigLayer, edits: readonly ConfigFileEdit[]): ConfigLayer {
   return {
     ...layer,
     complain: (path, says) => {

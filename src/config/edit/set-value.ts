@@ -9,7 +9,7 @@ import {
   mergeValues,
   newName,
   valueAt,
-  type Values,
+  type ConfigValues,
 } from "../layer.ts";
 import { SETTINGS } from "../schema/keys.gen.ts";
 import { nest, parseKey, readScalar } from "../set-path.ts";
@@ -69,8 +69,8 @@ function readings(path: KeyPath, text: string): unknown[] {
  * The edit that sets a value. `agent` may be given by its name alone: then it becomes an object with
  * that name as soon as something else is set in it, and keeps the rest when the name is set.
  */
-export function editOf(now: Values, path: KeyPath, value: unknown): ConfigFileEdit {
-  const agent = (now.agent ?? {}) as Values;
+export function editOf(now: ConfigValues, path: KeyPath, value: unknown): ConfigFileEdit {
+  const agent = (now.agent ?? {}) as ConfigValues;
   const hasNameOnly = Object.keys(agent).join() === "name";
   if (path[0] !== "agent" || Object.keys(agent).length === 0) return { path, value };
   if (path.length > 1 && hasNameOnly) {
@@ -80,7 +80,7 @@ export function editOf(now: Values, path: KeyPath, value: unknown): ConfigFileEd
   return { path: isName ? ["agent", "name"] : path, value };
 }
 
-function notSet(key: string, kind: EditedKind, now: Values): TrunklineError {
+function notSet(key: string, kind: EditedKind, now: ConfigValues): TrunklineError {
   const keys = Array.from(leaves(now), ([path]) => keyText(path));
   const [near] = suggest(key, keys);
   const whose = kind === "user" ? "your own file" : "the project's file";

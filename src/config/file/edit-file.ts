@@ -5,7 +5,7 @@ import { openData } from "../data-folder.ts";
 import { textOf, userLayer, valuesOf } from "./files.ts";
 import { parseFile } from "./parse-file.ts";
 import { putFirstInJsonc, setInJsonc } from "./set-in-jsonc.ts";
-import { checkedValues, type KeyPath, type Values } from "../layer.ts";
+import { checkedValues, type KeyPath, type ConfigValues } from "../layer.ts";
 import { prepare, readCurrent, replace } from "../../base/file/file-change.ts";
 import { replaceFile, withLock } from "../../store/replace-file.ts";
 
@@ -18,7 +18,7 @@ export interface ConfigFileEdit {
 }
 
 /** Decides on the edits when it sees what the file sets. Nobody else changes the file meanwhile. */
-export type DecideEdits = (now: Values) => readonly ConfigFileEdit[];
+export type DecideEdits = (now: ConfigValues) => readonly ConfigFileEdit[];
 
 export interface EditOptions {
   readonly env: NodeJS.ProcessEnv;

@@ -7,8 +7,8 @@ import type { ParsedFile } from "./parse-file.ts";
 import {
   isValues,
   keyText,
-  type Layer,
-  type Values,
+  type ConfigLayer,
+  type ConfigValues,
   withAgentName,
   type KeyPath,
 } from "../layer.ts";
@@ -16,12 +16,12 @@ import { expandPath } from "../locations.ts";
 import { foreignKeys, REFERRING, referencesIn, withOwnReferences } from "./foreign-keys.ts";
 
 /** The values of the user's own file. */
-export function userLayer(path: string, file: ParsedFile, env: NodeJS.ProcessEnv): Layer {
+export function userLayer(path: string, file: ParsedFile, env: NodeJS.ProcessEnv): ConfigLayer {
   return fileLayer("user", path, file, valuesOf(path, file), env);
 }
 
 /** The values of a file, whether it may set them or not. */
-export function valuesOf(path: string, file: ParsedFile): Values {
+export function valuesOf(path: string, file: ParsedFile): ConfigValues {
   if (isValues(file.value)) return withAgentName(file.value);
   const where = `${path}:${file.valuePosition([])}`;
   throw new TrunklineError("config", `${where}: the configuration must be an object`);
@@ -32,9 +32,9 @@ export function fileLayer(
   kind: "user" | "project",
   path: string,
   file: ParsedFile,
-  values: Values,
+  values: ConfigValues,
   env: NodeJS.ProcessEnv,
-): Layer {
+): ConfigLayer {
   const warnings: string[] = [];
   const known = pastedServers(values, (key, says) => {
     warnings.push(`${path}:${file.keyPosition(key)}: '${keyText(key)}' ${says}`);
@@ -53,10 +53,10 @@ export function fileLayer(
 }
 
 /** The same values with relative paths resolved from the file's folder. */
-function withPaths(values: Values, folder: string, env: NodeJS.ProcessEnv): Values {
+function withPaths(values: ConfigValues, folder: string, env: NodeJS.ProcessEnv): ConfigValues {
   return PATHS.reduce<unknown>((all, [path, kind]) => {
     return editAt(all, path, (text) => (isPath(text, kind) ? expandPath(text, folder, env) : text));
-  }, values) as Values;
+  }, values) as ConfigValues;
 }
 
 function isPath(text: string, kind: PathKind): boolean {
@@ -140,7 +140,10 @@ const TEXTS: ReadonlySet<string> = new Set(["env", "headers", "args"]);
  * and with keys that mean nothing here. Such a key is reported and left out, so that it does not stop
  * everything else.
  */
-export function pastedServers(values: Values, warn: (path: KeyPath, says: string) => void): Values {
+export function pastedServers(
+  values: ConfigValues,
+  warn: (path: KeyPath, says: string) => void,
+): ConfigValues {
   const { mcpServers } = values;
   if (!isValues(mcpServers)) return values;
   const servers = Object.entries(mcpServers).map(([name, settings]) => [
@@ -152,10 +155,10 @@ export function pastedServers(values: Values, warn: (path: KeyPath, says: string
 
 /** One such server. `warn` is told of the keys that are left out. */
 export function pastedServer(
-  settings: Values,
+  settings: ConfigValues,
   path: KeyPath,
   warn: (path: KeyPath, says: string) => void,
-): Values {
+): ConfigValues {
   const { known: foreign, understood, lost } = foreignKeys(settings);
   const known: Record<string, unknown> = {};
   let words: unknown[] = [];

@@ -1,8 +1,8 @@
-import { isValues, type Values } from "../layer.ts";
+import { isValues, type ConfigValues } from "../layer.ts";
 
 /** What a server of another program says beside how it is reached, by the keys that it has here. */
 export interface ForeignKeys {
-  readonly known: Values;
+  readonly known: ConfigValues;
   /** The keys that were understood, as they were written. */
   readonly understood: ReadonlySet<string>;
   /** Keys that switch something off, which cannot be kept. */
@@ -17,7 +17,7 @@ const FILTER = /^(?:(?:includ|enabl|allow|availabl|exclud|disabl|block|den[iy]|h
 const FILTERED = /tool|prompt|resource|filter/;
 
 /** Reads the keys of an entry of `mcpServers` that other programs have for what `include`, `oauth` and others are here. */
-export function foreignKeys(entry: Values): ForeignKeys {
+export function foreignKeys(entry: ConfigValues): ForeignKeys {
   const known: Record<string, unknown> = {};
   const understood = new Set<string>();
   const lost: string[] = [];
@@ -51,7 +51,7 @@ export function foreignKeys(entry: Values): ForeignKeys {
 const MOST_SECONDS = 999;
 
 /** Cursor writes the client that is registered at the issuer, and FastMCP that there is a login. */
-function loginOf(auth: unknown): Values | "found" | undefined {
+function loginOf(auth: unknown): ConfigValues | "found" | undefined {
   if (auth === "oauth") return "found";
   if (!isValues(auth)) return undefined;
   const { CLIENT_ID: clientId, CLIENT_SECRET: clientSecret, scopes, ...rest } = auth;
@@ -79,7 +79,7 @@ export const REFERRING: ReadonlySet<string> = new Set([
 ]);
 
 /** What these keys say, as `env` and `headers` have it here. */
-export function referencesIn(entry: Values): Readonly<Record<string, Values>> {
+export function referencesIn(entry: ConfigValues): Readonly<Record<string, ConfigValues>> {
   const { requestOptions: options, env_http_headers: named, bearer_token_env_var: bearer } = entry;
   const reference = (variable: unknown): string => `\${${String(variable)}}`;
   const passed = [entry.env_vars, entry.env_keys].flat().filter((each) => typeof each === "string");
@@ -93,8 +93,8 @@ export function referencesIn(entry: Values): Readonly<Record<string, Values>> {
     ]),
   ];
   return {
-    ...(env.length > 0 && { env: Object.fromEntries(env) as Values }),
-    ...(headers.length > 0 && { headers: Object.fromEntries(headers) as Values }),
+    ...(env.length > 0 && { env: Object.fromEntries(env) as ConfigValues }),
+    ...(headers.length > 0 && { headers: Object.fromEntries(headers) as ConfigValues }),
   };
 }
 

@@ -1,15 +1,15 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { keyText, type Values } from "../layer.ts";
+import { keyText, type ConfigValues } from "../layer.ts";
 import { pastedServers } from "./files.ts";
 
-function pasted(server: Values): { server: unknown; warnings: string[] } {
+function pasted(server: ConfigValues): { server: unknown; warnings: string[] } {
   const warnings: string[] = [];
   const values = pastedServers({ mcpServers: { it: server } }, (path, says) => {
     warnings.push(`${keyText(path)} ${says}`);
   });
-  return { server: (values.mcpServers as Values).it, warnings };
+  return { server: (values.mcpServers as ConfigValues).it, warnings };
 }
 
 describe("pastedServers()", () => {
@@ -30,7 +30,7 @@ describe("pastedServers()", () => {
   });
 
   it("reads the commands, variables and headers of Codex, goose, opencode and Continue", () => {
-    const cases: readonly (readonly [Values, Values])[] = [
+    const cases: readonly (readonly [ConfigValues, ConfigValues])[] = [
       [
         { cmd: "x", envs: { A: "1" }, env_keys: ["B"] },
         { command: "x", env: { A: "1", B: "${B}" } },
@@ -120,7 +120,7 @@ describe("pastedServers()", () => {
       { includeTools: ["a"], tools: ["b"] },
     ]) {
       const { server, warnings } = pasted({ command: "x", ...filter });
-      assert.equal((server as Values).disabled, true, JSON.stringify(filter));
+      assert.equal((server as ConfigValues).disabled, true, JSON.stringify(filter));
       assert.match(warnings.join(), /cannot be kept, so the server is left out/);
     }
     assert.deepEqual(pasted({ command: "x", disabled_prompts: [] }).server, { command: "x" });
@@ -131,7 +131,7 @@ describe("pastedServers()", () => {
       url: "https://a.example",
       headers: { Authorization: "Bearer $TOKEN", a: "{env:KEY}", b: "pa$WORD", c: "$ecret" },
     });
-    assert.deepEqual((server as Values).headers, {
+    assert.deepEqual((server as ConfigValues).headers, {
       Authorization: "Bearer ${TOKEN}",
       a: "${KEY}",
       b: "pa$WORD",

@@ -1,11 +1,11 @@
 import { fileLayer, valuesOf } from "../file/files.ts";
 import { type ProjectAccess, projectAccess } from "../schema/keys.ts";
-import { isValues, type KeyPath, keyText, type Layer, type Values } from "../layer.ts";
+import { isValues, type KeyPath, keyText, type ConfigLayer, type ConfigValues } from "../layer.ts";
 import type { ParsedFile } from "../file/parse-file.ts";
 import { TrustStore } from "./trust.ts";
 
 export interface ProjectLayer {
-  readonly layer: Layer;
+  readonly layer: ConfigLayer;
   readonly isTrusted: boolean;
   /** One for each key that was ignored. */
   readonly warnings: readonly string[];
@@ -35,11 +35,11 @@ export function projectLayer(
 
 /** The values that a project's file may set; the others go to `refused`. */
 function permitted(
-  values: Values,
+  values: ConfigValues,
   path: KeyPath,
   isTrusted: boolean,
   refused: (readonly [KeyPath, ProjectAccess])[],
-): Values {
+): ConfigValues {
   const kept: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(values)) {
     const here = [...path, key];

@@ -10,14 +10,14 @@ import { loadConfig } from "../load.ts";
 import { findProjectFile, PROJECT_FILE } from "../locations.ts";
 import { TrustStore } from "./trust.ts";
 
-export interface Trusted {
+export interface TrustedFile {
   readonly file: string;
   /** What the file sets. */
   readonly keys: readonly string[];
 }
 
 /** Trusts the project file that holds for a folder, as it is now. */
-export async function trustProject(input: ConfigInput): Promise<Trusted> {
+export async function trustProject(input: ConfigInput): Promise<TrustedFile> {
   // Otherwise a mistyped name would be taken for a folder of the project around it.
   if (!isFolder(input.cwd)) {
     const says = `Cannot trust: there is no folder '${resolve(input.cwd)}'.`;

@@ -100,7 +100,7 @@ export interface RestoreOptions {
   readonly force?: boolean;
 }
 
-interface Restored {
+interface RestoredConfig {
   readonly bytes: Buffer;
   /** Keys that were changed since, and therefore not restored. */
   readonly changedSince: readonly string[];
@@ -113,7 +113,7 @@ export async function restoreKeys(
   before: Buffer,
   after: Buffer,
   { except = new Set(), force = false }: RestoreOptions = {},
-): Promise<Restored> {
+): Promise<RestoredConfig> {
   const old = await readConfigBytes(git, before);
   const made = await readConfigBytes(git, after);
   const current = await readConfigBytes(git, now);

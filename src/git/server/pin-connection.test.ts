@@ -11,7 +11,7 @@ import { describe, it } from "node:test";
 import { NO_CREDENTIALS } from "../../../test/samples/sample-credentials.ts";
 import { SshServer, WITHOUT_SSHD } from "../../../test/support/git-rig/ssh-server.ts";
 import { TestCa } from "../../../test/support/quic-certificates.ts";
-import { pinConnection, type ResolveHost } from "./pin-connection.ts";
+import { pinConnection, type HostResolver } from "./pin-connection.ts";
 import { ServerGit } from "./server-git.ts";
 
 const env = { PATH: process.env.PATH };
@@ -87,7 +87,7 @@ describe("ServerGit on a pinned connection", () => {
     // Where the machine's own resolver leads: the service that is to be reached by a trick.
     await using inside = await web(ca, "127.0.0.1", allowed.port);
     const answers = [["127.0.0.2"], ["127.0.0.2"]];
-    const resolve: ResolveHost = async () => answers.shift() ?? [];
+    const resolve: HostResolver = async () => answers.shift() ?? [];
     const git = new ServerGit({
       gitDir: folder.path,
       askpass: "/bin/false",
@@ -135,7 +135,7 @@ describe("ServerGit on a pinned connection", () => {
     using folder = mkdtempDisposableSync(join(tmpdir(), "pin-"));
     const { path } = folder;
     writeFileSync(join(path, "git"), "#!/bin/sh\necho git version 2.36.6\n", { mode: 0o755 });
-    const resolve: ResolveHost = async () => ["192.0.43.8"];
+    const resolve: HostResolver = async () => ["192.0.43.8"];
     const old = { PATH: `${path}:${process.env.PATH}` };
     const git = new ServerGit({ gitDir: path, askpass: "/bin/false", resolve, env: old });
     const remote = { url: "https://example.com/a", credentials: NO_CREDENTIALS };
@@ -145,7 +145,7 @@ describe("ServerGit on a pinned connection", () => {
 
   it("lets a call that names no remote reach nothing", async () => {
     using folder = mkdtempDisposableSync(join(tmpdir(), "pin-"));
-    const resolve: ResolveHost = async () => ["127.0.0.1"];
+    const resolve: HostResolver = async () => ["127.0.0.1"];
     const git = new ServerGit({ gitDir: folder.path, askpass: "/bin/false", resolve });
     for (const url of ["https://127.0.0.1:1/a", "ssh://127.0.0.1:1/a"]) {
       await assert.rejects(git.run(["ls-remote", "--", url]), /transport '\w+' not allowed/);
@@ -160,7 +160,7 @@ describe("ServerGit on a pinned connection", () => {
     await using server = await SshServer.start(join(folder.path, "sshd"), forced, ["ada"]);
     const key = readFileSync(join(folder.path, "sshd/host.pub"), "utf8");
     const known = join(folder.path, "known");
-    const resolve: ResolveHost = async () => ["127.0.0.1"];
+    const resolve: HostResolver = async () => ["127.0.0.1"];
     const git = new ServerGit({ gitDir: folder.path, askpass: "/bin/false", resolve, env });
     const options = `-F none -i ${server.keyOf("ada")} -o IdentitiesOnly=yes -o UserKnownHostsFile=${known}`;
     const sshCommand = `ssh ${options} -o GlobalKnownHostsFile=none -o StrictHostKeyChecking=yes -o BatchMode=yes`;

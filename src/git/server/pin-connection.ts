@@ -72,18 +72,18 @@ export async function writeProgram(
 }
 
 /** The addresses of a host that may be connected to. Throws where there are none. */
-export type ResolveHost = (host: string) => Promise<readonly string[]>;
+export type HostResolver = (host: string) => Promise<readonly string[]>;
 
 interface ConnectionRequest {
   readonly url: string;
   readonly credentials: Credentials;
-  readonly resolve: ResolveHost | undefined;
+  readonly resolve: HostResolver | undefined;
   /** The environment that ssh is started in. */
   readonly env: NodeJS.ProcessEnv;
 }
 
 /** Settings that make git connect to given addresses, whatever the host name resolves to by then. */
-export interface Pinned {
+export interface PinnedConnection {
   /** `key=value`, as `git -c` takes them. */
   readonly settings: readonly string[];
   readonly env: NodeJS.ProcessEnv;
@@ -96,7 +96,7 @@ const PROBE_TIMEOUT = 5_000;
  * Looks a host up once and has git use the answer. If git resolved it again, a hostile DNS
  * server could give us a public address, and git one of our own network.
  */
-export async function pinConnection(request: ConnectionRequest): Promise<Pinned> {
+export async function pinConnection(request: ConnectionRequest): Promise<PinnedConnection> {
   const { transport, host, port, user, normal, problem } = parseRemoteUrl(request.url);
   // Git could read another form differently than the code that checked it.
   if (transport in USUAL_PORTS && normal !== request.url) {
@@ -120,7 +120,7 @@ interface SshHost {
 }
 
 /** The configuration of ssh may name another host and port for this one: that is what counts. */
-async function pinSsh(request: ConnectionRequest, asked: SshHost): Promise<Pinned> {
+async function pinSsh(request: ConnectionRequest, asked: SshHost): Promise<PinnedConnection> {
   const { sshCommand = SSH } = request.credentials;
   const configured = await sshConfiguration(sshCommand, asked, request.env);
   const host = configured.get("hostname") ?? asked.host;

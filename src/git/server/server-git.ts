@@ -10,8 +10,8 @@ import {
   type Credentials,
   loginWith,
   pinConnection,
-  type Pinned,
-  type ResolveHost,
+  type PinnedConnection,
+  type HostResolver,
 } from "./pin-connection.ts";
 
 export interface ServerGitOptions {
@@ -24,7 +24,7 @@ export interface ServerGitOptions {
   /** Protocols that may be used; `https` and `ssh` when left out. */
   readonly protocols?: readonly string[];
   /** Says which addresses of a host git may connect to. Without it, git reaches no host. */
-  readonly resolve?: ResolveHost | undefined;
+  readonly resolve?: HostResolver | undefined;
   readonly env?: NodeJS.ProcessEnv;
   /** Further settings, `key=value`. */
   readonly settings?: readonly string[];
@@ -147,7 +147,7 @@ export class ServerGit extends GitRunner<ServerCall> {
   }
 
   /** Checked for each connection: a name may resolve to another address than an hour ago. */
-  async #pin({ url, credentials }: RemoteAccess): Promise<Pinned> {
+  async #pin({ url, credentials }: RemoteAccess): Promise<PinnedConnection> {
     const { resolve, env = process.env } = this.#options;
     const pinned = await pinConnection({ url, credentials, resolve, env: passed(env) });
     if (pinned.settings.length > 0) await checkVersion(passed(env));

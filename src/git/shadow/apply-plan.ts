@@ -35,7 +35,7 @@ export interface RefChange {
 }
 
 /** The changes to make in a repository after a command. Each step is idempotent. */
-export interface Plan {
+export interface TakeOverPlan {
   readonly top: string;
   readonly gitDir: string;
   readonly commonDir: string;
@@ -69,7 +69,7 @@ const LOCKED = 10_000;
 /** Carries out a plan, or its remaining steps. Returns what was not changed, in words. */
 export async function applyPlan(work: string): Promise<string[]> {
   const folder = join(work, PLAN);
-  const plan = JSON.parse(textIn(folder, "plan.json") ?? "") as Plan;
+  const plan = JSON.parse(textIn(folder, "plan.json") ?? "") as TakeOverPlan;
   const { gitDir, commonDir } = plan;
   const git = new Git(plan.top);
   const notes: string[] = [];
@@ -169,7 +169,7 @@ export function isOwnerGone(name: string): boolean {
 }
 
 /** Moves refs that nobody else has moved. Commits for the others are kept under refs of ours. */
-async function moveRefs(git: Git, plan: Plan, notes: string[]): Promise<Set<string>> {
+async function moveRefs(git: Git, plan: TakeOverPlan, notes: string[]): Promise<Set<string>> {
   const { gitDir, commonDir, refs, log, isKeptOnly } = plan;
   const elsewhere = checkedOutElsewhere(gitDir, commonDir);
   for (let attempt = 1; ; attempt++) {
@@ -229,7 +229,7 @@ function messageOf(log: readonly LogLine[]): string {
 }
 
 /** Adds all steps but the last to HEAD's reflog, so that commits that were undone can be found. */
-function extendLog({ gitDir, log }: Plan): void {
+function extendLog({ gitDir, log }: TakeOverPlan): void {
   const known = fileIn(gitDir, "logs/HEAD", MOST_INDEX)?.toString("utf8");
   if (known === undefined) return;
   const lines = log
@@ -242,7 +242,7 @@ function extendLog({ gitDir, log }: Plan): void {
 /** Returns whether HEAD is where the command left it. */
 async function moveHead(
   git: Git,
-  { gitDir, head, log }: Plan,
+  { gitDir, head, log }: TakeOverPlan,
   refused: ReadonlySet<string>,
   notes: string[],
 ): Promise<boolean> {
@@ -275,7 +275,7 @@ function putFile(gitDir: string, name: string, content: string | null): void {
 async function changeStash(
   git: Git,
   commonDir: string,
-  { dropped, added }: Plan["stash"],
+  { dropped, added }: TakeOverPlan["stash"],
 ): Promise<void> {
   const list = (): LogLine[] => parseLog(textIn(commonDir, "logs/refs/stash") ?? "").toReversed();
   for (const id of dropped) {

@@ -38,7 +38,7 @@ export interface Mount {
 }
 
 /** A repository as a command found it. */
-export interface Base {
+export interface ShadowBase {
   readonly refs: Refs;
   readonly head: string;
   /** The reflog of the stash, the oldest entry first. */
@@ -60,7 +60,7 @@ export interface Shadow {
   readonly common: string;
   /** The git folder of the work tree; the same as `common` unless the work tree is a linked one. */
   readonly own: string;
-  readonly base: Base;
+  readonly base: ShadowBase;
   /** Its files, as they were made; nothing if it is from another command. */
   readonly before: ReadonlyMap<string, string>;
   /** Whether it continues an unfinished operation of another command. */
@@ -278,18 +278,18 @@ function lastLines(text: Buffer, most: number): Buffer {
 export function writeBase(
   work: string,
   repository: KnownRepository,
-  { refs, ...base }: Base,
+  { refs, ...base }: ShadowBase,
 ): void {
   const packed = formatPackedRefs(refs);
   const symbolic = [...refs.symbolic];
   writeFileSync(join(work, BASE), JSON.stringify({ repository, base, packed, symbolic }));
 }
 
-function readBase(work: string): { repository: KnownRepository; base: Base } {
+function readBase(work: string): { repository: KnownRepository; base: ShadowBase } {
   const text = fileIn(work, BASE, MOST_INDEX)?.toString("utf8") ?? "";
   const { repository, base, packed, symbolic } = JSON.parse(text) as {
     repository: KnownRepository;
-    base: Omit<Base, "refs">;
+    base: Omit<ShadowBase, "refs">;
     packed: string;
     symbolic: [string, string][];
   };

@@ -68,7 +68,7 @@ const MOST_NOTES = 12;
 export class ShadowGit {
   readonly #options: ShadowGitOptions;
   readonly #places: GitPlaces;
-  readonly #indexes = new KnownIndexes();
+  readonly #indexes = new IndexFactsCache();
   #repositories: readonly KnownRepository[];
   /** Commands begin and end one after the other, so that each sees what the last one did. */
   readonly #queue = new TaskQueue();
@@ -292,7 +292,7 @@ interface PlacesBefore {
 }
 
 /** The file, folder or link at the path of a `.git`. */
-interface Place {
+interface GitPathEntry {
   readonly identity: string | undefined;
   /** Where it leads to, if it is a link. */
   readonly link: string | undefined;
@@ -303,9 +303,9 @@ class GitPlaces {
   readonly #folders: readonly string[];
   /** An empty folder. */
   readonly #empty: string;
-  readonly #indexes: KnownIndexes;
+  readonly #indexes: IndexFactsCache;
 
-  constructor(folders: readonly string[], empty: string, indexes: KnownIndexes) {
+  constructor(folders: readonly string[], empty: string, indexes: IndexFactsCache) {
     this.#folders = folders;
     this.#indexes = indexes;
     this.#empty = empty;
@@ -368,7 +368,7 @@ class GitPlaces {
   }
 
   /** Undefined if a folder of the path is missing, or was replaced by a link. */
-  #placeAt(top: string): Place | undefined {
+  #placeAt(top: string): GitPathEntry | undefined {
     return this.#within(top, (folder) => {
       const path = join(folder, ".git");
       const stats = lstatSync(path, { throwIfNoEntry: false });
@@ -419,7 +419,7 @@ class GitPlaces {
 }
 
 /** The facts about an index that are needed before a command. */
-interface KnownIndex {
+interface IndexFacts {
   /** Paths of submodules. */
   readonly gitlinks: readonly string[];
   /** Paths of the folders that its files are in, without its top. */
@@ -429,10 +429,10 @@ interface KnownIndex {
 }
 
 /** Cached indexes, read again when git has written a new one: an index of 20,000 files is slow to read. */
-class KnownIndexes {
-  readonly #known = new Map<string, KnownIndex & { readonly version: string }>();
+class IndexFactsCache {
+  readonly #known = new Map<string, IndexFacts & { readonly version: string }>();
 
-  read(gitDir: string): KnownIndex {
+  read(gitDir: string): IndexFacts {
     const stats = lstatSync(join(gitDir, "index"), { bigint: true, throwIfNoEntry: false });
     // Not the time of its last change, which a link to it sets too.
     const { ino = 0n, size = 0n, mtimeNs = 0n } = stats ?? {};
@@ -445,7 +445,7 @@ class KnownIndexes {
   }
 }
 
-function look(gitDir: string): KnownIndex {
+function look(gitDir: string): IndexFacts {
   try {
     const entries = [...parseIndex(fileIn(gitDir, "index", MOST_INDEX)).values()];
     const gitlinks = entries.filter(({ mode }) => mode === GITLINK).map(({ path }) => path);

@@ -12,7 +12,7 @@ import {
   applyPlan,
   changedPaths,
   NEW_GITLINK,
-  type Plan,
+  type TakeOverPlan,
   PLAN,
   type RefChange,
 } from "./apply-plan.ts";
@@ -35,7 +35,7 @@ import { baseIndex, changedFiles, OPERATIONS, type Shadow } from "./shadow-folde
 const USUAL_INDEX = 32 * 1024 * 1024;
 
 /** The result of taking over what a command did with git. */
-interface TakenOver {
+interface TakeOverResult {
   /** "unfinished": an operation such as a rebase continues with the next command. */
   readonly state: "done" | "unfinished";
   /** What was not taken over, and why. */
@@ -46,7 +46,7 @@ interface TakenOver {
  * Takes over what a command did with git: checks it, and changes the person's repository accordingly.
  * Throws "untrusted" if nothing can be taken over, and another error if a retry may help.
  */
-export async function takeOver(shadow: Shadow, confine: ChildConfiner): Promise<TakenOver> {
+export async function takeOver(shadow: Shadow, confine: ChildConfiner): Promise<TakeOverResult> {
   const { work, base, own, repository } = shadow;
   const isOwn = shadow.before.size > 0;
   if (existsSync(join(work, PLAN))) return { state: "done", notes: await applyPlan(work) };
@@ -88,7 +88,7 @@ export async function takeOver(shadow: Shadow, confine: ChildConfiner): Promise<
   if (changed.some((path) => NOT_KEPT.test(path) && !shadow.before.has(path))) {
     notes.push("work trees and submodules that a command adds are not kept: ask the person to");
   }
-  const plan: Plan = {
+  const plan: TakeOverPlan = {
     ...{ top: repository.top, gitDir: repository.gitDir, commonDir: repository.commonDir },
     ...changes,
     incoming,
@@ -107,7 +107,7 @@ export async function takeOver(shadow: Shadow, confine: ChildConfiner): Promise<
 function stateOf(
   { own, common, base, isAdopted }: Shadow,
   changed: readonly string[],
-): TakenOver["state"] {
+): TakeOverResult["state"] {
   const folder = own === common ? "common" : "own";
   const isUnfinished = OPERATIONS.some((name) => {
     if (!existsSync(join(own, name))) return false;
@@ -150,9 +150,9 @@ function idsOf({ base }: Shadow): Set<string> {
 /** Git's own files of a work tree or submodule that was added. */
 const NOT_KEPT = /^common\/(?:worktrees\/[^/]+\/gitdir|modules\/.+\/HEAD)$/;
 
-type Changes = Pick<Plan, "refs" | "head" | "stash" | "files" | "log">;
+type ShadowChanges = Pick<TakeOverPlan, "refs" | "head" | "stash" | "files" | "log">;
 
-function idsIn({ refs, head, stash, files, log }: Changes): Set<string> {
+function idsIn({ refs, head, stash, files, log }: ShadowChanges): Set<string> {
   const ids = [
     ...refs.map((ref) => ref.new),
     ...(head === undefined ? [] : [head.new]),
@@ -183,7 +183,7 @@ function symbolicChanges(
   { base }: Shadow,
   inside: ShadowContent,
   notes: string[],
-): Plan["symbolic"] {
+): TakeOverPlan["symbolic"] {
   return [...inside.symbolic].filter(([name, target]) => {
     if (base.refs.symbolic.get(name) === target) return false;
     const [remote] = /^refs\/remotes\/[\w.-]+\/(?=HEAD$)/.exec(name) ?? [];
@@ -198,7 +198,7 @@ function symbolicChanges(
 /** Refs that exist only during a rebase or a bisection. */
 const OF_OPERATIONS = /^refs\/(?:bisect|rewritten)\//;
 
-function headChange({ base, own }: Shadow, notes: string[]): Plan["head"] {
+function headChange({ base, own }: Shadow, notes: string[]): TakeOverPlan["head"] {
   const now = textIn(own, "HEAD")?.trim() ?? "";
   if (now === base.head) return undefined;
   const [, branch] = /^ref: (refs\/heads\/.+)$/s.exec(now) ?? [];
@@ -209,7 +209,7 @@ function headChange({ base, own }: Shadow, notes: string[]): Plan["head"] {
   return undefined;
 }
 
-function stashChange({ base }: Shadow, { stash }: ShadowContent): Plan["stash"] {
+function stashChange({ base }: Shadow, { stash }: ShadowContent): TakeOverPlan["stash"] {
   const old = new Set(parseLog(base.stash).map(({ id }) => id));
   const now = new Set(stash.map(({ id }) => id));
   return { dropped: [...old.difference(now)], added: stash.filter(({ id }) => !old.has(id)) };
@@ -224,7 +224,7 @@ const CONTENT: Readonly<Record<string, RegExp>> = {
 };
 const IDS = /^(?:[0-9a-f]{40}\n)*$/;
 
-function fileChanges({ base, own }: Shadow): Plan["files"] {
+function fileChanges({ base, own }: Shadow): TakeOverPlan["files"] {
   const now = stateFiles(own);
   return Object.fromEntries(
     STATE_FILES.flatMap((name) => {
@@ -267,7 +267,7 @@ async function addsGitlink(git: Git, tips: readonly string[]): Promise<boolean> 
 }
 
 /** Written to disk before the first step, so that the rest can be done if this process is killed. */
-function writePlan({ work, own }: Shadow, plan: Plan): void {
+function writePlan({ work, own }: Shadow, plan: TakeOverPlan): void {
   const [folder, next] = [join(work, PLAN), join(work, `${PLAN}.new`)];
   mkdirSync(next, { recursive: true });
   const index = fileIn(own, "index", MOST_INDEX);

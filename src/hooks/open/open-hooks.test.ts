@@ -9,11 +9,11 @@ import { AppContext } from "../../config/app-context.ts";
 import { defaultConfig } from "../../config/config.ts";
 import { trustProject } from "../../config/trust/project-trust.ts";
 import { lazySandbox } from "../../sandbox/open/lazy-sandbox.ts";
-import { localInForce } from "../../sandbox/open/local-in-force.ts";
+import { localSandboxStatus } from "../../sandbox/open/local-sandbox-status.ts";
 import type { HookVerdict } from "../hooks.ts";
 import { openHooks } from "./open-hooks.ts";
 
-const { state, says, next } = await localInForce(defaultConfig(tmpdir()));
+const { state, says, next } = await localSandboxStatus(defaultConfig(tmpdir()));
 const skip = state !== "ok" && `${says}. ${next}`;
 
 /** A command of a hook, as a configuration file has it. */

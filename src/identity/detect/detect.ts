@@ -50,13 +50,13 @@ export interface Detection {
   /** Undefined if none matches, or several match equally well. */
   readonly identity: string | undefined;
   readonly confidence: Confidence | "none";
-  readonly reason: Reason | undefined;
+  readonly reason: DetectionReason | undefined;
   /** Several identities match equally well. */
   readonly isAmbiguous: boolean;
   /** In words. */
   readonly explanation: string;
   /** The matches of the deciding remote, best first. */
-  readonly candidates: readonly Candidate[];
+  readonly candidates: readonly IdentityCandidate[];
   /** The remote that decided, or the first one. */
   readonly remote: { readonly name: string; readonly url: string } | undefined;
   /** Further information, such as a remote that matches another identity. */
@@ -104,11 +104,11 @@ function foldersOf({ repository, git }: GitContext): string[] {
 async function candidatesFor(
   identities: readonly Identity[],
   remote: Remote,
-  place: Pick<Target, "folders" | "outer">,
+  place: Pick<DetectionTarget, "folders" | "outer">,
   env: NodeJS.ProcessEnv,
-): Promise<Candidate[]> {
+): Promise<IdentityCandidate[]> {
   const address = pushAddress(remote);
-  const target: Target = { ...place, remote: remote.name, ...(address && { address }) };
+  const target: DetectionTarget = { ...place, remote: remote.name, ...(address && { address }) };
   const plain = best(identities, target);
   if (address === undefined || (plain[0] !== undefined && plain[0].confidence !== "low")) {
     return plain;
@@ -126,7 +126,7 @@ function pushAddress({ push, fetch }: Remote): RemoteAddress | undefined {
 async function resolveAlias(
   address: RemoteAddress,
   env: NodeJS.ProcessEnv,
-): Promise<Target["resolved"]> {
+): Promise<DetectionTarget["resolved"]> {
   const { transport, host } = parseRemoteUrl(address.effective);
   if (transport !== "ssh" || host === undefined) return undefined;
   try {
@@ -138,14 +138,14 @@ async function resolveAlias(
   }
 }
 
-function best(identities: readonly Identity[], target: Target): Candidate[] {
+function best(identities: readonly Identity[], target: DetectionTarget): IdentityCandidate[] {
   return identities
     .flatMap((identity) => matchIdentity(identity, target) ?? [])
     .toSorted((a, b) => b.weight - a.weight);
 }
 
 function decide(
-  candidates: readonly Candidate[],
+  candidates: readonly IdentityCandidate[],
   remote: Remote | undefined,
   identities: readonly Identity[],
 ): Pick<Detection, "identity" | "confidence" | "reason" | "isAmbiguous" | "explanation"> {
@@ -188,7 +188,7 @@ function rewriteNotes({ config }: GitContext, remote: Remote | undefined): strin
 }
 
 function otherNotes(
-  found: readonly Candidate[][],
+  found: readonly IdentityCandidate[][],
   deciding: number,
   remotes: readonly Remote[],
 ): string[] {
@@ -332,12 +332,12 @@ function currentIdentity(
 type Confidence = "high" | "medium" | "low";
 
 /** Why an identity matches. */
-type Reason = "rule" | "ssh-host" | "ssh-key" | "organization" | "host" | "provider";
+type DetectionReason = "rule" | "ssh-host" | "ssh-key" | "organization" | "host" | "provider";
 
 /** An identity that matches, and why. */
-interface Candidate {
+interface IdentityCandidate {
   readonly identity: string;
-  readonly reason: Reason;
+  readonly reason: DetectionReason;
   readonly confidence: Confidence;
   /** Completes a sentence that begins with the identity's name. */
   readonly says: string;
@@ -348,7 +348,7 @@ interface Candidate {
 }
 
 /** What identities are matched against. */
-export interface Target {
+export interface DetectionTarget {
   /** Folders that the repository is in. */
   readonly folders: readonly string[];
   /** The work tree that has it as a submodule. */
@@ -365,7 +365,10 @@ const WEIGHT = {
 };
 
 /** The best match of an identity, if there is one. */
-export function matchIdentity(identity: Identity, target: Target): Candidate | undefined {
+export function matchIdentity(
+  identity: Identity,
+  target: DetectionTarget,
+): IdentityCandidate | undefined {
   const url = target.address && parseRemoteUrl(target.address.effective);
   return (
     matchRules(identity, target, url) ??
@@ -375,10 +378,10 @@ export function matchIdentity(identity: Identity, target: Target): Candidate | u
 
 function matchRules(
   identity: Identity,
-  target: Target,
+  target: DetectionTarget,
   url: RemoteUrl | undefined,
-): Candidate | undefined {
-  let best: Candidate | undefined;
+): IdentityCandidate | undefined {
+  let best: IdentityCandidate | undefined;
   for (const rule of identity.match) {
     if (!fits(rule, target, url)) continue;
     const words = Object.entries(rule).map(([key, value]) => `${key} '${value}'`);
@@ -404,10 +407,10 @@ function matchRules(
 }
 
 /** What a rule of the configuration is matched against. */
-export type Place = Pick<Target, "folders" | "address">;
+export type DetectionPlace = Pick<DetectionTarget, "folders" | "address">;
 
 /** A repository as rules see it: its folders, and the remote that decides. */
-export function placeOf(context: GitContext): Place {
+export function placeOf(context: GitContext): DetectionPlace {
   const [remote] = context.remotes;
   const address = remote && pushAddress(remote);
   return { folders: foldersOf(context), ...(address && { address }) };
@@ -416,13 +419,17 @@ export function placeOf(context: GitContext): Place {
 /** Whether a rule for agents is for a repository. */
 export function isRuleFor(
   { repositories }: AgentCommitRule,
-  place: Place,
+  place: DetectionPlace,
   env: NodeJS.ProcessEnv,
 ): boolean {
   return repositories?.some((rule) => ruleFits(rule, place, env)) ?? true;
 }
 
-function ruleFits({ path, ...rule }: MatchRule, place: Place, env: NodeJS.ProcessEnv): boolean {
+function ruleFits(
+  { path, ...rule }: MatchRule,
+  place: DetectionPlace,
+  env: NodeJS.ProcessEnv,
+): boolean {
   return fits(
     { ...rule, ...(path === undefined ? {} : { path: expandHome(path, env) }) },
     place,
@@ -430,7 +437,7 @@ function ruleFits({ path, ...rule }: MatchRule, place: Place, env: NodeJS.Proces
   );
 }
 
-function fits(rule: MatchRule, target: Target, url: RemoteUrl | undefined): boolean {
+function fits(rule: MatchRule, target: DetectionTarget, url: RemoteUrl | undefined): boolean {
   const { host, owner, path, remote } = rule;
   if (host === undefined && owner === undefined && path === undefined && remote === undefined) {
     return false;
@@ -448,12 +455,20 @@ function fits(rule: MatchRule, target: Target, url: RemoteUrl | undefined): bool
   return normal.filter((text) => text !== undefined).some(remotePattern(remote));
 }
 
-function matchUrl(identity: Identity, target: Target, url: RemoteUrl): Candidate | undefined {
+function matchUrl(
+  identity: Identity,
+  target: DetectionTarget,
+  url: RemoteUrl,
+): IdentityCandidate | undefined {
   const { provider, sshHost, sshKey, user } = identity;
   const host = target.resolved?.host ?? url.host;
   if (host === undefined) return undefined;
-  const found = (reason: Reason, confidence: Confidence, weight: number, says: string): Candidate =>
-    candidate(identity, target, reason, confidence, weight, says);
+  const found = (
+    reason: DetectionReason,
+    confidence: Confidence,
+    weight: number,
+    says: string,
+  ): IdentityCandidate => candidate(identity, target, reason, confidence, weight, says);
   if (sshHost !== undefined && sshHost !== identity.host && url.host === sshHost) {
     return found("ssh-host", "high", WEIGHT.alias, `uses the SSH host '${sshHost}'`);
   }
@@ -484,12 +499,12 @@ function matchUrl(identity: Identity, target: Target, url: RemoteUrl): Candidate
 
 function candidate(
   { name }: Identity,
-  { remote }: Target,
-  reason: Reason,
+  { remote }: DetectionTarget,
+  reason: DetectionReason,
   confidence: Confidence,
   weight: number,
   says: string,
-): Candidate {
+): IdentityCandidate {
   const by = remote === undefined ? {} : { remote };
   return { identity: name, reason, confidence, says, weight, ...by };
 }

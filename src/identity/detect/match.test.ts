@@ -2,9 +2,13 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { type IdentitySettings, resolveIdentity } from "../identity.ts";
-import { matchIdentity, type Target } from "./detect.ts";
+import { matchIdentity, type DetectionTarget } from "./detect.ts";
 
-function match(settings: Partial<IdentitySettings>, url: string, more: Partial<Target> = {}) {
+function match(
+  settings: Partial<IdentitySettings>,
+  url: string,
+  more: Partial<DetectionTarget> = {},
+) {
   const identity = resolveIdentity("x", { provider: "github", ...settings }, { HOME: "/h" });
   const address = { raw: url, effective: url };
   return matchIdentity(identity, { folders: [], address, ...more });

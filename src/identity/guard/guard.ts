@@ -14,7 +14,7 @@ import {
   withOnlyRemote,
 } from "../detect/detect.ts";
 import type { Author } from "../../git/git.ts";
-import { type AgentCommitRule, type Persona, personaOf } from "../agent-commits.ts";
+import { type AgentCommitRule, type CommitPersona, personaOf } from "../agent-commits.ts";
 import { gitSettings, identityOfEnvironment, sshCommand } from "../git-settings.ts";
 import type { Identity } from "../identity.ts";
 import { signerOf, signingKeysOf } from "../signing/commit-signer.ts";
@@ -62,7 +62,7 @@ interface GuardOptions {
 }
 
 /** A commit or a push whose identity is known. */
-interface KnownCase extends GuardOptions, RightIdentity {
+interface GuardCase extends GuardOptions, RightIdentity {
   readonly identity: Identity;
 }
 
@@ -103,16 +103,16 @@ export async function judge(question: GuardQuestion, options: GuardOptions): Pro
 }
 
 /** The active identity is not the one that the push needs. */
-function actingProblem({ identity, acting, why }: KnownCase): GuardProblem[] {
+function actingProblem({ identity, acting, why }: GuardCase): GuardProblem[] {
   if (acting === undefined || acting === identity.name) return [];
   const says = `The push is for identity '${identity.name}', but '${acting}' is active. ${why}`;
   return [{ kind: "account", says }];
 }
 
-/** What to do; never what is so already, as where the repository is switched and something overrides it. */
+/** The next step. Leaves out what would change nothing, such as switching a repository again. */
 function nextFor(
   problems: readonly GuardProblem[],
-  { identity: { name }, acting, env }: KnownCase,
+  { identity: { name }, acting, env }: GuardCase,
   isSwitched: boolean,
 ): string {
   if (problems.length === 0) return "";
@@ -138,7 +138,7 @@ const REWRITE =
   "rewrite the commits: git rebase --exec 'git commit --amend --no-edit --reset-author' BASE";
 
 /** Who may commit in the repository: whom it belongs to, and whom rules for agents name there. */
-function personasOf({ identity, detection, identities, context, env, rules = [] }: KnownCase) {
+function personasOf({ identity, detection, identities, context, env, rules = [] }: GuardCase) {
   const find = (name: string | undefined) => identities.find((each) => each.name === name);
   const owner = find(detection.identity) ?? identity;
   const place = placeOf(context);
@@ -161,7 +161,7 @@ const TIMEOUT = 10_000;
 const MAX_OUTPUT = 1024 * 1024;
 
 /** Checks which account a push would use, as far as git and ssh can tell. */
-export async function checkAccount(known: KnownCase, url: string): Promise<GuardProblem[]> {
+export async function checkAccount(known: GuardCase, url: string): Promise<GuardProblem[]> {
   const remote = parseRemoteUrl(url);
   if (remote.problem !== undefined && remote.transport in USUAL_PORTS) {
     return [account(`Cannot tell where the remote's URL leads: ${remote.problem}.`)];
@@ -175,7 +175,7 @@ export async function checkAccount(known: KnownCase, url: string): Promise<Guard
 
 /** Asks ssh, started as git would start it, which key it would offer first. */
 async function checkKey(
-  { identity: { sshKey, name }, context: { config, git }, env }: KnownCase,
+  { identity: { sshKey, name }, context: { config, git }, env }: GuardCase,
   { user, host = "", port }: RemoteUrl,
 ): Promise<GuardProblem[]> {
   if (sshKey === undefined) return [];
@@ -201,7 +201,7 @@ async function checkKey(
 
 /** Asks git's credential helpers who they would log in as. */
 async function checkCredential(
-  { identity: { name, user: wanted }, context: { git }, env }: KnownCase,
+  { identity: { name, user: wanted }, context: { git }, env }: GuardCase,
   remote: RemoteUrl,
 ): Promise<GuardProblem[]> {
   const { transport, path, user } = remote;
@@ -253,7 +253,7 @@ function account(says: string): GuardProblem {
 const OTHERS_WORK = ["CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply"];
 
 /** Checks a commit before it is made: it has to be that of one person who may commit. */
-export async function checkCommit(known: KnownCase): Promise<GuardProblem[]> {
+export async function checkCommit(known: GuardCase): Promise<GuardProblem[]> {
   const { identities, context } = known;
   const [author, committer] = await Promise.all([
     personOf("GIT_AUTHOR_IDENT", known),
@@ -274,7 +274,7 @@ export async function checkCommit(known: KnownCase): Promise<GuardProblem[]> {
 }
 
 /** Asks git. Hooks get the author in variables (githooks(5)). */
-async function personOf(variable: string, known: KnownCase): Promise<Author | undefined> {
+async function personOf(variable: string, known: GuardCase): Promise<Author | undefined> {
   const { context, env } = known;
   const named = Object.entries(env).filter(([name]) =>
     /^(?:GIT_(?:AUTHOR|COMMITTER)_|EMAIL$)/.test(name),
@@ -289,8 +289,8 @@ async function personOf(variable: string, known: KnownCase): Promise<Author | un
 function personProblem(
   kind: "author" | "committer",
   person: Author | undefined,
-  persona: Persona,
-  { why }: KnownCase,
+  persona: CommitPersona,
+  { why }: GuardCase,
 ): GuardProblem[] {
   const { identity, [kind]: wanted } = persona;
   const is = person === undefined ? "nobody" : `${person.name} <${person.email}>`;
@@ -309,7 +309,7 @@ function isBy(person: Author | undefined, { email }: Pick<Author, "email">): boo
  * Checks that git is configured to sign as the identity does. The push hook checks the signatures
  * themselves.
  */
-function signingProblem({ identity }: Persona, { config }: GitContext): GuardProblem[] {
+function signingProblem({ identity }: CommitPersona, { config }: GitContext): GuardProblem[] {
   const { signing } = identity;
   if (signing === undefined || signing.signCommits === false) return [];
   const wanted = new Map(gitSettings(identity).map(({ key, values }) => [key, values.at(-1)]));
@@ -344,7 +344,7 @@ interface PushedCommit {
 const SHOWN = 3;
 
 /** Checks the commits of a push that are on no remote yet. */
-export async function checkPushed(known: KnownCase, refs: string): Promise<GuardProblem[]> {
+export async function checkPushed(known: GuardCase, refs: string): Promise<GuardProblem[]> {
   const { identity, identities } = known;
   const commits = await pushedCommits(refs, known.context);
   const personas = personasOf(known);
@@ -408,8 +408,8 @@ function isNone(id: string): boolean {
 }
 
 async function signerProblems(
-  { identity }: Persona,
-  { context: { git }, env }: KnownCase,
+  { identity }: CommitPersona,
+  { context: { git }, env }: GuardCase,
   commits: readonly PushedCommit[],
 ): Promise<GuardProblem[]> {
   const { signing } = identity;

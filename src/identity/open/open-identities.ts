@@ -1,10 +1,10 @@
 import { existsSync } from "node:fs";
 
-import type { ActsAs, AgentIdentity } from "../../agent/command-environment.ts";
+import type { IdentityLookup, AgentIdentity } from "../../agent/command-environment.ts";
 import type { Log } from "../../base/log.ts";
 import type { Config, ConfigInput } from "../../config/config.ts";
 import { editConfigFile } from "../../config/file/edit-file.ts";
-import type { Reloading } from "../../config/follow-config.ts";
+import type { ReloadSource } from "../../config/follow-config.ts";
 import { loadConfig } from "../../config/load.ts";
 import { userFile } from "../../config/locations.ts";
 import { withSharedIdentities } from "../../fleet/open/shared-identities-file.ts";
@@ -17,7 +17,7 @@ import { addForgeVariables, type ForgeVariables } from "../tokens/tokens.ts";
 export interface ConfiguredApp {
   readonly config: Config;
   readonly log: Log;
-  readonly reloading: Pick<Reloading, "files" | "set"> | undefined;
+  readonly reloading: Pick<ReloadSource, "files" | "set"> | undefined;
 }
 
 /** What the identities of a configuration are opened with. */
@@ -96,10 +96,10 @@ export function agentIdentity(
   app: ConfiguredApp,
   { agent, identity: chosen }: IdentifiedAgent,
   env: NodeJS.ProcessEnv = process.env,
-): ActsAs {
+): IdentityLookup {
   const forge = forgeTokens(app);
   // Where a worker is lost, another one opens all its sessions at once.
-  const together = new Together<AgentIdentity | undefined>();
+  const together = new SharedRuns<AgentIdentity | undefined>();
   return (cwd) => together.ask(cwd, () => identityIn(cwd));
 
   async function identityIn(cwd: string): Promise<AgentIdentity | undefined> {
@@ -166,7 +166,7 @@ function forgeTokens({ log }: ConfiguredApp): ForgeTokens {
  * Shares one run of some work among the callers of a key. A call that comes while the work runs waits for
  * the next run: something may have changed since the present one began.
  */
-export class Together<T> {
+export class SharedRuns<T> {
   readonly #running = new Map<string, Promise<T>>();
   readonly #next = new Map<string, Promise<T>>();
 

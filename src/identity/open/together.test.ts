@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { Together } from "./open-identities.ts";
+import { SharedRuns } from "./open-identities.ts";
 
 describe("Together", () => {
   it("answers those who ask while work runs with the next work, once for all", async () => {
     const works: PromiseWithResolvers<number>[] = [];
-    const together = new Together<number>();
+    const together = new SharedRuns<number>();
     const ask = (key = "a"): Promise<number> =>
       together.ask(key, () => {
         works.push(Promise.withResolvers());
@@ -27,7 +27,7 @@ describe("Together", () => {
   });
 
   it("works again after a failure", async () => {
-    const together = new Together<string>();
+    const together = new SharedRuns<string>();
     const failed = together.ask("a", () => Promise.reject(new Error("no")));
     const next = together.ask("a", () => Promise.resolve("yes"));
     await assert.rejects(failed, /no/);

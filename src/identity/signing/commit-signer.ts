@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import type { Git } from "../../git/git.ts";
 import { replaceFile } from "../../store/replace-file.ts";
 import type { Identity, Signing } from "../identity.ts";
-import { parseGpgKeys, type RunQuietly, sshKeyFacts } from "./signing-readiness.ts";
+import { parseGpgKeys, type QuietRunner, sshKeyFacts } from "./signing-readiness.ts";
 
 /** Who signed a commit: the fingerprints of the signing key and of its primary key. */
 type Signer = { readonly keys: readonly string[] } | "nobody" | "unknown";
@@ -27,7 +27,7 @@ function split(
 }
 
 /** Who signed a commit, as gpg or ssh-keygen reports it. No list of trusted signers is used. */
-export async function signerOf(git: Git, commit: string, ask: RunQuietly): Promise<Signer> {
+export async function signerOf(git: Git, commit: string, ask: QuietRunner): Promise<Signer> {
   const parts = split((await git.run(["cat-file", "commit", commit])).stdout);
   if (parts === undefined) return "nobody";
   await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-signature-"));
@@ -51,7 +51,7 @@ export async function signerOf(git: Git, commit: string, ask: RunQuietly): Promi
 export async function signingKeysOf(
   identity: Identity,
   signing: Signing,
-  ask: RunQuietly,
+  ask: QuietRunner,
 ): Promise<readonly string[]> {
   if (signing.format === "ssh") {
     const facts = await sshKeyFacts(signing.key ?? identity.sshKey ?? "", ask);
@@ -66,7 +66,7 @@ export async function signingKeysOf(
 export async function writeAllowedSigners(
   path: string,
   identities: readonly Identity[],
-  ask: RunQuietly,
+  ask: QuietRunner,
 ): Promise<void> {
   const lines = await Promise.all(identities.map((identity) => signerLine(identity, ask)));
   const text = lines.filter((line) => line !== undefined).map((line) => `${line}\n`);
@@ -76,7 +76,7 @@ export async function writeAllowedSigners(
   await replaceFile(path, text.join(""));
 }
 
-async function signerLine(identity: Identity, ask: RunQuietly): Promise<string | undefined> {
+async function signerLine(identity: Identity, ask: QuietRunner): Promise<string | undefined> {
   const { signing, sshKey, email } = identity;
   const key = signing?.key ?? sshKey;
   if (signing?.format !== "ssh" || key === undefined || email === undefined) return undefined;
@@ -89,7 +89,7 @@ async function signerLine(identity: Identity, ask: RunQuietly): Promise<string |
 const PUBLIC = /^(?:key::)?((?:ssh|ecdsa|sk)-[\w@.-]+ [A-Za-z0-9+/=]+)/;
 
 /** The type and the key, without its comment. A key that nobody can read is left out. */
-async function publicKey(key: string, ask: RunQuietly): Promise<string | undefined> {
+async function publicKey(key: string, ask: QuietRunner): Promise<string | undefined> {
   const literal = PUBLIC.exec(key)?.[1];
   if (literal !== undefined) return literal;
   for (const path of [`${key}.pub`, key]) {

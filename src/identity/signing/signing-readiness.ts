@@ -49,13 +49,13 @@ export async function signingReadiness(
 }
 
 /** Runs a program without prompts, for a limited time. */
-export type RunQuietly = (
+export type QuietRunner = (
   command: string,
   args: readonly string[],
   input?: string | Buffer,
-) => Promise<Answer>;
+) => Promise<QuietResult>;
 
-interface Answer {
+interface QuietResult {
   /** Undefined where it was not run to its end: `err` says why. */
   readonly code?: ProgramEnd["code"];
   readonly isOk: boolean;
@@ -65,7 +65,7 @@ interface Answer {
   readonly err: string;
 }
 
-export function quietRunner({ env, timeout = TIMEOUT }: ReadinessOptions): RunQuietly {
+export function quietRunner({ env, timeout = TIMEOUT }: ReadinessOptions): QuietRunner {
   const { GPG_TTY: _, DISPLAY: __, ...own } = gitEnvironment(env);
   const quiet = { ...own, SSH_ASKPASS_REQUIRE: "never", SSH_ASKPASS: "" };
   return async (command, args, input = "") => {
@@ -119,7 +119,7 @@ const QUIET = ["--batch", "--no-tty", "--with-colons", "--fixed-list-mode"] as c
 async function gpgReadiness(
   identity: Identity,
   signing: Signing,
-  ask: RunQuietly,
+  ask: QuietRunner,
   tries: boolean,
 ): Promise<SigningReadiness> {
   const wanted = signing.key ?? identity.email ?? "";
@@ -184,7 +184,7 @@ const READY = {
 async function deviceTrouble(
   key: GpgKey,
   signing: Signing,
-  ask: RunQuietly,
+  ask: QuietRunner,
 ): Promise<Pick<SigningReadiness, "says" | "guidance" | "needsTouch"> | undefined> {
   const card = await ask("gpg", [...QUIET, "--card-status"]);
   if (!card.isOk && key.secret === "device") {
@@ -201,7 +201,7 @@ async function deviceTrouble(
 }
 
 function outcome(
-  tried: Answer,
+  tried: QuietResult,
   hardware: boolean,
 ): Pick<SigningReadiness, "canSign" | "says" | "guidance"> {
   if (tried.isOk) return READY;
@@ -243,7 +243,7 @@ function parseSshKey(text: string): SshKeyFacts | undefined {
  * The facts of a signing key. Git accepts a file, or the key itself after `key::` (git-config(1),
  * `user.signingKey`).
  */
-export async function sshKeyFacts(key: string, ask: RunQuietly): Promise<SshKeyFacts | undefined> {
+export async function sshKeyFacts(key: string, ask: QuietRunner): Promise<SshKeyFacts | undefined> {
   const literal = /^(?:key::)?((?:ssh|ecdsa|sk)-\S+ \S+.*)$/.exec(key)?.[1];
   const listed =
     literal === undefined
@@ -255,7 +255,7 @@ export async function sshKeyFacts(key: string, ask: RunQuietly): Promise<SshKeyF
 async function sshReadiness(
   identity: Identity,
   signing: Signing,
-  ask: RunQuietly,
+  ask: QuietRunner,
   tries: boolean,
 ): Promise<SigningReadiness> {
   const key = signing.key ?? identity.sshKey ?? "";

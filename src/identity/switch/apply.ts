@@ -12,7 +12,7 @@ import {
 import type { Journal, JournalEntry, JournalState, Outcome } from "./journal.ts";
 
 /** All changes that a command is about to make. Nothing has been changed yet. */
-export interface Plan extends Pick<JournalEntry, "kind" | "subject" | "settings" | "files"> {
+export interface ChangePlan extends Pick<JournalEntry, "kind" | "subject" | "settings" | "files"> {
   readonly identity?: string;
   /** Information for the person before the change. */
   readonly notes: readonly string[];
@@ -20,10 +20,10 @@ export interface Plan extends Pick<JournalEntry, "kind" | "subject" | "settings"
   readonly undoes?: string;
 }
 
-export interface Applied {
+export interface AppliedChange {
   /** The id for undoing it; undefined if there was nothing to change. */
   readonly id: string | undefined;
-  readonly plan: Plan;
+  readonly plan: ChangePlan;
   /** An interrupted change that was repaired first. */
   readonly recovered: Recovery | undefined;
 }
@@ -36,8 +36,8 @@ export interface Applied {
 export async function applyPlan(
   journal: Journal,
   git: Git,
-  makePlan: () => Promise<Plan>,
-): Promise<Applied> {
+  makePlan: () => Promise<ChangePlan>,
+): Promise<AppliedChange> {
   using _lock = await journal.lock();
   const recovered = await recover(journal);
   const plan = await makePlan();
@@ -65,7 +65,7 @@ export async function applyPlan(
 }
 
 /** An undo restores the old content without a check, whatever it is. */
-async function checkChange(git: Git, change: FileChange, plan: Plan): Promise<void> {
+async function checkChange(git: Git, change: FileChange, plan: ChangePlan): Promise<void> {
   const { after, isGitConfig, path } = change;
   if (!isGitConfig || after === undefined || plan.kind === "undo") return;
   try {

@@ -17,7 +17,7 @@ export interface SettingChange {
 }
 
 /** What a change applies to: a repository, or, with neither field, the user's own configuration. */
-export interface Subject {
+export interface ChangeSubject {
   /** The folder that all work trees of the repository share. */
   readonly repository?: string;
   readonly worktree?: string;
@@ -31,7 +31,7 @@ export interface JournalEntry {
   readonly at: string;
   readonly kind: ChangeKind;
   readonly identity: string | undefined;
-  readonly subject: Subject;
+  readonly subject: ChangeSubject;
   readonly settings: readonly SettingChange[];
   readonly files: readonly FileChange[];
   /** For an undo: the id of the change that it undoes. */

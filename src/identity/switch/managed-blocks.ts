@@ -23,7 +23,7 @@ const NEW_FILE = "(new file)";
 const OPEN_LINE = "(line end added)";
 const BOM = "\u00ef\u00bb\u00bf";
 
-interface Found {
+interface BlockPosition {
   readonly start: number;
   readonly end: number;
   readonly note: string;
@@ -79,7 +79,7 @@ export function blockLines(bytes: Buffer | undefined): string[] | undefined {
   return lines.slice(1, -1).map((line) => Buffer.from(line, "latin1").toString("utf8"));
 }
 
-function find(text: string): Found | undefined {
+function find(text: string): BlockPosition | undefined {
   const begins = [
     ...text.matchAll(/(?<=^|\n|^\u00ef\u00bb\u00bf)# BEGIN TRUNKLINE MANAGED *(.*)/g),
   ];

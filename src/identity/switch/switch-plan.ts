@@ -28,7 +28,7 @@ import {
   SWITCHED_KEYS,
 } from "../git-settings.ts";
 import { authorOf, hostFit, type Identity } from "../identity.ts";
-import type { Plan } from "./apply.ts";
+import type { ChangePlan } from "./apply.ts";
 import { type FileChange, readCurrent } from "../../base/file/file-change.ts";
 import type { SettingChange } from "./journal.ts";
 import { realPath } from "../../base/file/path.ts";
@@ -49,7 +49,7 @@ export async function planSwitch(
   identity: Identity,
   context: GitContext,
   options: SwitchOptions,
-): Promise<Plan> {
+): Promise<ChangePlan> {
   const planner = new SwitchPlanner(identity, options);
   if (options.global === true) return await planner.global(context);
   const repository = context.repository ?? (await openRepository(context.git));
@@ -69,12 +69,12 @@ class SwitchPlanner {
     this.#identities = options.identities ?? [identity];
   }
 
-  async global(context: GitContext): Promise<Plan> {
+  async global(context: GitContext): Promise<ChangePlan> {
     const notes = this.#switchIn(globalTarget(this.#options.env), context);
     return await this.#plan(context.git, {}, notes);
   }
 
-  async repository(context: RepositoryContext): Promise<Plan> {
+  async repository(context: RepositoryContext): Promise<ChangePlan> {
     const notes = await this.#unfit(context);
     notes.push(...(await this.#editRepository(context)));
     notes.push(...(await submoduleNotes(context)));
@@ -82,7 +82,7 @@ class SwitchPlanner {
     return await this.#plan(context.git, { repository: commonDir, worktree }, notes);
   }
 
-  /** A switch to an identity that the repository is not for is done all the same, but not silently. */
+  /** Notes for a switch to an identity that the repository does not match: it is made all the same. */
   async #unfit(context: GitContext): Promise<string[]> {
     const { name } = this.#identity;
     const { candidates, remote } = await detectIdentity(this.#identities, context);
@@ -135,7 +135,11 @@ class SwitchPlanner {
     if (moved.length > 0) this.#add(join(repository.commonDir, "config.worktree"), moved);
   }
 
-  async #plan(git: Git, subject: Plan["subject"], notes: readonly string[]): Promise<Plan> {
+  async #plan(
+    git: Git,
+    subject: ChangePlan["subject"],
+    notes: readonly string[],
+  ): Promise<ChangePlan> {
     const { name, sshKey } = this.#identity;
     const isMissing = sshKey !== undefined && !existsSync(sshKey);
     const missing = isMissing ? [`The SSH key '${sshKey}' does not exist: ssh cannot log in.`] : [];

@@ -24,9 +24,9 @@ const CIPHER = "aes-256-gcm";
 const CHECK: SecretName = { service: "trunkline", account: "check" };
 
 /** scrypt makes each guess of a passphrase expensive. For 256 random bits, HKDF is enough. */
-type Derivation = "scrypt" | "hkdf";
+type KeyDerivation = "scrypt" | "hkdf";
 
-interface Sealed {
+interface EncryptedText {
   readonly iv: string;
   readonly tag: string;
   readonly data: string;
@@ -36,10 +36,10 @@ interface TokenFile {
   readonly version: 1;
   readonly key: KeyKind;
   /** Files without it were written before there was a choice: scrypt. */
-  readonly derivation?: Derivation;
+  readonly derivation?: KeyDerivation;
   readonly salt: string;
-  readonly check: Sealed;
-  readonly secrets: readonly (SecretName & Sealed)[];
+  readonly check: EncryptedText;
+  readonly secrets: readonly (SecretName & EncryptedText)[];
 }
 
 const scryptKey = promisify<string, Buffer, number, typeof SCRYPT, Buffer>(scrypt);
@@ -139,7 +139,7 @@ export class EncryptedFile implements SecretStore {
     return bytes;
   }
 
-  async #derive(words: string, salt: string, derivation: Derivation): Promise<Buffer> {
+  async #derive(words: string, salt: string, derivation: KeyDerivation): Promise<Buffer> {
     if (derivation === "hkdf") {
       return Buffer.from(hkdfSync("sha256", words, Buffer.from(salt, "base64"), "trunkline", 32));
     }
@@ -169,7 +169,7 @@ function isSame(one: SecretName, other: SecretName): boolean {
   return one.service === other.service && one.account === other.account;
 }
 
-function seal(key: Buffer, name: SecretName, secret: string): Sealed {
+function seal(key: Buffer, name: SecretName, secret: string): EncryptedText {
   const iv = randomBytes(12);
   const cipher = createCipheriv(CIPHER, key, iv).setAAD(boundTo(name));
   const data = Buffer.concat([cipher.update(secret, "utf8"), cipher.final()]);
@@ -180,7 +180,12 @@ function seal(key: Buffer, name: SecretName, secret: string): Sealed {
   };
 }
 
-function open(key: Buffer, name: SecretName, { iv, tag, data }: Sealed, path: string): string {
+function open(
+  key: Buffer,
+  name: SecretName,
+  { iv, tag, data }: EncryptedText,
+  path: string,
+): string {
   try {
     const decipher = createDecipheriv(CIPHER, key, Buffer.from(iv, "base64"), {
       authTagLength: 16,

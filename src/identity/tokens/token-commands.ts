@@ -1,10 +1,10 @@
 import { TrunklineError } from "../../base/errors.ts";
 import type { Identity } from "../identity.ts";
-import { askForge, type TokenFacts, TokenRefused } from "../validate/forge-api.ts";
+import { askForge, type TokenFacts, TokenRejectedError } from "../validate/forge-api.ts";
 import { isExpired, showToken, tokenOfProgram, type TokenRecord, type Tokens } from "./tokens.ts";
 
 /** What may be shown of a token. */
-export interface KeptToken {
+export interface TokenSummary {
   readonly identity: string;
   /** Masked. */
   readonly token: string;
@@ -45,7 +45,7 @@ export class TokenCommands {
     identity: Identity,
     token: string,
     options: { readonly verify?: boolean; readonly expires?: string } = {},
-  ): Promise<KeptToken> {
+  ): Promise<TokenSummary> {
     const { verify = true, expires } = options;
     const clean = this.#tokens.check(identity, token);
     const notes: string[] = [];
@@ -54,7 +54,7 @@ export class TokenCommands {
       try {
         facts = await askForge(identity, clean);
       } catch (error) {
-        if (error instanceof TokenRefused || !(error instanceof TrunklineError)) throw error;
+        if (error instanceof TokenRejectedError || !(error instanceof TrunklineError)) throw error;
         notes.push(`The token could not be checked: ${error.message}.`);
       }
     }
@@ -76,7 +76,7 @@ export class TokenCommands {
     throw new TrunklineError("not-found", says);
   }
 
-  async show(identity: Identity): Promise<Partial<KeptToken> & { readonly identity: string }> {
+  async show(identity: Identity): Promise<Partial<TokenSummary> & { readonly identity: string }> {
     const { name } = identity;
     const found = await this.#tokens.find(identity);
     if (found === undefined) return { identity: name };
@@ -105,7 +105,7 @@ export class TokenCommands {
   }
 }
 
-interface JudgedToken {
+interface TokenJudgment {
   /** "none": by configuration. "bad": expired, or of another user. */
   readonly state: "none" | "missing" | "bad" | "unchecked" | "valid";
   /** In a sentence. */
@@ -121,7 +121,7 @@ export async function judgeToken(
   identity: Identity,
   tokens: Tokens,
   { testAuth = true }: { readonly testAuth?: boolean } = {},
-): Promise<JudgedToken> {
+): Promise<TokenJudgment> {
   const { name, provider, tokenSource } = identity;
   if (tokenSource.kind === "none") return { state: "none", says: "No token, as configured." };
   const found = await tokens.find(identity);

@@ -3,7 +3,7 @@ import { mask, maskText } from "../../base/text/mask.ts";
 import { counted } from "../../base/text/counted.ts";
 import type { Arguments } from "../../tool/tool.ts";
 import type { Identity } from "../identity.ts";
-import type { Applied } from "../switch/apply.ts";
+import type { AppliedChange } from "../switch/apply.ts";
 import { MANAGED_BLOCK } from "../switch/managed-blocks.ts";
 import { isExpired, showToken } from "../tokens/tokens.ts";
 import { validationSummary } from "../validate/validate.ts";
@@ -269,7 +269,7 @@ async function credentialWords(identity: Identity, { tokens }: ToolCommands): Pr
   }
 }
 
-function changeLines({ plan, recovered }: Applied): string[] {
+function changeLines({ plan, recovered }: AppliedChange): string[] {
   const { settings, notes } = plan;
   return [
     ...(recovered === undefined ? [] : [`[INFO] ${recovered.says}`]),

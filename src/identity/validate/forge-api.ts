@@ -15,7 +15,7 @@ const TIMEOUT = 10_000;
 const MAX_ANSWER = 256 * 1024;
 
 /** The forge rejected the token. */
-export class TokenRefused extends TrunklineError {
+export class TokenRejectedError extends TrunklineError {
   constructor(host: string, status: number) {
     super("unavailable", `${host} rejected the token (${status})`);
   }
@@ -69,12 +69,12 @@ function apiOf({ provider, host = "" }: Identity): string {
   return `https://${host}/api/v4`;
 }
 
-interface Answer {
+interface ApiAnswer {
   readonly body: Readonly<Record<string, unknown>>;
   readonly headers: Headers;
 }
 
-async function get(url: string, headers: Readonly<Record<string, string>>): Promise<Answer> {
+async function get(url: string, headers: Readonly<Record<string, string>>): Promise<ApiAnswer> {
   const { host } = new URL(url);
   try {
     const response = await fetch(url, {
@@ -85,10 +85,10 @@ async function get(url: string, headers: Readonly<Record<string, string>>): Prom
     });
     const said = await textOf(response);
     if (response.status === 401 || response.status === 403) {
-      throw new TokenRefused(host, response.status);
+      throw new TokenRejectedError(host, response.status);
     }
     if (!response.ok) throw new Error(`it answered ${response.status}`);
-    return { body: JSON.parse(said) as Answer["body"], headers: response.headers };
+    return { body: JSON.parse(said) as ApiAnswer["body"], headers: response.headers };
   } catch (error) {
     if (error instanceof TrunklineError) throw error;
     const { name, message, cause } = error as Error;

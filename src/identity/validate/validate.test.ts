@@ -8,7 +8,7 @@ import { SampleRepository } from "../../../test/samples/sample-repository.ts";
 import { type IdentitySettings, resolveIdentity } from "../identity.ts";
 import { Tokens } from "../tokens/tokens.ts";
 import {
-  type Finding,
+  type ValidationFinding,
   validateIdentity,
   type ValidateOptions,
   validationSummary,
@@ -111,7 +111,9 @@ describe("validateIdentity()", () => {
 });
 
 describe("validationSummary()", () => {
-  const summary = (...found: readonly (readonly [Finding["what"], Finding["outcome"]])[]) => {
+  const summary = (
+    ...found: readonly (readonly [ValidationFinding["what"], ValidationFinding["outcome"]])[]
+  ) => {
     const findings = found.map(([what, outcome]) => ({ what, outcome, says: "" }));
     return validationSummary({ identity: "x", isOk: true, findings });
   };

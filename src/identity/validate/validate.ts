@@ -14,7 +14,7 @@ import { judgeToken } from "../tokens/token-commands.ts";
 import { isExpired, isExpiring, type Tokens } from "../tokens/tokens.ts";
 
 /** The result of one check. */
-export interface Finding {
+export interface ValidationFinding {
   readonly outcome: "pass" | "fail" | "warn" | "skip";
   readonly what: "ssh-key" | "ssh" | "token" | "api" | "signing" | "guard";
   readonly says: string;
@@ -27,7 +27,7 @@ export interface Finding {
 export interface Validation {
   readonly identity: string;
   readonly isOk: boolean;
-  readonly findings: readonly Finding[];
+  readonly findings: readonly ValidationFinding[];
 }
 
 export interface ValidateOptions {
@@ -60,7 +60,7 @@ export async function validateIdentity(
   return { identity: identity.name, isOk, findings };
 }
 
-const NAMES: Readonly<Record<Finding["what"], string>> = {
+const NAMES: Readonly<Record<ValidationFinding["what"], string>> = {
   "ssh-key": "SSH key file",
   ssh: "SSH login",
   token: "stored token",
@@ -71,7 +71,7 @@ const NAMES: Readonly<Record<Finding["what"], string>> = {
 
 /** The result in one sentence. Only what was tried has passed. */
 export function validationSummary({ findings }: Validation): string {
-  const named = (...outcomes: Finding["outcome"][]): string => {
+  const named = (...outcomes: ValidationFinding["outcome"][]): string => {
     const found = findings.filter(({ outcome }) => outcomes.includes(outcome));
     return [...new Set(found.map(({ what }) => NAMES[what]))].join(", ");
   };
@@ -92,15 +92,15 @@ export function validationSummary({ findings }: Validation): string {
   return [first, ...rest].filter((each) => each !== "").join(" ");
 }
 
-function untried(what: Finding["what"], says: string): Finding[] {
+function untried(what: ValidationFinding["what"], says: string): ValidationFinding[] {
   return [{ what, outcome: "skip", says }];
 }
 
-function untriedSigning({ signing }: Identity): Finding[] {
+function untriedSigning({ signing }: Identity): ValidationFinding[] {
   return signing === undefined ? [] : untried("signing", "Signing was not tried.");
 }
 
-async function checkKeyFile({ sshKey, email }: Identity): Promise<Finding[]> {
+async function checkKeyFile({ sshKey, email }: Identity): Promise<ValidationFinding[]> {
   const what = "ssh-key";
   if (sshKey === undefined) {
     return untried(what, "No SSH key is configured; ssh uses its default keys.");
@@ -119,7 +119,10 @@ async function checkKeyFile({ sshKey, email }: Identity): Promise<Finding[]> {
   }
 }
 
-async function checkSsh(identity: Identity, options: ValidateOptions): Promise<Finding[]> {
+async function checkSsh(
+  identity: Identity,
+  options: ValidateOptions,
+): Promise<ValidationFinding[]> {
   const { host, sshHost } = identity;
   const what = "ssh";
   if (host === undefined && sshHost === undefined) {
@@ -133,7 +136,7 @@ async function checkToken(
   identity: Identity,
   testAuth: boolean,
   { tokens }: ValidateOptions,
-): Promise<Finding[]> {
+): Promise<ValidationFinding[]> {
   try {
     const { state, says, where, facts } = await judgeToken(identity, tokens, { testAuth });
     const outcome = TOKEN_OUTCOMES[state];
@@ -164,12 +167,15 @@ function setTokenCommand({ name }: Identity): string {
   return `trunkline identity token set ${shellQuote(name)}`;
 }
 
-function expiry(expires: string): Finding {
+function expiry(expires: string): ValidationFinding {
   const says = `The token is valid until ${expires}.`;
   return { what: "token", outcome: isExpiring({ expires }) ? "warn" : "pass", says };
 }
 
-async function checkSigning(identity: Identity, { env }: ValidateOptions): Promise<Finding[]> {
+async function checkSigning(
+  identity: Identity,
+  { env }: ValidateOptions,
+): Promise<ValidationFinding[]> {
   const what = "signing";
   const ready = await signingReadiness(identity, { env });
   if (ready.format === undefined) return [{ what, outcome: "skip", says: ready.says }];
@@ -186,7 +192,7 @@ export interface Readiness {
   readonly sshKey: string;
   readonly signing: SigningReadiness;
   /** Without which it does not work ("fail"), or less well ("warn"). */
-  readonly missing: readonly Finding[];
+  readonly missing: readonly ValidationFinding[];
 }
 
 /** What an identity has and lacks. Asks nobody: neither the forge nor a person. */
@@ -208,7 +214,7 @@ export async function identityReadiness(
   };
 }
 
-async function tokenFinding(identity: Identity, tokens: Tokens): Promise<Finding> {
+async function tokenFinding(identity: Identity, tokens: Tokens): Promise<ValidationFinding> {
   const what = "token";
   const { kind, variable } = identity.tokenSource;
   if (kind === "none") return { what, outcome: "skip", says: "None, as configured." };
@@ -233,17 +239,22 @@ async function tokenFinding(identity: Identity, tokens: Tokens): Promise<Finding
   }
 }
 
-function isMissing(finding: Finding | undefined): finding is Finding {
+function isMissing(finding: ValidationFinding | undefined): finding is ValidationFinding {
   return finding?.outcome === "fail" || finding?.outcome === "warn";
 }
 
-function missingKey({ isFound, format, says, guidance }: SigningReadiness): Finding | undefined {
+function missingKey({
+  isFound,
+  format,
+  says,
+  guidance,
+}: SigningReadiness): ValidationFinding | undefined {
   if (isFound || format === undefined) return undefined;
   return { what: "signing", outcome: "fail", says: `${says} ${guidance}` };
 }
 
 /** What is wrong with the guard of a repository. */
-export function missingGuard({ isInstalled, broken, says }: GuardStatus): Finding[] {
+export function missingGuard({ isInstalled, broken, says }: GuardStatus): ValidationFinding[] {
   if (isInstalled && broken === undefined) return [];
   const command = "trunkline identity guard install";
   return [{ what: "guard", outcome: broken === undefined ? "warn" : "fail", says, command }];

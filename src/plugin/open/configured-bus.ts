@@ -12,7 +12,7 @@ import {
 } from "./bus.ts";
 import type { Orchestrator } from "../orchestrator.ts";
 import type { Config } from "../../config/config.ts";
-import { followConfig, type LiveConfig, type Reloading } from "../../config/follow-config.ts";
+import { followConfig, type LiveConfig, type ReloadSource } from "../../config/follow-config.ts";
 
 export interface ConfiguredBusOptions {
   readonly config: Pick<Config, "bus" | "data">;
@@ -21,7 +21,7 @@ export interface ConfiguredBusOptions {
   /** Listens at this address instead of the configured one: a private bus, for its own plugins. */
   readonly listen?: string;
   /** Without it, the plugins stay as they were at the start. */
-  readonly reloading?: Reloading | undefined;
+  readonly reloading?: ReloadSource | undefined;
 }
 
 /**

@@ -23,7 +23,7 @@ import { Offer } from "../../tool/offer/offer.ts";
 import { textResult } from "../../tool/tool.ts";
 import { connect, listen } from "../../wire/quic/transport.ts";
 import { defaultConfig } from "../../config/config.ts";
-import { pluginsInForce } from "../../sandbox/open/local-in-force.ts";
+import { pluginSandboxStatus } from "../../sandbox/open/local-sandbox-status.ts";
 import { sandboxPrograms } from "../../sandbox/open/local-sandbox.ts";
 import { confinePlugins } from "./confine-plugins.ts";
 
@@ -67,7 +67,7 @@ definePlugin({
 });
 `;
 
-const inForce = await pluginsInForce(defaultConfig("/nowhere"));
+const inForce = await pluginSandboxStatus(defaultConfig("/nowhere"));
 const skip = inForce.state === "ok" ? false : `No sandbox can be had here: ${inForce.says}`;
 
 async function open(permissions: PluginPermissions) {

@@ -11,10 +11,10 @@ import { describe, it } from "node:test";
 
 import { findPlugin } from "../installed-plugin.ts";
 import { defaultConfig } from "../../config/config.ts";
-import { pluginsInForce } from "../../sandbox/open/local-in-force.ts";
+import { pluginSandboxStatus } from "../../sandbox/open/local-sandbox-status.ts";
 import { lookAtPlugin } from "./look-at-plugin.ts";
 
-const inForce = await pluginsInForce(defaultConfig("/nowhere"));
+const inForce = await pluginSandboxStatus(defaultConfig("/nowhere"));
 const skip = inForce.state === "ok" ? false : `No sandbox can be had here: ${inForce.says}`;
 const NONE = { state: "warn", says: "none: bwrap is not installed" } as const;
 const PRINTS = `console.log('{ "id": "tools.x" }')`;

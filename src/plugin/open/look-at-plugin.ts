@@ -17,7 +17,7 @@ import { EgressProxy } from "../../sandbox/egress-proxy.ts";
 import { type Outcome, runWrapped } from "../../sandbox/bubblewrap.ts";
 import { openPluginSandbox, serviceSockets } from "../../sandbox/plugin-sandbox.ts";
 import { sandboxPrograms } from "../../sandbox/open/local-sandbox.ts";
-import type { InForce } from "../../sandbox/open/local-in-force.ts";
+import type { SandboxStatus } from "../../sandbox/open/local-sandbox-status.ts";
 
 /** Milliseconds in which a plugin has to print its manifest, on a busy machine. */
 const PATIENCE = 30_000;
@@ -29,7 +29,7 @@ const PATIENCE = 30_000;
 export async function lookAtPlugin(
   found: FoundPlugin,
   data: string,
-  { state, says }: InForce,
+  { state, says }: SandboxStatus,
 ): Promise<DeclaredManifest> {
   const written = readManifestFile(found.folder);
   if (written !== undefined) return written;

@@ -13,7 +13,7 @@ import { type PluginSettings, pluginSettings } from "../plugin/settings.ts";
 import { answerOf } from "../../protocol/bus/answer.ts";
 import { Offer } from "../../tool/offer/offer.ts";
 import { defaultConfig } from "../../config/config.ts";
-import { pluginsInForce } from "../../sandbox/open/local-in-force.ts";
+import { pluginSandboxStatus } from "../../sandbox/open/local-sandbox-status.ts";
 import { busPlan, openBus } from "./bus.ts";
 
 /** A plugin that does on the bus what it is told, and says what became of it. */
@@ -53,7 +53,7 @@ definePlugin({
 });
 `;
 
-const inForce = await pluginsInForce(defaultConfig("/nowhere"));
+const inForce = await pluginSandboxStatus(defaultConfig("/nowhere"));
 const skip = inForce.state === "ok" ? false : `No sandbox can be had here: ${inForce.says}`;
 
 interface SamplePlugin {

@@ -39,7 +39,7 @@ export interface MadeAnchor {
 }
 
 /** A version of a file that is commented on. */
-interface Version {
+interface CommentedVersion {
   /** The commit that has it, or that is checked out. */
   readonly commit: string | undefined;
   readonly content: Uint8Array | undefined;
@@ -49,7 +49,7 @@ interface Version {
 
 /** Records commented lines so that they can be found again. Each version of a file is read once. */
 export class AnchorMaker {
-  readonly #versions = new Map<string, Promise<Version>>();
+  readonly #versions = new Map<string, Promise<CommentedVersion>>();
 
   /** Throws if the lines do not exist. */
   async make(request: AnchorRequest): Promise<MadeAnchor> {
@@ -88,7 +88,7 @@ export class AnchorMaker {
   }
 
   /** Of a commit, or of the work tree if none is given. */
-  #versionOf(request: AnchorRequest, base?: string): Promise<Version> {
+  #versionOf(request: AnchorRequest, base?: string): Promise<CommentedVersion> {
     const key = [request.repository.root, request.path, base].join("\0");
     return this.#versions.getOrInsertComputed(key, () => readVersion(request, base));
   }
@@ -97,7 +97,7 @@ export class AnchorMaker {
 async function readVersion(
   { repository, path, unsaved }: AnchorRequest,
   base: string | undefined,
-): Promise<Version> {
+): Promise<CommentedVersion> {
   const { root } = repository;
   const commit = base === undefined ? headCommit(repository) : await commitId(root, base);
   const content =

@@ -13,7 +13,7 @@ const MOST_BLOBS = 500;
 const LARGEST = 1024 * 1024;
 
 /** A file that a commit changed. */
-export interface Change {
+export interface HistoryChange {
   /** Number of commits after it. */
   readonly age: number;
   readonly path: string;
@@ -24,11 +24,11 @@ export interface Change {
 }
 
 /** The commits since one, along the first parents. */
-export interface Since {
+export interface ChangesSince {
   /** Number of commits after it. */
   readonly age: number;
   /** The changes of one file, oldest first. */
-  readonly changes: readonly Change[];
+  readonly changes: readonly HistoryChange[];
 }
 
 /** The history of files along the first parents, commit by commit. */
@@ -36,8 +36,8 @@ export class FileHistory {
   readonly #git: Git;
   readonly #wanted = new Map<string, Set<string>>();
   readonly #texts = new Map<string, Promise<FileText | undefined>>();
-  #changes: Promise<Changes> | undefined;
-  #all: Promise<readonly Change[]> | undefined;
+  #changes: Promise<ChangeIndex> | undefined;
+  #all: Promise<readonly HistoryChange[]> | undefined;
   #blobs: Set<string> | undefined;
   #reading: Promise<Map<string, FileText>> | undefined;
 
@@ -49,7 +49,7 @@ export class FileHistory {
    * What became of a file in the commits since one. Undefined if git cannot tell. Requests of one turn
    * of the event loop share the calls of git.
    */
-  async since(commit: string, path: string): Promise<Since | undefined> {
+  async since(commit: string, path: string): Promise<ChangesSince | undefined> {
     this.#wanted.getOrInsert(commit, new Set()).add(path);
     this.#changes ??= nextTurn().then(() => {
       this.#changes = undefined;
@@ -64,12 +64,12 @@ export class FileHistory {
   }
 
   /** The changes of all files, oldest first. */
-  all(): Promise<readonly Change[]> {
+  all(): Promise<readonly HistoryChange[]> {
     return (this.#all ??= this.#log(MOST_COMMITS, []).catch(() => []));
   }
 
   /** What differs between a commit and the work tree; undefined if there is no such commit. */
-  async untilNow(commit: string): Promise<readonly Change[] | undefined> {
+  async untilNow(commit: string): Promise<readonly HistoryChange[] | undefined> {
     const args = ["diff", "--no-renames", "--raw", "-z", "--no-abbrev", "--end-of-options", commit];
     const { code, stdout } = await this.#git.run([...args, "--"], { accepts: [0, 128] });
     return code === 0 ? changesIn(stdout) : undefined;
@@ -90,7 +90,7 @@ export class FileHistory {
     return asked;
   }
 
-  async #ask(wanted: ReadonlyMap<string, ReadonlySet<string>>): Promise<Changes> {
+  async #ask(wanted: ReadonlyMap<string, ReadonlySet<string>>): Promise<ChangeIndex> {
     const ages = await this.#agesOf([...wanted.keys()]);
     const oldest = Math.max(0, ...ages.values());
     if (oldest === 0) return { ages, byPath: new Map() };
@@ -99,7 +99,7 @@ export class FileHistory {
     return { ages, byPath: Map.groupBy(changes, ({ path }) => path) };
   }
 
-  async #log(count: number, paths: readonly string[]): Promise<Change[]> {
+  async #log(count: number, paths: readonly string[]): Promise<HistoryChange[]> {
     const how = ["--first-parent", "-m", "--no-renames", "--raw", "-z", "--no-abbrev"];
     const range = ["--format=%H", `--max-count=${count}`, "HEAD", "--"];
     // With paths, --max-count would count only the commits that change them.
@@ -148,16 +148,16 @@ export class FileHistory {
   }
 }
 
-interface Changes {
+interface ChangeIndex {
   readonly ages: ReadonlyMap<string, number>;
-  readonly byPath: ReadonlyMap<string, readonly Change[]>;
+  readonly byPath: ReadonlyMap<string, readonly HistoryChange[]>;
 }
 
-const NOTHING: Changes = { ages: new Map(), byPath: new Map() };
+const NOTHING: ChangeIndex = { ages: new Map(), byPath: new Map() };
 
 /** The output of `git log --raw -z`: commits, each with the files that it changed. */
-function changesIn(log: Buffer): Change[] {
-  const changes: Change[] = [];
+function changesIn(log: Buffer): HistoryChange[] {
+  const changes: HistoryChange[] = [];
   const fields = log.toString("utf8").split("\0");
   let age = -1;
   for (let at = 0; at < fields.length; at++) {

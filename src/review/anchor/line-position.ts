@@ -1,7 +1,7 @@
 import type { Anchor } from "../../store/schema.gen.ts";
 import type { FileText } from "./file-text.ts";
 import type { Span } from "../../base/text/line-map.ts";
-import { followWords, isTelling, type Tracks, trackLines } from "./track-lines.ts";
+import { followWords, isTelling, type LineMapping, trackLines } from "./track-lines.ts";
 
 /**
  * How sure a position is: "exact" is certain, "high" has one obvious candidate, "low" is only
@@ -34,7 +34,7 @@ export class LineMatcher {
   readonly #before: FileText;
   readonly #now: FileText;
   readonly #followed = new Set<Span>();
-  #tracks: Tracks | undefined;
+  #tracks: LineMapping | undefined;
 
   constructor(before: FileText, now: FileText) {
     this.#before = before;
@@ -53,7 +53,7 @@ export class LineMatcher {
     return { line: start + 1, end: start + last - first + 1, confidence: "exact", method };
   }
 
-  #doubtful(first: number, last: number, tracks: Tracks): LinePosition {
+  #doubtful(first: number, last: number, tracks: LineMapping): LinePosition {
     const { map, ends, certain, moved, edited } = tracks;
     for (const gap of tracks.gaps) {
       if (gap.oldFrom > last) break;
@@ -88,14 +88,14 @@ export class LineMatcher {
   }
 
   /** Comparing words takes long, so they are followed only where a comment is. */
-  #follow(gap: Span, tracks: Tracks): void {
+  #follow(gap: Span, tracks: LineMapping): void {
     if (this.#followed.has(gap)) return;
     this.#followed.add(gap);
     followWords(gap, this.#before, this.#now, tracks);
   }
 
   /** Finds a line that was edited in place, if it is still similar. */
-  #changed(first: number, tracks: Tracks): LinePosition {
+  #changed(first: number, tracks: LineMapping): LinePosition {
     const { map } = tracks;
     const quote = this.#before.lines[first] ?? "";
     if (!isTelling(quote)) return GONE;

@@ -3,7 +3,7 @@ import type { Reviews } from "../../store/review/reviews.ts";
 import { Git } from "../../git/git.ts";
 import { findRepository, headCommit } from "../repository.ts";
 import { fileInCommit, readable } from "./anchor.ts";
-import { type Change, FileHistory } from "./file-history.ts";
+import { type HistoryChange, FileHistory } from "./file-history.ts";
 import { blobId, FileText } from "./file-text.ts";
 import { findQuote, GONE, LineMatcher, type LinePosition, type Method } from "./line-position.ts";
 import { nameLikeness, type OtherFile, OtherFiles } from "./other-files.ts";
@@ -14,15 +14,15 @@ export interface LocatedLines extends LinePosition {
   readonly path: string;
 }
 
-interface Version {
+interface FileVersion {
   readonly blob: string;
   readonly text: FileText;
 }
 
 /** Lines of a version of a file, on the way from the comment to the work tree. */
-interface Place {
+interface TrackedPlace {
   readonly path: string;
-  readonly version: Version;
+  readonly version: FileVersion;
   /** They count from 0; undefined for the file as a whole. */
   readonly lines: { readonly first: number; readonly last: number } | undefined;
   readonly method: Method;
@@ -52,12 +52,12 @@ export class Locator {
   readonly #unsaved: ReadonlyMap<string, Uint8Array>;
   readonly #history: FileHistory;
   readonly #head: string | undefined;
-  readonly #present = new Map<string, Version | undefined>();
+  readonly #present = new Map<string, FileVersion | undefined>();
   readonly #before = new Map<string, Promise<FileText | undefined>>();
   readonly #steps = new Map<string, LineMatcher>();
   readonly #others = new Map<string, Promise<OtherFiles>>();
-  readonly #sinceCommit = new Map<string, Promise<readonly Change[]>>();
-  #untracked: Promise<readonly Change[]> | undefined;
+  readonly #sinceCommit = new Map<string, Promise<readonly HistoryChange[]>>();
+  #untracked: Promise<readonly HistoryChange[]> | undefined;
   #bytesLeft = MOST_BYTES;
 
   /** `unsaved` has the texts of files that are not on disk yet, by their paths. */
@@ -97,7 +97,7 @@ export class Locator {
     if (before === undefined || blob === undefined) return { ...GONE, path };
     const lines =
       line === undefined || end === undefined ? undefined : { first: line - 1, last: end - 1 };
-    const start: Place = {
+    const start: TrackedPlace = {
       ...{ path, version: { blob, text: before }, lines },
       ...{ method: "diff", isSameFile: true, isDoubtful: false },
     };
@@ -108,7 +108,7 @@ export class Locator {
     return { ...GONE, path: isThere ? lostIn : path };
   }
 
-  #located(start: Place, { path, version, lines, ...how }: Place): LocatedLines {
+  #located(start: TrackedPlace, { path, version, lines, ...how }: TrackedPlace): LocatedLines {
     const { method, isSameFile, isDoubtful } = how;
     if (lines === undefined || start.lines === undefined) {
       const isSame = version.blob === start.version.blob;
@@ -127,9 +127,9 @@ export class Locator {
    * on the way, says in which file.
    */
   async #follow(
-    start: Place,
+    start: TrackedPlace,
     commit: string | undefined,
-  ): Promise<{ readonly place?: Place; readonly lostIn?: string }> {
+  ): Promise<{ readonly place?: TrackedPlace; readonly lostIn?: string }> {
     const isSince = commit !== undefined && commit !== this.#head;
     const since = isSince ? await this.#history.since(commit, start.path) : undefined;
     let [place, age, changes] = [start, since?.age ?? 0, since?.changes ?? []];
@@ -161,13 +161,17 @@ export class Locator {
    * Compares the first text with all that has changed since: the commit may have been rebased away, or
    * its lines may have been in another file before they were removed from theirs.
    */
-  async #afterAll(start: Place, commit = "", lostIn = ""): Promise<Place | undefined> {
+  async #afterAll(
+    start: TrackedPlace,
+    commit = "",
+    lostIn = "",
+  ): Promise<TrackedPlace | undefined> {
     const changed = this.#sinceCommit.getOrInsertComputed(commit, () => this.#sinceOrAll(commit));
     const others = (await changed).filter(({ path }) => path !== lostIn);
     return this.#elsewhere(start, others, `since ${commit} ${lostIn}`);
   }
 
-  async #sinceOrAll(commit: string): Promise<readonly Change[]> {
+  async #sinceOrAll(commit: string): Promise<readonly HistoryChange[]> {
     const since = commit === "" ? undefined : await this.#history.untilNow(commit);
     return since === undefined
       ? this.#listed("--cached", "--others")
@@ -176,9 +180,9 @@ export class Locator {
 
   /** The versions of a file, oldest first; at last that of the work tree. */
   async #versions(
-    { path }: Place,
-    changes: readonly Change[],
-  ): Promise<{ readonly age: number; readonly version: Version | undefined }[]> {
+    { path }: TrackedPlace,
+    changes: readonly HistoryChange[],
+  ): Promise<{ readonly age: number; readonly version: FileVersion | undefined }[]> {
     const step = Math.ceil(changes.length / MOST_VERSIONS);
     // The last one always stays.
     const some = changes.filter((_, at) => (changes.length - 1 - at) % step === 0);
@@ -195,7 +199,7 @@ export class Locator {
     return [...(this.#bytesLeft < 0 ? [] : known), { age: -1, version: now }];
   }
 
-  #advance(place: Place, version: Version): Place | undefined {
+  #advance(place: TrackedPlace, version: FileVersion): TrackedPlace | undefined {
     const { lines } = place;
     if (lines === undefined || place.version.blob === version.blob) return { ...place, version };
     const found = this.#step(place.version, version).find(lines.first, lines.last);
@@ -203,10 +207,10 @@ export class Locator {
   }
 
   async #elsewhere(
-    place: Place,
-    changed: readonly Change[],
+    place: TrackedPlace,
+    changed: readonly HistoryChange[],
     when: string,
-  ): Promise<Place | undefined> {
+  ): Promise<TrackedPlace | undefined> {
     const { path, version, lines } = place;
     const key = [path, version.blob, when].join("\0");
     const others = await this.#others.getOrInsertComputed(key, async () => {
@@ -222,11 +226,11 @@ export class Locator {
 
   /** The changed files that may have got the lines of another, with their texts. */
   async #candidates(
-    { path, version }: Place,
-    changed: readonly Change[],
+    { path, version }: TrackedPlace,
+    changed: readonly HistoryChange[],
   ): Promise<readonly OtherFile[]> {
     const others = changed.filter((change) => change.path !== path);
-    const isSame = ({ blob }: Change): boolean => blob === version.blob;
+    const isSame = ({ blob }: HistoryChange): boolean => blob === version.blob;
     const likely = others
       .toSorted(
         (one, other) =>
@@ -247,10 +251,10 @@ export class Locator {
   }
 
   /** The files that were changed after a commit, up to another one or the work tree. */
-  async #changedIn(after: number, upTo: number): Promise<readonly Change[]> {
+  async #changedIn(after: number, upTo: number): Promise<readonly HistoryChange[]> {
     const committed = after > 0 ? await this.#history.all() : [];
-    const first = new Map<string, Change>();
-    const last = new Map<string, Change>();
+    const first = new Map<string, HistoryChange>();
+    const last = new Map<string, HistoryChange>();
     for (const change of committed) {
       if (change.age >= after || change.age < upTo) continue;
       first.getOrInsert(change.path, change);
@@ -265,11 +269,11 @@ export class Locator {
     });
   }
 
-  #new(): Promise<readonly Change[]> {
+  #new(): Promise<readonly HistoryChange[]> {
     return (this.#untracked ??= this.#listed("--others"));
   }
 
-  async #listed(...which: readonly string[]): Promise<readonly Change[]> {
+  async #listed(...which: readonly string[]): Promise<readonly HistoryChange[]> {
     const args = ["ls-files", ...which, "--exclude-standard", "-z"];
     const { stdout } = await this.#git.run(args, { accepts: [0, 128] });
     const paths = stdout.toString("utf8").split("\0").filter(Boolean);
@@ -277,14 +281,14 @@ export class Locator {
   }
 
   /** Comments on one file, and on its later versions, share most steps. */
-  #step(before: Version, now: Version): LineMatcher {
+  #step(before: FileVersion, now: FileVersion): LineMatcher {
     return this.#steps.getOrInsertComputed(`${before.blob} ${now.blob}`, () => {
       this.#bytesLeft -= now.text.size;
       return new LineMatcher(before.text, now.text);
     });
   }
 
-  #presentAt(path: string): Version | undefined {
+  #presentAt(path: string): FileVersion | undefined {
     return this.#present.getOrInsertComputed(path, () => {
       const content = this.#unsaved.get(path) ?? readable(this.#root, path);
       return content && { blob: blobId(content), text: new FileText(content) };
@@ -304,7 +308,11 @@ export class Locator {
 }
 
 /** The place in another version, as sure as the least sure step to it. */
-function moved(place: Place, found: LinePosition, { blob, text }: Version): Place {
+function moved(
+  place: TrackedPlace,
+  found: LinePosition,
+  { blob, text }: FileVersion,
+): TrackedPlace {
   const { line, end = line, confidence, method } = found;
   const isEdited = method === "fuzzy" || place.method === "fuzzy";
   return {
@@ -317,12 +325,12 @@ function moved(place: Place, found: LinePosition, { blob, text }: Version): Plac
 }
 
 /** An imported comment may have only a line number. */
-function withoutText(anchor: Anchor, here: Version): LinePosition {
+function withoutText(anchor: Anchor, here: FileVersion): LinePosition {
   const { quote, line = 1, end = line } = anchor;
   if (quote !== undefined) return findQuote(anchor, here.text.lines);
   return end > here.text.lines.length ? GONE : { line, end, confidence: "low", method: "none" };
 }
 
-function isCompared({ text }: Version): boolean {
+function isCompared({ text }: FileVersion): boolean {
   return text.size <= LARGEST_COMPARED;
 }

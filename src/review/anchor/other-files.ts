@@ -14,7 +14,7 @@ export interface OtherFile {
 }
 
 /** Where lines of a file are in another one. */
-export interface FoundElsewhere extends LinePosition {
+export interface OtherFileMatch extends LinePosition {
   readonly file: OtherFile;
   /** The other file is the same one under a new name. */
   readonly isRenamed: boolean;
@@ -40,13 +40,15 @@ const TOGETHER = 4;
 export class OtherFiles {
   readonly #path: string;
   readonly #text: FileText;
-  readonly #others: readonly Compared[];
+  readonly #others: readonly FileComparison[];
 
   constructor(path: string, blob: string, text: FileText, others: readonly OtherFile[]) {
     this.#path = path;
     this.#text = text;
     const same = others.filter((other) => other.blob === blob);
-    const compared = (same.length > 0 ? same : others).map((other) => new Compared(text, other));
+    const compared = (same.length > 0 ? same : others).map(
+      (other) => new FileComparison(text, other),
+    );
     this.#others = compared.toSorted(
       (one, other) =>
         other.likeness - one.likeness ||
@@ -55,7 +57,7 @@ export class OtherFiles {
   }
 
   /** The file that has most of this one. */
-  get whole(): FoundElsewhere | undefined {
+  get whole(): OtherFileMatch | undefined {
     const [best] = this.#others;
     if (best === undefined) return undefined;
     const { file, part } = best;
@@ -65,9 +67,9 @@ export class OtherFiles {
   }
 
   /** `first` and `last` count from 0. */
-  find(first: number, last: number): FoundElsewhere | undefined {
+  find(first: number, last: number): OtherFileMatch | undefined {
     const around = this.#text.keys.slice(Math.max(0, first - AROUND), last + 1 + AROUND);
-    let best: FoundElsewhere | undefined;
+    let best: OtherFileMatch | undefined;
     let most = -1;
     for (const other of this.#others) {
       const isRenamed = this.#isRenamed(other);
@@ -83,14 +85,14 @@ export class OtherFiles {
     return best;
   }
 
-  #isRenamed({ likeness, file }: Compared): boolean {
+  #isRenamed({ likeness, file }: FileComparison): boolean {
     const isNamesake = stem(file.path) === stem(this.#path);
     return likeness > (isNamesake ? LEAST_OF_NAMESAKE : LEAST_ALIKE) && file.before === undefined;
   }
 }
 
 /** A text and another file's. */
-class Compared {
+class FileComparison {
   readonly file: OtherFile;
   /** The share of text that both have. */
   readonly likeness: number;

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { lineWords, type Rewrapped, rewrapped } from "./track-lines.ts";
+import { lineWords, type RewrappedLines, rewrapped } from "./track-lines.ts";
 
-function found(before: string[], now: string[]): [number, Rewrapped][] {
+function found(before: string[], now: string[]): [number, RewrappedLines][] {
   return [...rewrapped(before, now)];
 }
 

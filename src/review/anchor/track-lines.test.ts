@@ -2,14 +2,14 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { FileText } from "./file-text.ts";
-import { followWords, type Tracks, trackLines } from "./track-lines.ts";
+import { followWords, type LineMapping, trackLines } from "./track-lines.ts";
 
 const named = (word: string): string[] =>
   [1, 2, 3, 4].map((n) => `const ${word}${n} = ${word}(${n});`);
 const [A, B, C] = [named("alpha"), named("beta"), named("gamma")];
 const CHECK = ["if (error !== undefined) {", "  return error;", "}"];
 
-function tracked(before: string[], now: string[]): Tracks {
+function tracked(before: string[], now: string[]): LineMapping {
   const texts = [FileText.of(before), FileText.of(now)] as const;
   const tracks = trackLines(...texts);
   for (const gap of tracks.gaps) followWords(gap, ...texts, tracks);

@@ -2,7 +2,7 @@ import type { FileText } from "./file-text.ts";
 import { mapLines, numberLines, onlyIndexes, type Span } from "../../base/text/line-map.ts";
 
 /** Where the lines of a text are in another, and how certain that is. */
-export interface Tracks {
+export interface LineMapping {
   /** Index in the new text; -1 if the line is gone. */
   readonly map: Int32Array;
   /** Index of the last line that has its words: a line can have been broken into several. */
@@ -18,7 +18,7 @@ export interface Tracks {
 }
 
 /** Two texts that are compared, as numbers and as keys of lines. */
-interface Compared {
+interface ComparedTexts {
   readonly before: Int32Array;
   readonly after: Int32Array;
   readonly oldKeys: readonly string[];
@@ -42,7 +42,7 @@ export function isTelling(line: string): boolean {
  * Moved runs are found by such lines too. Lines that are gone as a whole may be found by
  * `followWords`.
  */
-export function trackLines(oldText: FileText, newText: FileText): Tracks {
+export function trackLines(oldText: FileText, newText: FileText): LineMapping {
   const [oldKeys, newKeys] = [oldText.keys, newText.keys];
   const { before, after, size } = numberLines(oldKeys, newKeys);
   const map = mapLines({ before, after, size });
@@ -81,14 +81,14 @@ function runsOf(map: Int32Array): Run[] {
 }
 
 /** The first landmark of a run; its end if there is none. */
-function firstLandmark({ from, to }: Run, { map, landmarks }: Compared): number {
+function firstLandmark({ from, to }: Run, { map, landmarks }: ComparedTexts): number {
   let at = from;
   while (at < to && landmarks[at] !== map[at]) at++;
   return at;
 }
 
 /** Lines between two landmarks of a run. */
-function certainIn(compared: Compared): Uint8Array {
+function certainIn(compared: ComparedTexts): Uint8Array {
   const { map, landmarks, moved, after } = compared;
   const certain = new Uint8Array(map.length);
   for (const { from, to } of runsOf(map)) {
@@ -104,7 +104,7 @@ function certainIn(compared: Compared): Uint8Array {
   return certain;
 }
 
-function gapsIn({ map, moved, after }: Compared): Span[] {
+function gapsIn({ map, moved, after }: ComparedTexts): Span[] {
   const gaps: Span[] = [];
   let oldFrom = 0;
   let newFrom = 0;
@@ -129,7 +129,7 @@ export function followWords(
   { oldFrom, oldTo, newFrom, newTo }: Span,
   oldText: FileText,
   newText: FileText,
-  { map, ends, edited }: Tracks,
+  { map, ends, edited }: LineMapping,
 ): void {
   const found = rewrapped(oldText.lines.slice(oldFrom, oldTo), newText.lines.slice(newFrom, newTo));
   for (const [at, { from, to, isEdited }] of found) {
@@ -145,7 +145,7 @@ export function followWords(
  * Drops doubtful matches between two known runs: if nearly everything there was replaced, equal
  * lines only look the same.
  */
-function dropStrays(compared: Compared): void {
+function dropStrays(compared: ComparedTexts): void {
   const { map, after } = compared;
   let oldFrom = 0;
   let newFrom = 0;
@@ -190,7 +190,7 @@ const MOVED_ALONE = /(?:[\p{L}\p{N}][^\p{L}\p{N}]*){20}/u;
  * Landmarks that the diff did not match were moved, together with the lines around them. The same
  * holds for a few consecutive lines that are unique only together.
  */
-function followMoves(compared: Compared): void {
+function followMoves(compared: ComparedTexts): void {
   const { before, after, oldKeys, map, landmarks, moved } = compared;
   const loose = looseEnds(compared);
   /** The index in the old text of each new line; or -1. */
@@ -250,7 +250,7 @@ function followMoves(compared: Compared): void {
  * Lines at the start of a run, before its first landmark. The end of a block moves with the block,
  * so a moved block may take them.
  */
-function looseEnds(compared: Compared): Uint8Array {
+function looseEnds(compared: ComparedTexts): Uint8Array {
   const loose = new Uint8Array(compared.map.length);
   for (const run of runsOf(compared.map)) {
     if (run.from > 0) loose.fill(1, run.from, firstLandmark(run, compared));
@@ -259,7 +259,10 @@ function looseEnds(compared: Compared): Uint8Array {
 }
 
 /** The windows that begin with an unmatched line on both sides, and occur once on each. */
-function uniqueWindows({ oldKeys, newKeys, map }: Compared, owner: Int32Array): [number, number][] {
+function uniqueWindows(
+  { oldKeys, newKeys, map }: ComparedTexts,
+  owner: Int32Array,
+): [number, number][] {
   const lost = new Map<string, number>();
   map.forEach((to, at) => {
     const window = to === -1 ? windowAt(oldKeys, at) : undefined;
@@ -310,7 +313,7 @@ export function lineWords(lines: readonly string[]): LineWords {
 }
 
 /** The lines of the new text that hold the words of an old line. */
-export interface Rewrapped {
+export interface RewrappedLines {
   readonly from: number;
   readonly to: number;
   /** Whether words were added or removed, too. */
@@ -331,15 +334,15 @@ const MOST_WORDS = 40_000;
 export function rewrapped(
   before: readonly string[],
   now: readonly string[],
-): Map<number, Rewrapped> {
-  const found = new Map<number, Rewrapped>();
+): Map<number, RewrappedLines> {
+  const found = new Map<number, RewrappedLines>();
   // Nearly every line has a word.
   if (before.length + now.length > MOST_WORDS) return found;
   const [old, next] = [lineWords(before), lineWords(now)];
   if (old.words.length === 0 || next.words.length === 0) return found;
   if (old.words.length + next.words.length > MOST_WORDS) return found;
   const map = mapLines(numberLines(old.words, next.words));
-  const known = new KnownWords(map, next.lines, now.length);
+  const known = new WordCounter(map, next.lines, now.length);
   for (let first = 0; first < old.words.length;) {
     let end = first + 1;
     while (old.lines[end] === old.lines[first]) end++;
@@ -353,8 +356,8 @@ export function rewrapped(
 function placeOf(
   map: Int32Array,
   lines: readonly number[],
-  known: KnownWords,
-): Rewrapped | undefined {
+  known: WordCounter,
+): RewrappedLines | undefined {
   const left = map.filter((at) => at >= 0);
   const [first = 0] = left;
   const last = left.at(-1) ?? 0;
@@ -370,7 +373,7 @@ function placeOf(
 }
 
 /** Counts the old words on new lines. They are summed up once: a line may have the words of thousands. */
-class KnownWords {
+class WordCounter {
   /** The words before each line, and before the end. */
   readonly #words: Int32Array;
   /** The old words among them. */

@@ -51,7 +51,7 @@ const LARGEST = 8 * 1024 * 1024;
 const RETRY = 1_000;
 
 /** A drop file that we have renamed. */
-interface Taken {
+interface TakenDropFile {
   readonly aside: string;
   readonly name: string;
   /** The part of its text that is in the store. */
@@ -172,7 +172,7 @@ export class DropFiles implements AsyncDisposable {
   }
 
   /** Reads a file until it is complete, and stores its comments. */
-  async #takeIn(taken: Taken): Promise<Taken> {
+  async #takeIn(taken: TakenDropFile): Promise<TakenDropFile> {
     const { patience = PATIENCE } = this.#options;
     const giveUpAt = Date.now() + patience;
     for (;;) {
@@ -183,7 +183,7 @@ export class DropFiles implements AsyncDisposable {
   }
 
   /** Removes the file when no program can still be writing to it. */
-  async #finish(before: Taken): Promise<void> {
+  async #finish(before: TakenDropFile): Promise<void> {
     const { patience = PATIENCE } = this.#options;
     const age = Date.now() - statSync(before.aside).mtimeMs;
     // A time in the future says nothing about how long somebody may still write.
@@ -213,7 +213,7 @@ export class DropFiles implements AsyncDisposable {
   }
 
   /** Stores the comments of a file that are new since the last read. */
-  async #read(taken: Taken): Promise<Taken> {
+  async #read(taken: TakenDropFile): Promise<TakenDropFile> {
     const bytes = readRegularFile(taken.aside, { most: LARGEST, followsLinks: false });
     if (bytes === undefined) throw missing(taken.aside);
     const text = bytes.toString("utf8");
@@ -226,7 +226,7 @@ export class DropFiles implements AsyncDisposable {
   }
 
   /** Retries until the store is available. The file stays meanwhile. */
-  async #keep(dropped: readonly Dropped[], file: string): Promise<void> {
+  async #keep(dropped: readonly DroppedComment[], file: string): Promise<void> {
     const { folder } = this.#options;
     for (let isTold = false; ; isTold = true) {
       try {
@@ -265,7 +265,7 @@ export function dropPlaces(
 export function waitingDrops(
   { files, inbox }: Pick<DropFilesOptions, "files" | "inbox">,
   { gitDir, root }: Repository,
-): Dropped[] {
+): DroppedComment[] {
   const isDrop = (name: string): boolean => /\.json(?:\.taken-[^.]*)?$/.test(name);
   const paths = [
     ...files.flatMap((file) =>
@@ -336,7 +336,7 @@ function missing(path: string): NodeJS.ErrnoException {
 }
 
 /** A comment as lazygit-mcp-bridge drops it. */
-export interface Dropped {
+export interface DroppedComment {
   readonly file: string;
   readonly comment: string;
   readonly project_root?: string;
@@ -360,18 +360,18 @@ export function readDropped(text: string): unknown[] | undefined {
   return lines.length < 2 || values.includes(undefined) ? undefined : values;
 }
 
-export function isDropped(value: unknown): value is Dropped {
-  const { file, comment } = (value ?? {}) as Partial<Record<keyof Dropped, unknown>>;
+export function isDropped(value: unknown): value is DroppedComment {
+  const { file, comment } = (value ?? {}) as Partial<Record<keyof DroppedComment, unknown>>;
   return typeof file === "string" && file !== "" && typeof comment === "string" && comment !== "";
 }
 
 /** Whether a dropped comment is on one of git's own files, which nobody comments on. */
-export function isOnGitFile(dropped: Dropped, folder: string): boolean {
+export function isOnGitFile(dropped: DroppedComment, folder: string): boolean {
   const project = projectOf(dropped, folder);
   return hasDotGit(plainPath(findRepository(project)?.root ?? project, dropped.file));
 }
 
-export function severityOf({ severity }: Dropped): Severity {
+export function severityOf({ severity }: DroppedComment): Severity {
   return SEVERITIES.find((each) => each === severity) ?? "should";
 }
 
@@ -380,7 +380,7 @@ export function severityOf({ severity }: Dropped): Severity {
  */
 export async function threadOfDropped(
   reviews: Reviews,
-  dropped: Dropped,
+  dropped: DroppedComment,
   folder: string,
 ): Promise<NewThread> {
   const { file, comment, time, line } = dropped;
@@ -405,13 +405,13 @@ export async function threadOfDropped(
  * Identifies a comment that is dropped twice (lazygit-mcp-bridge, "Multiple Message Support": file,
  * comment and time).
  */
-export function fingerprintOf({ file, comment, time }: Dropped): string {
+export function fingerprintOf({ file, comment, time }: DroppedComment): string {
   return createHash("sha256")
     .update(`${file}|${comment}|${time ?? ""}`)
     .digest("hex");
 }
 
-function projectOf({ file, project_root }: Dropped, folder: string): string {
+function projectOf({ file, project_root }: DroppedComment, folder: string): string {
   if (typeof project_root === "string") return project_root;
   return isAbsolute(file) ? dirname(file) : folder;
 }

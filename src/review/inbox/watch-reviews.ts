@@ -26,7 +26,7 @@ export function watchReviews(data: string, changed: () => void): () => void {
 }
 
 /** One event of a thread, as it is reported while watching. */
-export interface Happening {
+export interface ReviewEvent {
   readonly thread: string;
   readonly file: string;
   readonly kind: string;
@@ -38,7 +38,7 @@ export interface Happening {
 /** Reports events of threads from now on, until the signal. */
 export async function followReviews(
   commands: ReviewCommands,
-  tell: (happening: Happening) => void,
+  tell: (happening: ReviewEvent) => void,
   signal: AbortSignal,
 ): Promise<void> {
   const gitDir = commands.repository?.gitDir;

@@ -11,7 +11,7 @@ import { type FoundRepository, OBJECT_ID } from "../repository.ts";
 import type { ReviewCommands } from "../review-commands.ts";
 import type { RemoteThread, RemoteThreads } from "./remote-thread.ts";
 
-export interface Imported {
+export interface ImportResult {
   readonly added: number;
   /** Threads that existed already. */
   readonly known: number;
@@ -31,7 +31,7 @@ export async function importRemote(
   commands: ReviewCommands,
   { threads, refused, general }: RemoteThreads,
   source: string,
-): Promise<Imported> {
+): Promise<ImportResult> {
   const { here, reviews } = commands;
   const repository = await recognised(reviews, here);
   const present = await commitsIn(here, threads);
@@ -75,7 +75,7 @@ export async function importRemote(
   };
 }
 
-/** What a forge sends is written by strangers. */
+/** Checks a thread before it is stored: a forge's answer is untrusted input. */
 function check({ path, comments }: RemoteThread): void {
   if (!isRepositoryPath(path))
     throw new TrunklineError("usage", "it is not on a file of the repository");

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { type Finding, isSarif, readSarif, toSarif } from "./transfer.ts";
+import { type AnalyserFinding, isSarif, readSarif, toSarif } from "./transfer.ts";
 import { sampleLines, SampleRepository } from "../../../test/samples/sample-review-repository.ts";
 
-function plain(finding: Finding): object {
+function plain(finding: AnalyserFinding): object {
   const { id: _id, fingerprint: _fingerprint, ...rest } = finding;
   return rest;
 }

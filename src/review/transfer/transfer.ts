@@ -21,10 +21,10 @@ import {
   readGitHubComments,
   readGitLabDiscussions,
 } from "./remote-thread.ts";
-import { type Imported, importRemote } from "./import-remote.ts";
+import { type ImportResult, importRemote } from "./import-remote.ts";
 
 /** The export format: threads with their replies and texts. */
-interface Transfer {
+interface TransferFile {
   readonly format: typeof FORMAT;
   readonly version: 1;
   readonly threads: readonly TransferredThread[];
@@ -48,18 +48,18 @@ export async function exportThreads(reviews: Reviews, filter: ThreadFilter): Pro
       ...(text === undefined ? {} : { text: Buffer.from(text).toString("base64") }),
     });
   }
-  const transfer: Transfer = { format: FORMAT, version: 1, threads };
+  const transfer: TransferFile = { format: FORMAT, version: 1, threads };
   return `${JSON.stringify(transfer, null, 2)}\n`;
 }
 
-/** Sequence numbers are local to a store. */
+/** An event without its sequence number, which means nothing in another store. */
 function past(event: ThreadEvent): PastEvent {
   const { seq: _seq, ...rest } = event;
   return rest;
 }
 
 export function isTransfer(value: object): boolean {
-  return (value as Partial<Transfer>).format === FORMAT;
+  return (value as Partial<TransferFile>).format === FORMAT;
 }
 
 /** The threads in an import, and why others are none. */
@@ -181,7 +181,7 @@ function fixOf(
 }
 
 /** One result of an analyser. */
-export interface Finding {
+export interface AnalyserFinding {
   /** The id of the thread, if Trunkline wrote the file. */
   readonly id?: string;
   readonly file: string;
@@ -203,13 +203,15 @@ export function isSarif(value: object): boolean {
 const STEP = 1_000;
 
 /** The level of each rule, by its id. */
-type Levels = ReadonlyMap<string | undefined, string | undefined>;
+type RuleLevels = ReadonlyMap<string | undefined, string | undefined>;
 
-type Loose = { readonly [key: string]: Loose | undefined } & { readonly [index: number]: Loose };
+type LooseJson = { readonly [key: string]: LooseJson | undefined } & {
+  readonly [index: number]: LooseJson;
+};
 
 /** The results in a SARIF file that are about a file. */
-export function readSarif(value: object): Finding[] {
-  const { version = "2.1.0", runs } = value as { version?: unknown; runs: Loose[] };
+export function readSarif(value: object): AnalyserFinding[] {
+  const { version = "2.1.0", runs } = value as { version?: unknown; runs: LooseJson[] };
   if (!String(version).startsWith("2.1")) {
     const what = `Cannot import SARIF ${String(version)}`;
     throw new TrunklineError("config", `${what}: only 2.1.0 is supported.`);
@@ -227,7 +229,7 @@ export function readSarif(value: object): Finding[] {
   });
 }
 
-function findingOf(result: Loose, levels: Levels, by: string): Finding | undefined {
+function findingOf(result: LooseJson, levels: RuleLevels, by: string): AnalyserFinding | undefined {
   const physical = list(result["locations"])[0]?.["physicalLocation"];
   const file = pathOf(text(physical?.["artifactLocation"]?.["uri"]));
   const said = text(result["message"]?.["text"]) ?? text(result["message"]?.["markdown"]);
@@ -250,7 +252,7 @@ function findingOf(result: Loose, levels: Levels, by: string): Finding | undefin
   };
 }
 
-function severityOf(result: Loose, levels: Levels, rule: string | undefined): Severity {
+function severityOf(result: LooseJson, levels: RuleLevels, rule: string | undefined): Severity {
   const level = text(result["level"]) ?? levels.get(rule);
   const own = /^review\/(must|should|nit|question)$/.exec(rule ?? "")?.[1];
   if (own !== undefined) return own as Severity;
@@ -274,9 +276,9 @@ function text(value: unknown): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
 
-function list(value: unknown): Loose[] {
+function list(value: unknown): LooseJson[] {
   if (!Array.isArray(value)) return [];
-  return value.filter((each): each is Loose => typeof each === "object" && each !== null);
+  return value.filter((each): each is LooseJson => typeof each === "object" && each !== null);
 }
 
 export async function exportReviews(
@@ -296,7 +298,7 @@ export async function importReviews(
   commands: ReviewCommands,
   text: string,
   progress: (done: number, of: number) => void = () => {},
-): Promise<Imported> {
+): Promise<ImportResult> {
   const value = parsed(text);
   if (isTransfer(value)) {
     const repository = await recognised(commands.reviews, commands.here);
@@ -330,7 +332,7 @@ export async function importReviews(
   return outcomeOf(commands, await reviews.addAll(threads), refused);
 }
 
-interface Added {
+interface AddedThread {
   readonly id: string;
   readonly isNew: boolean;
 }
@@ -338,9 +340,9 @@ interface Added {
 /** A thread is in one repository: that of another clone on this machine is not imported a second time. */
 async function outcomeOf(
   { reviews, here }: ReviewCommands,
-  all: readonly Added[],
+  all: readonly AddedThread[],
   refused: readonly string[],
-): Promise<Imported> {
+): Promise<ImportResult> {
   const old = await Promise.all(all.filter(({ isNew }) => !isNew).map(({ id }) => reviews.get(id)));
   const elsewhere = old.filter(({ repository }) => repository.gitDir !== here.gitDir);
   const why = elsewhere.map((each) => `Thread ${each.id} is in ${each.repository.root} already.`);

@@ -18,7 +18,7 @@ import {
   findSecret,
   isDisguised,
   nameJudge,
-  type Scan,
+  type ScanResult,
   scanIndex,
   type ScanLimits,
 } from "./scan.ts";
@@ -104,7 +104,7 @@ const KEY = ["-----BEGIN ", "PRIVATE KEY-----"].join("");
 async function scan(
   { git, tree }: ServerRepository,
   limits: Partial<ScanLimits> = {},
-): Promise<Scan> {
+): Promise<ScanResult> {
   const { index, problems: unstaged } = await stageChanges(git, tree, { ...LIMITS, ...limits });
   const { changed, problems } = await scanIndex(git, index, DENIED_NAMES);
   return { changed, problems: [...unstaged, ...problems] };

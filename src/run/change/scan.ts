@@ -216,14 +216,14 @@ export interface ScanProblem {
   readonly why: string;
 }
 
-export interface Scan {
+export interface ScanResult {
   /** Paths that differ from the last commit. */
   readonly changed: readonly string[];
   readonly problems: readonly ScanProblem[];
 }
 
 /** A file that differs from the last commit. */
-interface Change extends IndexEntry {
+interface ScannedChange extends IndexEntry {
   /** Its object in the last commit; undefined for a new file. */
   readonly before: string | undefined;
 }
@@ -240,7 +240,7 @@ export async function scanIndex(
   git: ServerGit,
   index: string,
   denied: readonly string[],
-): Promise<Scan> {
+): Promise<ScanResult> {
   const env = { GIT_INDEX_FILE: index };
   const diff = ["diff-index", "--cached", "--raw", "-z", "--no-renames", "--no-abbrev"];
   // Submodules are scanned, too, even if the settings tell git to ignore them.
@@ -263,9 +263,9 @@ export async function scanIndex(
 }
 
 /** git-diff-index(1), "RAW OUTPUT FORMAT". */
-function readRaw(output: string): Change[] {
+function readRaw(output: string): ScannedChange[] {
   const parts = output.split("\0");
-  const changes: Change[] = [];
+  const changes: ScannedChange[] = [];
   for (let at = 0; at + 1 < parts.length; at += 2) {
     const [, mode = "", before = "", object = ""] = (parts[at] ?? "").split(" ");
     const was = NOTHING.test(before) ? undefined : before;
@@ -276,7 +276,7 @@ function readRaw(output: string): Change[] {
 
 async function look(
   git: ServerGit,
-  { path, mode, before }: Change,
+  { path, mode, before }: ScannedChange,
   bytes: Buffer,
 ): Promise<string | undefined> {
   const named = findSecret(Buffer.from(path));

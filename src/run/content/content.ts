@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { TrunklineError } from "../../base/errors.ts";
 import { parseRemoteUrl, remotePattern } from "../../base/remote-url.ts";
-import type { Credentials, ResolveHost } from "../../git/server/pin-connection.ts";
+import type { Credentials, HostResolver } from "../../git/server/pin-connection.ts";
 import { filesOf } from "../environment/layers.ts";
 import { checkRemoteUrl, type RemotePolicy } from "../remote-ref.ts";
 import type { CachedRepository, RepositoryCache } from "../repository-cache.ts";
@@ -18,17 +18,20 @@ export interface Submodule {
 }
 
 /** What the files of a revision consist of, in addition to what git itself has in its repository. */
-export interface Content {
+export interface RevisionContent {
   /** A submodule comes before those that are in it. */
   readonly submodules: readonly Submodule[];
   /** Objects of Git LFS that could not be fetched: there are pointers in their place. */
   readonly lacking: readonly string[];
 }
 
-export const PLAIN: Content = { submodules: [], lacking: [] };
+export const PLAIN: RevisionContent = { submodules: [], lacking: [] };
 
-/** Names the files of a revision: for one without submodules, of which all could be fetched, it is the revision. */
-export function nameOfFiles(revision: string, { submodules, lacking: lacks }: Content): string {
+/** A name for the files of a revision: the revision itself if it has no submodules and lacks nothing. */
+export function nameOfFiles(
+  revision: string,
+  { submodules, lacking: lacks }: RevisionContent,
+): string {
   if (submodules.length === 0 && lacks.length === 0) return revision;
   const facts = submodules.map((each) => [each.path, each.revision, each.repository?.key]);
   const hash = createHash("sha256").update(JSON.stringify([facts, lacks]));
@@ -36,7 +39,10 @@ export function nameOfFiles(revision: string, { submodules, lacking: lacks }: Co
 }
 
 /** The folders that have the objects of Git LFS. */
-export function lfsFolders({ lfs }: Pick<CachedRepository, "lfs">, content: Content): string[] {
+export function lfsFolders(
+  { lfs }: Pick<CachedRepository, "lfs">,
+  content: RevisionContent,
+): string[] {
   const folders = content.submodules.filter(isFetched).map((each) => each.repository.lfs);
   return [...new Set([lfs, ...folders])];
 }
@@ -44,7 +50,7 @@ export function lfsFolders({ lfs }: Pick<CachedRepository, "lfs">, content: Cont
 /** All folders of objects that git needs for a workspace. Those of Git LFS exist only if there are some. */
 export function objectFolders(
   repository: Pick<CachedRepository, "lfs" | "objects">,
-  content: Content,
+  content: RevisionContent,
 ): string[] {
   const inner = content.submodules.filter(isFetched).map((each) => each.repository.objects);
   const lfs = lfsFolders(repository, content).filter((folder) => existsSync(folder));
@@ -61,7 +67,7 @@ interface ContentsOptions {
   readonly cache: RepositoryCache;
   readonly policy: RemotePolicy;
   readonly identify: (url: string) => Promise<{ readonly credentials: Credentials }>;
-  readonly resolve: ResolveHost;
+  readonly resolve: HostResolver;
 }
 
 export interface ContentRequest {
@@ -79,16 +85,16 @@ const DEEPEST = 8;
 const MOST_OBJECTS = 20_000;
 
 /** Fetches submodules, and files of Git LFS. A session goes on without those that cannot be fetched, and is told. */
-export class Contents {
+export class ContentFetcher {
   readonly #options: ContentsOptions;
   /** By repository, revision and limits. */
-  readonly #whole = new Map<string, Content>();
+  readonly #whole = new Map<string, RevisionContent>();
 
   constructor(options: ContentsOptions) {
     this.#options = options;
   }
 
-  async need(request: ContentRequest): Promise<Content> {
+  async need(request: ContentRequest): Promise<RevisionContent> {
     const { repository, revision, within } = request;
     const key = JSON.stringify([repository.key, revision, within]);
     const known = this.#whole.get(key);
@@ -109,7 +115,7 @@ export class Contents {
     return content;
   }
 
-  async #add(work: Work, depth: number): Promise<void> {
+  async #add(work: ContentJob, depth: number): Promise<void> {
     const { repository, revision, submodules, tell } = work;
     const files = await filesOf(repository, revision);
     await this.#addLfs(work, files);
@@ -140,10 +146,10 @@ export class Contents {
   }
 
   async #fetch(
-    { root, within, tell }: Work,
+    { root, within, tell }: ContentJob,
     address: string,
     revision: string,
-  ): Promise<Pick<Work, "repository" | "credentials">> {
+  ): Promise<Pick<ContentJob, "repository" | "credentials">> {
     const { cache, policy, identify } = this.#options;
     const { normal: url, transport } = checkRemoteUrl(address, policy);
     const refuse = (why: string): TrunklineError =>
@@ -167,7 +173,7 @@ export class Contents {
     return { repository, credentials };
   }
 
-  async #addLfs(work: Work, entries: ReadonlyMap<string, string>): Promise<void> {
+  async #addLfs(work: ContentJob, entries: ReadonlyMap<string, string>): Promise<void> {
     const { repository, credentials, signal, lacks, tell, asked } = work;
     const missing = lacking(repository.lfs, await lfsObjectsOf(repository.git, entries));
     if (missing.length === 0) return;
@@ -191,7 +197,7 @@ export class Contents {
   }
 }
 
-interface Work extends ContentRequest {
+interface ContentJob extends ContentRequest {
   /** The address of the repository that the run is about. */
   readonly root: string;
   /** The folder of the submodule, with a slash at its end; empty for the repository itself. */

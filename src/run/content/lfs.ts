@@ -11,7 +11,7 @@ import { parsedJson } from "../../base/check.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { clientFor, lookupAmong } from "../../base/public-lookup.ts";
 import { parseRemoteUrl } from "../../base/remote-url.ts";
-import type { Credentials, ResolveHost } from "../../git/server/pin-connection.ts";
+import type { Credentials, HostResolver } from "../../git/server/pin-connection.ts";
 import type { ServerGit } from "../../git/server/server-git.ts";
 import { readObjects, sizesOf } from "../change/scan.ts";
 import { unfinishedName } from "../repository-cache.ts";
@@ -64,7 +64,7 @@ export interface LfsServer {
   readonly url: string;
   readonly credentials: Credentials;
   /** Throws for a host that may not be reached. */
-  readonly resolve: ResolveHost | undefined;
+  readonly resolve: HostResolver | undefined;
   readonly signal?: AbortSignal;
   /** Milliseconds that an object may take beside those for its bytes. */
   readonly patience?: number;
@@ -77,7 +77,7 @@ const MOST_ANSWERED = 4 * 1024 * 1024;
 const MOST_REDIRECTS = 5;
 /** Milliseconds without an answer or data. */
 const SILENCE = 60_000;
-/** Bytes in a millisecond: a server that sends fewer has somebody wait for it on purpose. */
+/** The slowest rate that is accepted, in bytes per millisecond: a slower server probably stalls on purpose. */
 const SLOWEST = 16;
 
 /**

@@ -17,7 +17,7 @@ import { git } from "../../../test/samples/sample-runs.ts";
 import { writeRemote } from "../../../test/support/stored-folder.ts";
 import { OWNER } from "../../base/principal.ts";
 import type { Turn } from "../../session/agent.ts";
-import type { CarriedCheckpoints } from "../workspace/carried.ts";
+import type { SharedCheckpoints } from "../workspace/shared-checkpoints.ts";
 import { fromAddress } from "./content.ts";
 
 const POLICY = { allowHosts: [], allowPrivate: true, protocols: ["file"] };
@@ -161,7 +161,7 @@ describe("submodules of a run", () => {
     const { rig, plan } = await withSubmodules();
     await using _ = rig;
     let packed: Buffer | undefined;
-    const carried: CarriedCheckpoints = {
+    const carried: SharedCheckpoints = {
       save: async (_run, bytes) => void (packed = bytes),
       load: async () => packed,
       remove: async () => {},

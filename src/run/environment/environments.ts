@@ -9,7 +9,7 @@ import { usualVariables } from "../../base/process/environment.ts";
 import { SHORTEST_SECRET, secretForms } from "../../base/text/mask.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import type { ServerGit } from "../../git/server/server-git.ts";
-import { type Content, type ContentRequest, objectFolders } from "../content/content.ts";
+import { type RevisionContent, type ContentRequest, objectFolders } from "../content/content.ts";
 import { isOfFile } from "../content/flat-index.ts";
 import type { CachedRepository } from "../repository-cache.ts";
 import { giveTo } from "../workspace/copy.ts";
@@ -17,7 +17,7 @@ import type { WorkspaceDriver } from "../workspace/driver.ts";
 import type { RunUsers } from "../workspace/run-users.ts";
 import { type Workspaces, diskUse } from "../workspace/workspace.ts";
 import {
-  type Layer,
+  type SetupLayer,
   type LayerName,
   type Layers,
   type RevisionFiles,
@@ -37,7 +37,7 @@ import {
   variablesOf,
   workspaceFolder,
 } from "./recipe.ts";
-import { type OpenSetupPlace, SetupOutput, runSteps } from "./run-steps.ts";
+import { type SetupPlaceOpener, SetupOutput, runSteps } from "./run-steps.ts";
 
 /** Milliseconds until a failed set-up is retried; doubled after each further failure. */
 const FIRST_WAIT = 30_000;
@@ -91,7 +91,7 @@ export interface RunSetup extends Pick<
 export interface EnvironmentRequest extends Omit<ContentRequest, "within"> {
   /** The name of its workspace. */
   readonly workspace: string;
-  readonly content?: Content;
+  readonly content?: RevisionContent;
   /** Whether to try even if set-up has failed recently. */
   readonly retry: boolean;
   /** Called before set-up begins, which takes long. Throws if the run will fail anyway. */
@@ -125,7 +125,7 @@ export class Environments {
    * The layer that a workspace begins with, or began with. Undefined if there is nothing to set up, or if
    * set-up failed: the session has been told, and continues without it.
    */
-  async prepare(request: EnvironmentRequest): Promise<Layer | undefined> {
+  async prepare(request: EnvironmentRequest): Promise<SetupLayer | undefined> {
     const { log } = this.#options;
     let refusal: unknown;
     const check = (): Promise<void> =>
@@ -144,7 +144,7 @@ export class Environments {
     }
   }
 
-  async #layerFor(request: EnvironmentRequest): Promise<Layer | undefined> {
+  async #layerFor(request: EnvironmentRequest): Promise<SetupLayer | undefined> {
     const { layers, driver, workspaces } = this.#options;
     const begun = await workspaces.layerOf(request.workspace);
     if (begun === undefined) return await this.#need(request);
@@ -155,7 +155,7 @@ export class Environments {
   }
 
   /** Finds a layer, waits for one that is being made, or makes it. */
-  async #need(request: EnvironmentRequest): Promise<Layer | undefined> {
+  async #need(request: EnvironmentRequest): Promise<SetupLayer | undefined> {
     const { layers } = this.#options;
     const wanted = await this.#want(request);
     if (wanted === undefined) return undefined;
@@ -180,7 +180,9 @@ export class Environments {
   }
 
   /** The known result of set-up: a layer, or a failure that must not be retried yet. */
-  async #known(wanted: WantedLayer): Promise<{ readonly layer: Layer | undefined } | undefined> {
+  async #known(
+    wanted: WantedLayer,
+  ): Promise<{ readonly layer: SetupLayer | undefined } | undefined> {
     const { layers, log } = this.#options;
     const { repository, name, recipe, tell, begun, retry } = wanted;
     const layer = await this.#find(wanted);
@@ -209,7 +211,7 @@ export class Environments {
     return { ...request, recipe, name, files, begun };
   }
 
-  /** The variables that agents get. Why they cannot be read, the session is told by `prepare`. */
+  /** The variables that agents get; none if they cannot be read, about which `prepare` tells the session. */
   async variables(
     repository: CachedRepository,
     revision: string,
@@ -235,7 +237,12 @@ export class Environments {
     };
   }
 
-  async #find({ repository, name, files, credentials }: WantedLayer): Promise<Layer | undefined> {
+  async #find({
+    repository,
+    name,
+    files,
+    credentials,
+  }: WantedLayer): Promise<SetupLayer | undefined> {
     const { layers } = this.#options;
     const found = await layers.find(repository, name, files);
     if (found !== undefined) return found;
@@ -247,14 +254,14 @@ export class Environments {
     return await layers.find(repository, name, files);
   }
 
-  async #makeInTurn(wanted: WantedLayer): Promise<Layer | undefined> {
+  async #makeInTurn(wanted: WantedLayer): Promise<SetupLayer | undefined> {
     if (!this.#slots.isFree()) {
       wanted.tell("Waiting for a free slot: other environments are being set up …");
     }
     return await this.#slots.run(() => this.#make(wanted), { signal: wanted.signal });
   }
 
-  async #make(wanted: WantedLayer): Promise<Layer | undefined> {
+  async #make(wanted: WantedLayer): Promise<SetupLayer | undefined> {
     const { layers, log } = this.#options;
     const { repository, name, recipe, tell, signal } = wanted;
     const { url } = repository;
@@ -291,7 +298,7 @@ interface LayerBuilderOptions {
   readonly layers: Layers;
   readonly workspaces: Workspaces;
   readonly driver: WorkspaceDriver;
-  readonly openPlace: OpenSetupPlace;
+  readonly openPlace: SetupPlaceOpener;
   readonly users?: RunUsers | undefined;
   /** The most bytes that a layer may take. */
   readonly maxLayer: number;
@@ -316,7 +323,10 @@ class SetupError extends Error {
 const MOST_NAMED = 5;
 
 /** Runs set-up in its own workspace, and makes a layer of the result. Throws SetupError. */
-async function buildLayer(options: LayerBuilderOptions, request: LayerRequest): Promise<Layer> {
+async function buildLayer(
+  options: LayerBuilderOptions,
+  request: LayerRequest,
+): Promise<SetupLayer> {
   const { workspaces, layers, driver, users } = options;
   const { repository, content, name, recipe, secrets, tell } = request;
   const search = new SecretSearch(secrets);

@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
-import { mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rename, rm, utimes, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { parsedJson } from "../../base/check.ts";
 import { glob } from "../../base/text/glob.ts";
 import { FileLock } from "../../store/file-lock.ts";
-import type { CachedRepository } from "../repository-cache.ts";
+import { byLastUse, type CachedRepository } from "../repository-cache.ts";
 import { removeTree } from "../workspace/copy.ts";
 import type { Recipe } from "./recipe.ts";
 
@@ -77,7 +77,7 @@ interface LayersOptions {
 }
 
 /** The files that set-up has produced, which workspaces begin with. */
-export interface Layer extends LayerFacts {
+export interface SetupLayer extends LayerFacts {
   readonly id: string;
   readonly tree: string;
   /** The folder of the files that set-up has left in its home. */
@@ -128,7 +128,7 @@ export class Layers {
     repository: CachedRepository,
     { key, revision }: LayerName,
     files: RevisionFiles,
-  ): Promise<Layer | undefined> {
+  ): Promise<SetupLayer | undefined> {
     for (const id of await this.#fitting(repository, key, revision)) {
       const layer = await this.exactly(repository, id);
       if (layer === undefined) continue;
@@ -139,7 +139,7 @@ export class Layers {
   }
 
   /** The layer with an id, if it still exists. */
-  async exactly(repository: CachedRepository, id: string): Promise<Layer | undefined> {
+  async exactly(repository: CachedRepository, id: string): Promise<SetupLayer | undefined> {
     const folder = this.#at(repository, id);
     if (!LAYER.test(id) || !existsSync(join(folder, FACTS))) return undefined;
     const facts = await readJson<LayerFacts>(join(folder, FACTS));
@@ -187,7 +187,7 @@ export class Layers {
     from: { readonly tree: string; readonly home?: string },
     facts: Omit<LayerFacts, "revision">,
     finish: (folder: string) => Promise<void>,
-  ): Promise<Layer> {
+  ): Promise<SetupLayer> {
     const [id, { revision }] = [idOf(name), name];
     const folder = this.#at(repository, id);
     const unfinished = `${folder}${UNFINISHED}`;
@@ -269,17 +269,11 @@ export class Layers {
   }
 
   /** The most recently used first. A failed set-up has no layer, so the time of its log counts. */
-  async #byAge(repository: CachedRepository, ids: readonly string[]): Promise<string[]> {
-    const used = await Promise.all(
-      ids.map(async (id) => {
-        const path = this.#at(repository, id);
-        const status = await stat(path)
-          .catch(() => stat(`${path}.log`))
-          .catch(() => undefined);
-        return { id, at: status?.mtimeMs ?? 0 };
-      }),
-    );
-    return used.toSorted((one, other) => other.at - one.at).map(({ id }) => id);
+  #byAge(repository: CachedRepository, ids: readonly string[]): Promise<string[]> {
+    return byLastUse(ids, (id) => {
+      const path = this.#at(repository, id);
+      return existsSync(path) ? path : `${path}.log`;
+    });
   }
 
   #failure(repository: CachedRepository, name: LayerName): string {
@@ -300,7 +294,7 @@ const LOCK = ".lock";
 const UNFINISHED = ".new";
 const FAILED = ".failed";
 
-function layerIn(folder: string, id: string, facts: LayerFacts): Layer {
+function layerIn(folder: string, id: string, facts: LayerFacts): SetupLayer {
   const home = join(folder, "home");
   return { ...facts, id, tree: join(folder, "tree"), ...(existsSync(home) ? { home } : {}) };
 }

@@ -136,7 +136,7 @@ export interface SetupPlace extends AsyncDisposable {
   start(command: readonly string[]): Promise<OwnedChild>;
 }
 
-export type OpenSetupPlace = (options: SetupPlaceOptions) => Promise<SetupPlace>;
+export type SetupPlaceOpener = (options: SetupPlaceOptions) => Promise<SetupPlace>;
 
 /** Runs the steps of a recipe. Throws "unavailable" if one fails, or the reason of `signal`. */
 export async function runSteps(

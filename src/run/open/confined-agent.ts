@@ -212,7 +212,7 @@ export function refusedHosts(log: Log, workspace: string) {
     else update(progressUpdate(message));
   };
   return {
-    /** From now on, where the session is told. It is also told what was refused before. */
+    /** Sets where refusals are reported, and reports those that came before. */
     tellTo(to: (update: SessionUpdate) => void): void {
       update = to;
       for (const each of waiting.splice(0)) to(each);

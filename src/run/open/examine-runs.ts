@@ -13,7 +13,7 @@ import {
   type SandboxFinding,
   type SandboxParts,
 } from "../../sandbox/probe.ts";
-import { type Machine, remedyFor, systemProgram, thisMachine } from "../../sandbox/remedy.ts";
+import { type MachineFacts, remedyFor, systemProgram, thisMachine } from "../../sandbox/remedy.ts";
 
 /** What this machine offers to remote runs. */
 export interface RunsExamined {
@@ -72,6 +72,6 @@ const NEXT = {
     "or one server for each group of people who may see each other's work.",
 } as const;
 
-function nextFor({ part, detail }: SandboxFinding, machine: Machine): string {
+function nextFor({ part, detail }: SandboxFinding, machine: MachineFacts): string {
   return part === "bubblewrap" ? remedyFor(detail, machine) : NEXT[part];
 }

@@ -1,6 +1,6 @@
-import type { Acting } from "../deliver.ts";
+import type { RunActor } from "../deliver.ts";
 import { gitSettings } from "../../identity/git-settings.ts";
-import { type Persona, personaOf, trailersOf } from "../../identity/agent-commits.ts";
+import { type CommitPersona, personaOf, trailersOf } from "../../identity/agent-commits.ts";
 import { hostFit, type Identity } from "../../identity/identity.ts";
 import { hostText } from "../../base/address.ts";
 import { webHost } from "../../forge/forge.ts";
@@ -10,12 +10,12 @@ import { NOBODY } from "../../git/git.ts";
 import type { AppContext } from "../../config/app-context.ts";
 import { currentIdentities } from "../../identity/open/open-identities.ts";
 
-export interface Identified extends Acting {
+export interface RunIdentity extends RunActor {
   /** Undefined if none matches. */
   readonly identity?: Identity;
 }
 
-type Identify = (url: string, agent?: string) => Promise<Identified>;
+type RunIdentityFinder = (url: string, agent?: string) => Promise<RunIdentity>;
 
 /**
  * Milliseconds for which an answer is cached, for sessions that begin together. Decrypting a token can
@@ -24,24 +24,22 @@ type Identify = (url: string, agent?: string) => Promise<Identified>;
 const HOLDS = 10_000;
 
 /** Finds the identity for an address: its credentials, and as whom an agent's commits are made. */
-export function identifyFor(app: AppContext, env: NodeJS.ProcessEnv = process.env): Identify {
+export function identifyFor(
+  app: AppContext,
+  env: NodeJS.ProcessEnv = process.env,
+): RunIdentityFinder {
   const identify = identifyAnew(app, env);
-  const known = new Map<string, ReturnType<Identify>>();
-  return (url, agent = "") => {
-    const key = `${agent}\0${url}`;
-    const before = known.get(key);
-    if (before !== undefined) return before;
-    const found = identify(url, agent);
-    known.set(key, found);
-    const forget = (): void => {
-      known.delete(key);
-    };
-    found.then(() => setTimeout(forget, HOLDS).unref(), forget);
-    return found;
-  };
+  const known = new Map<string, ReturnType<RunIdentityFinder>>();
+  return (url, agent = "") =>
+    known.getOrInsertComputed(`${agent}\0${url}`, (key) => {
+      const found = identify(url, agent);
+      const forget = (): boolean => known.delete(key);
+      found.then(() => setTimeout(forget, HOLDS).unref(), forget);
+      return found;
+    });
 }
 
-function identifyAnew(app: AppContext, env: NodeJS.ProcessEnv): Identify {
+function identifyAnew(app: AppContext, env: NodeJS.ProcessEnv): RunIdentityFinder {
   return async (url, agent = "") => {
     await using commands = await currentIdentities(app, app.config.data, env);
     const address = { raw: url, effective: url };
@@ -54,7 +52,9 @@ function identifyAnew(app: AppContext, env: NodeJS.ProcessEnv): Identify {
       name === undefined ? bestFor(list, url) : commands.identities.find(name);
     const identity = named(shared?.identity);
     const committing = named(rule?.identity);
-    const nobody: Partial<Persona> & Pick<Persona, "author"> = { author: rule?.author ?? NOBODY };
+    const nobody: Partial<CommitPersona> & Pick<CommitPersona, "author"> = {
+      author: rule?.author ?? NOBODY,
+    };
     const { author, committer } = committing ? personaOf(committing, rule, env) : nobody;
     const acting = { author, ...(committer === undefined ? {} : { committer }), trailers };
     if (identity === undefined) return { ...acting, credentials: { scope: "" } };

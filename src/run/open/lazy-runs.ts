@@ -5,7 +5,7 @@ import { Lazy } from "../../base/lazy.ts";
 import type { Principal } from "../../base/principal.ts";
 import type { Agent } from "../../session/agent.ts";
 import type { SessionSetup } from "../../session/session-setup.ts";
-import type { CarriedCheckpoints } from "../workspace/carried.ts";
+import type { SharedCheckpoints } from "../workspace/shared-checkpoints.ts";
 import type { AppContext } from "../../config/app-context.ts";
 import type { OpenedRuns } from "./open-runs.ts";
 
@@ -15,7 +15,7 @@ export class LazyRuns implements AsyncDisposable {
   #opened: OpenedRuns | undefined;
 
   /** `carried` stores checkpoints for other machines, if there are some. */
-  constructor(app: AppContext, carried?: CarriedCheckpoints) {
+  constructor(app: AppContext, carried?: SharedCheckpoints) {
     this.#runs = new Lazy(async () => {
       const { openRuns } = await import("./open-runs.ts");
       return (this.#opened = await openRuns(app, carried));

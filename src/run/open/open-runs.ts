@@ -4,7 +4,7 @@ import { availableParallelism } from "node:os";
 import { dirname, join } from "node:path";
 import type { ExternalAgentOptions } from "../../agent/external-agent.ts";
 import { configuredModels } from "../../agent/models/model-commands.ts";
-import { type Models, type OpenKeys, storedKey } from "../../agent/models/models.ts";
+import { type Models, type SecretStoreOpener, storedKey } from "../../agent/models/models.ts";
 import type { ModelSettings } from "../../config/schema/schema.gen.ts";
 import { hostText } from "../../base/address.ts";
 import { currentSession } from "../../base/background.ts";
@@ -45,19 +45,19 @@ import type { SessionSetup } from "../../session/session-setup.ts";
 import { DENIED_NAMES } from "../change/scan.ts";
 import type { RunSetup } from "../environment/environments.ts";
 import { entryFor } from "../environment/recipe.ts";
-import type { OpenSetupPlace, SetupPlace } from "../environment/run-steps.ts";
-import type { Proposal, ProposalResult, Propose } from "../pull-request.ts";
+import type { SetupPlaceOpener, SetupPlace } from "../environment/run-steps.ts";
+import type { Proposal, ProposalResult, PullRequestProposer } from "../pull-request.ts";
 import { type RemotePolicy, pinAddresses, refuseRepository } from "../remote-ref.ts";
 import { type InnerAgent, RunAgent } from "../run-agent.ts";
 import { isPlan } from "../run-plan.ts";
 import type { Run } from "../run.ts";
 import { limitsFor } from "../run-limits.ts";
 import { Runs } from "../runs.ts";
-import type { CarriedCheckpoints } from "../workspace/carried.ts";
+import type { SharedCheckpoints } from "../workspace/shared-checkpoints.ts";
 import { RunUsers } from "../workspace/run-users.ts";
 import { SAFE, openConfinedAgent, openFreeAgent } from "./confined-agent.ts";
 import { openDriver, sandboxFor } from "./examine-runs.ts";
-import { type Identified, identifyFor } from "./identify.ts";
+import { type RunIdentity, identifyFor } from "./identify.ts";
 import { type ModelServices, modelServices } from "./model-services.ts";
 
 /** Milliseconds that `session/new` waits for a workspace: clients give up after 60 s. */
@@ -76,7 +76,7 @@ export interface OpenedRuns extends AsyncDisposable {
 }
 
 /** Opens remote runs as configured. Throws if they need a sandbox and there is none. */
-export async function openRuns(app: AppContext, carried?: CarriedCheckpoints): Promise<OpenedRuns> {
+export async function openRuns(app: AppContext, carried?: SharedCheckpoints): Promise<OpenedRuns> {
   const { config, log } = app;
   const { remote } = config;
   // Users of sandboxes have to pass through this folder. The folder above it keeps other users out.
@@ -219,8 +219,8 @@ export interface ForgePolicy extends RemotePolicy {
 /** Opens pull requests with the token of the identity that matches the repository. */
 export function proposeOnForge(
   policy: ForgePolicy,
-  identify: (url: string) => Promise<Identified>,
-): Propose {
+  identify: (url: string) => Promise<RunIdentity>,
+): PullRequestProposer {
   return async (proposal) => {
     let page: string | undefined;
     try {
@@ -263,7 +263,7 @@ function addressOf(url: string, identity: Identity | undefined): RepositoryAddre
   return { ...place, host: isIts ? its : webHost(host) };
 }
 
-function needToken({ token, noToken }: Identified["credentials"]): string {
+function needToken({ token, noToken }: RunIdentity["credentials"]): string {
   if (token !== undefined) return token;
   const none = "no identity matches the repository";
   const next = "Add one with `trunkline identity add`, and set its token";
@@ -294,7 +294,7 @@ function forgeAt(
 interface RunSetupOptions {
   readonly parts: SandboxParts | undefined;
   readonly env?: NodeJS.ProcessEnv;
-  readonly open: OpenKeys;
+  readonly open: SecretStoreOpener;
 }
 
 /** The configured set-up of repositories. Secrets come from the environment of the server, or are stored. */
@@ -339,7 +339,7 @@ export function setupPlaces(
   parts: SandboxParts | undefined,
   allowHosts: readonly string[],
   limits: RunLimitSettings = {},
-): OpenSetupPlace {
+): SetupPlaceOpener {
   return async (options) => {
     const { name, url, workspace, folder, owner, home, objects, refused } = options;
     const own = { ...usualVariables(), ...options.secrets };

@@ -6,13 +6,13 @@ import { describe, it } from "node:test";
 import { NO_CREDENTIALS } from "../../../test/samples/sample-credentials.ts";
 import { ServerRepository } from "../../../test/support/server-repository.ts";
 import { type CachedRepository, RepositoryCache } from "../repository-cache.ts";
-import { Bases } from "./bases.ts";
+import { WorkspaceBases } from "./bases.ts";
 
 /** Bases of a repository that has the revisions `1`, `2` and `3` of README.md. */
 class Rig implements Disposable {
   readonly #sample = new ServerRepository();
   readonly folder = join(this.#sample.folder, "bases");
-  readonly bases = new Bases({ folder: this.folder, most: 1 });
+  readonly bases = new WorkspaceBases({ folder: this.folder, most: 1 });
   readonly revisions = ["1", "2", "3"].map((text) => {
     this.#sample.write("README.md", text);
     return this.#sample.commit(text);

@@ -1,11 +1,16 @@
 import { existsSync, readFileSync } from "node:fs";
-import { mkdir, readdir, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { mkdir, readdir, rename, rm, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
-import { type Content, lfsFolders, nameOfFiles, PLAIN } from "../content/content.ts";
+import { type RevisionContent, lfsFolders, nameOfFiles, PLAIN } from "../content/content.ts";
 import { flatten } from "../content/flat-index.ts";
-import { type CachedRepository, removeUnfinished, unfinishedName } from "../repository-cache.ts";
+import {
+  byLastUse,
+  type CachedRepository,
+  removeUnfinished,
+  unfinishedName,
+} from "../repository-cache.ts";
 
 export interface BasesOptions {
   readonly folder: string;
@@ -14,11 +19,11 @@ export interface BasesOptions {
 }
 
 /** A checked-out tree that workspaces begin with. */
-export interface Base {
+export interface WorkspaceBase {
   /** See `nameOfFiles`. */
   readonly name: string;
   readonly revision: string;
-  readonly content: Content;
+  readonly content: RevisionContent;
   readonly tree: string;
   /** The git index of that tree, with cached file metadata. */
   readonly index: string;
@@ -27,9 +32,9 @@ export interface Base {
 const CHECKOUT_TIMEOUT = 10 * 60_000;
 
 /** Checked-out revisions of repositories, which are never changed; the most recently used are kept. */
-export class Bases {
+export class WorkspaceBases {
   readonly #options: BasesOptions;
-  readonly #making = new Map<string, Promise<Base>>();
+  readonly #making = new Map<string, Promise<WorkspaceBase>>();
 
   constructor(options: BasesOptions) {
     this.#options = options;
@@ -42,8 +47,8 @@ export class Bases {
   async near(
     repository: CachedRepository,
     revision: string,
-    content: Content = PLAIN,
-  ): Promise<Base> {
+    content: RevisionContent = PLAIN,
+  ): Promise<WorkspaceBase> {
     const name = nameOfFiles(revision, content);
     // Git would update neither submodules nor what is lacking.
     if (name !== revision) return await this.exactly(repository, name, content);
@@ -59,8 +64,8 @@ export class Bases {
   async exactly(
     repository: CachedRepository,
     name: string,
-    content: Content = PLAIN,
-  ): Promise<Base> {
+    content: RevisionContent = PLAIN,
+  ): Promise<WorkspaceBase> {
     const folder = join(this.#options.folder, repository.key);
     if (existsSync(join(folder, name))) return baseIn(folder, name);
     const [revision = ""] = name.split("-");
@@ -90,7 +95,7 @@ export class Bases {
     }
   }
 
-  async #latest(folder: string): Promise<Base | undefined> {
+  async #latest(folder: string): Promise<WorkspaceBase | undefined> {
     const name = (await byAge(folder)).find((each) => !each.includes("-"));
     return name === undefined ? undefined : baseIn(folder, name);
   }
@@ -99,14 +104,12 @@ export class Bases {
     repository: CachedRepository,
     folder: string,
     revision: string,
-    content: Content,
-  ): Promise<Base> {
+    content: RevisionContent,
+  ): Promise<WorkspaceBase> {
     const key = join(folder, nameOfFiles(revision, content));
-    const making =
-      this.#making.get(key) ??
-      checkOut(repository, folder, revision, content).finally(() => this.#making.delete(key));
-    this.#making.set(key, making);
-    return making;
+    return this.#making.getOrInsertComputed(key, () =>
+      checkOut(repository, folder, revision, content).finally(() => this.#making.delete(key)),
+    );
   }
 }
 
@@ -114,8 +117,8 @@ async function checkOut(
   repository: CachedRepository,
   folder: string,
   revision: string,
-  content: Content,
-): Promise<Base> {
+  content: RevisionContent,
+): Promise<WorkspaceBase> {
   const name = nameOfFiles(revision, content);
   const unfinished = join(folder, unfinishedName(name));
   await rm(unfinished, { recursive: true, force: true });
@@ -138,11 +141,13 @@ async function checkOut(
 
 const CONTENT = "content.json";
 
-function baseIn(folder: string, name: string): Base {
+function baseIn(folder: string, name: string): WorkspaceBase {
   const own = join(folder, name);
   const [revision = ""] = name.split("-");
   const content =
-    name === revision ? PLAIN : (JSON.parse(readFileSync(join(own, CONTENT), "utf8")) as Content);
+    name === revision
+      ? PLAIN
+      : (JSON.parse(readFileSync(join(own, CONTENT), "utf8")) as RevisionContent);
   return { name, revision, content, tree: join(own, "tree"), index: join(own, "index") };
 }
 
@@ -156,11 +161,5 @@ async function use(path: string): Promise<void> {
 async function byAge(folder: string): Promise<string[]> {
   const names = await readdir(folder).catch(() => []);
   const bases = names.filter((name) => /^[0-9a-f]{40,64}(?:-[0-9a-f]{16})?$/.test(name));
-  const used = await Promise.all(
-    bases.map(async (name) => {
-      const status = await stat(join(folder, name)).catch(() => undefined);
-      return { name, at: status?.mtimeMs ?? 0 };
-    }),
-  );
-  return used.toSorted((one, other) => other.at - one.at).map(({ name }) => name);
+  return await byLastUse(bases, (name) => join(folder, name));
 }

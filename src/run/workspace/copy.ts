@@ -58,7 +58,7 @@ export async function giveTo(tree: string, { uid, gid }: FileOwner): Promise<voi
   await run("chown", ["--recursive", "--no-dereference", `${uid}:${gid}`, tree]);
 }
 
-/** Again where the folder is not empty: another process that looks for old workspaces may just lock this one. */
+/** Retries, because another process that looks for old workspaces may be locking this one. */
 const WHOLE = { recursive: true, force: true, maxRetries: 5, retryDelay: 50 } as const;
 
 /** Removes a folder, even if it contains read-only folders. */

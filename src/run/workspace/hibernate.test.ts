@@ -25,7 +25,7 @@ import { noOverlay } from "../../../test/support/no-overlay.ts";
 import { NO_CREDENTIALS } from "../../../test/samples/sample-credentials.ts";
 import { ServerRepository } from "../../../test/support/server-repository.ts";
 import { type CachedRepository, RepositoryCache } from "../repository-cache.ts";
-import { Bases } from "./bases.ts";
+import { WorkspaceBases } from "./bases.ts";
 import { CopyDriver } from "./copy.ts";
 import { diskUse, type Workspace, Workspaces } from "./workspace.ts";
 import type { FileOwner, WorkspaceDriver } from "./driver.ts";
@@ -61,7 +61,7 @@ class Rig implements AsyncDisposable {
     const report = (): void => {};
     const cache = new RepositoryCache({ folder: join(sample.folder, "cache"), report, ...common });
     this.repository = cache.at(sample.url, NO_CREDENTIALS);
-    const bases = new Bases({ folder: this.bases, most: 1 });
+    const bases = new WorkspaceBases({ folder: this.bases, most: 1 });
     this.workspaces = new Workspaces({ folder: this.folder, bases, driver, ...common });
   }
 
@@ -321,11 +321,11 @@ const MODULE = (name: string): string =>
 async function hibernateAndKill(rig: Rig, milliseconds: number): Promise<number> {
   const script = `
     const { Workspaces } = await import(${MODULE("workspace")});
-    const { Bases } = await import(${MODULE("bases")});
+    const { WorkspaceBases } = await import(${MODULE("bases")});
     const { CopyDriver } = await import(${MODULE("copy")});
     const { RepositoryCache } = await import(${MODULE("../repository-cache")});
     const common = { askpass: "/bin/false", protocols: ["file"] };
-    const bases = new Bases({ folder: ${JSON.stringify(rig.bases)}, most: 1 });
+    const bases = new WorkspaceBases({ folder: ${JSON.stringify(rig.bases)}, most: 1 });
     const folder = ${JSON.stringify(join(rig.sample.folder, "cache"))};
     const cache = new RepositoryCache({ folder, report: () => {}, ...common });
     const driver = new CopyDriver("copy");

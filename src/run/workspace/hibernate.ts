@@ -5,7 +5,7 @@ import { authorVariables } from "../../git/git.ts";
 import type { ServerGit } from "../../git/server/server-git.ts";
 import { restoreSubmodules, withLinks } from "../content/flat-index.ts";
 import type { CachedRepository } from "../repository-cache.ts";
-import type { Base } from "./bases.ts";
+import type { WorkspaceBase } from "./bases.ts";
 import type { FileOwner } from "./driver.ts";
 
 /** The ref of the commit with the files of a hibernated workspace. It is never pushed. */
@@ -16,7 +16,7 @@ export interface WorkingCopy {
   readonly tree: string;
   readonly git: ServerGit;
   /** The base that the tree began with. */
-  readonly base: Base;
+  readonly base: WorkspaceBase;
 }
 
 /** Which workspaces hibernate, and who is told about failures. */

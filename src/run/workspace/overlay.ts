@@ -53,7 +53,7 @@ export async function openOverlay(
     const base = join(tried, "base");
     await mkdir(join(base, "sub/below"), { recursive: true });
     const tree = await driver.open({ layers: [base], folder: tried, owner });
-    // A mount can work where its layer cannot note that a folder has been replaced.
+    // A mount may succeed on a file system that cannot store in a layer that a folder was replaced.
     await rm(join(tree, "sub"), { recursive: true });
     await mkdir(join(tree, "sub"));
     if ((await readdir(join(tree, "sub"))).length === 0) return driver;

@@ -26,9 +26,7 @@ export class RunUsers {
 
   /** The user of a workspace, until `free`. */
   of(workspace: string): FileOwner {
-    const known = this.#known.get(workspace) ?? this.#find(workspace);
-    this.#known.set(workspace, known);
-    return known;
+    return this.#known.getOrInsertComputed(workspace, () => this.#find(workspace));
   }
 
   /** Frees the user, after the workspace with all its files was removed. */

@@ -45,7 +45,7 @@ async function writeExclude(gitDir: string, patterns: readonly string[]): Promis
 }
 
 /** What is stored about a workspace beside its files. */
-export interface Facts {
+export interface WorkspaceFacts {
   readonly base: string;
   readonly repository: string;
   readonly driver: WorkspaceDriver["name"];
@@ -56,9 +56,11 @@ export interface Facts {
 
 export const FACTS = "workspace.json";
 
-export async function readFacts(folder: string): Promise<Facts | undefined> {
+export async function readFacts(folder: string): Promise<WorkspaceFacts | undefined> {
   const path = join(folder, FACTS);
-  return existsSync(path) ? (JSON.parse(await readFile(path, "utf8")) as Facts) : undefined;
+  return existsSync(path)
+    ? (JSON.parse(await readFile(path, "utf8")) as WorkspaceFacts)
+    : undefined;
 }
 
 /** Milliseconds for which a workspace may be without facts while another process begins it. */
@@ -70,6 +72,6 @@ export function isUnbegun(folder: string): boolean {
   return !existsSync(join(folder, FACTS)) && Date.now() - begun > BEGINS_WITHIN;
 }
 
-export async function writeFacts(folder: string, facts: Facts): Promise<void> {
+export async function writeFacts(folder: string, facts: WorkspaceFacts): Promise<void> {
   await replaceFile(join(folder, FACTS), JSON.stringify(facts));
 }

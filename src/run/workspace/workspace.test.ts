@@ -7,7 +7,7 @@ import { NO_CREDENTIALS } from "../../../test/samples/sample-credentials.ts";
 import { SampleFolder } from "../../../test/samples/sample-folder.ts";
 import { ServerRepository } from "../../../test/support/server-repository.ts";
 import { RepositoryCache } from "../repository-cache.ts";
-import { Bases } from "./bases.ts";
+import { WorkspaceBases } from "./bases.ts";
 import { CopyDriver } from "./copy.ts";
 import { diskUse, Workspaces } from "./workspace.ts";
 import { OverlayDriver } from "./overlay.ts";
@@ -32,7 +32,7 @@ describe("Workspaces", () => {
     const cache = new RepositoryCache({ folder, report: () => {}, ...common });
     const repository = cache.at(sample.url, NO_CREDENTIALS);
     await repository.fill(NO_CREDENTIALS);
-    const bases = new Bases({ folder: join(sample.folder, "bases"), most: 1 });
+    const bases = new WorkspaceBases({ folder: join(sample.folder, "bases"), most: 1 });
     const work = { folder: join(sample.folder, "work"), bases, ...common };
     const { revision } = sample;
     const request = { session: "s", repository, revision, branch: "agent/s", owner: undefined };
@@ -55,7 +55,7 @@ describe("Workspaces", () => {
   it("removes what was left before it had begun, and nothing that somebody may have worked on", async () => {
     await using sample = await SampleFolder.create();
     const folder = join(sample.path, "work");
-    const bases = new Bases({ folder: join(sample.path, "bases"), most: 1 });
+    const bases = new WorkspaceBases({ folder: join(sample.path, "bases"), most: 1 });
     const options = { folder, bases, driver: new CopyDriver("copy"), askpass: "/bin/false" };
     await using workspaces = new Workspaces({ ...options, protocols: ["file"] });
     for (const name of ["left", "beginning", "unreadable"]) {

@@ -6,17 +6,17 @@ import { TrunklineError } from "../../base/errors.ts";
 import { copyIndex } from "../../git/copy-index.ts";
 import { ServerGit } from "../../git/server/server-git.ts";
 import { FileLock } from "../../store/file-lock.ts";
-import { type Content, isFetched, lfsFolders } from "../content/content.ts";
+import { type RevisionContent, isFetched, lfsFolders } from "../content/content.ts";
 import { isFolder, withLinks } from "../content/flat-index.ts";
 import { LFS_FILTER, lfsConfig, lfsSettings } from "../content/lfs-filter.ts";
-import type { Layer, Layers } from "../environment/layers.ts";
+import type { SetupLayer, Layers } from "../environment/layers.ts";
 import {
   type CachedRepository,
   type RepositoryCacheOptions,
   shallowOf,
 } from "../repository-cache.ts";
-import type { Base, Bases } from "./bases.ts";
-import { isWorkspace, layWorkspace } from "./carried.ts";
+import type { WorkspaceBase, WorkspaceBases } from "./bases.ts";
+import { isWorkspace, layWorkspace } from "./shared-checkpoints.ts";
 import { removeTree } from "./copy.ts";
 import type { FileOwner, WorkspaceDriver } from "./driver.ts";
 import {
@@ -30,7 +30,7 @@ import {
   restoreFiles,
 } from "./hibernate.ts";
 import {
-  type Facts,
+  type WorkspaceFacts,
   FACTS,
   type GitFolderFacts,
   isUnbegun,
@@ -66,7 +66,7 @@ export interface Workspace {
   readonly home: string | undefined;
   /** Git with our own git folder, on those files. */
   readonly git: ServerGit;
-  readonly content: Content;
+  readonly content: RevisionContent;
   /** Whether it was created now, not opened again. */
   readonly isNew: boolean;
   /** Releases the tree. The changes are kept for the next time. */
@@ -82,15 +82,15 @@ export interface WorkspaceRequest {
   readonly branch: string;
   readonly owner: FileOwner | undefined;
   /** What its files consist of; only git's own by default. */
-  readonly content?: Content | undefined;
+  readonly content?: RevisionContent | undefined;
   /** The layer of set-up that it begins with, above its base. */
-  readonly layer?: Pick<Layer, "id" | "tree" | "home"> | undefined;
+  readonly layer?: Pick<SetupLayer, "id" | "tree" | "home"> | undefined;
   /** Patterns, as in .gitignore, of files that are never committed. */
   readonly keep?: readonly string[] | undefined;
 }
 
 interface WorkspacesOptions extends Omit<RepositoryCacheOptions, "report"> {
-  readonly bases: Bases;
+  readonly bases: WorkspaceBases;
   readonly layers?: Layers | undefined;
   /** Ends what a killed process has left running in a workspace. */
   readonly released?: (workspace: string) => Promise<void>;
@@ -277,7 +277,11 @@ export class Workspaces implements AsyncDisposable {
     return new ServerGit({ ...common, ...(protocols ? { protocols } : {}) });
   }
 
-  async #begin(request: WorkspaceRequest, base: Base, workspace: Workspace): Promise<void> {
+  async #begin(
+    request: WorkspaceRequest,
+    base: WorkspaceBase,
+    workspace: Workspace,
+  ): Promise<void> {
     const { session, repository, revision, branch, owner } = request;
     const { folder, tree, git } = workspace;
     await repository.keep(session, revision);
@@ -289,7 +293,7 @@ export class Workspaces implements AsyncDisposable {
       await giveChanged({ tree, git, base }, revision, owner);
     }
     await this.#giveOwnGit(request, workspace, revision);
-    const kept: Facts = {
+    const kept: WorkspaceFacts = {
       base: base.name,
       repository: repository.key,
       driver: this.#options.driver.name,
@@ -301,9 +305,9 @@ export class Workspaces implements AsyncDisposable {
   /** Opens an existing workspace. */
   async #continue(
     request: WorkspaceRequest,
-    base: Base,
+    base: WorkspaceBase,
     workspace: Workspace,
-    { isAway, ...facts }: Facts,
+    { isAway, ...facts }: WorkspaceFacts,
   ): Promise<void> {
     const { owner, layer } = request;
     const { folder, tree, git } = workspace;
@@ -313,16 +317,16 @@ export class Workspaces implements AsyncDisposable {
       await this.#giveOwnGit(request, workspace, await git.text(["rev-parse", "HEAD"]));
     } else if (layer === undefined || layer.id === facts.layer) return;
     const { name: driver } = this.#options.driver;
-    const kept: Facts = { ...facts, driver, layer: layer?.id ?? facts.layer };
+    const kept: WorkspaceFacts = { ...facts, driver, layer: layer?.id ?? facts.layer };
     await writeFacts(folder, kept);
   }
 
   /** Whether the current driver can open a tree: a copying driver cannot mount an overlay. */
-  #isOurs({ driver }: Facts): boolean {
+  #isOurs({ driver }: WorkspaceFacts): boolean {
     return (driver === "overlay") === (this.#options.driver.name === "overlay");
   }
 
-  #checkDriver(facts: Facts): void {
+  #checkDriver(facts: WorkspaceFacts): void {
     if (this.#isOurs(facts)) return;
     const why = `it was made with ${facts.driver}, and this server uses ${this.#options.driver.name}`;
     const next = "Start the server as the user who created the workspace";
@@ -430,7 +434,7 @@ export class Workspaces implements AsyncDisposable {
     await this.#options.layers?.prune(repository, new Set(used.map(({ facts }) => facts?.layer)));
   }
 
-  async #all(): Promise<{ readonly path: string; readonly facts: Facts | undefined }[]> {
+  async #all(): Promise<{ readonly path: string; readonly facts: WorkspaceFacts | undefined }[]> {
     const names = await readdir(this.#options.folder).catch(() => []);
     const paths = names.map((name) => join(this.#options.folder, name));
     return await Promise.all(
@@ -443,7 +447,7 @@ export class Workspaces implements AsyncDisposable {
 async function factsFor(
   { repository, keep = [] }: WorkspaceRequest,
   at: Pick<GitFolderFacts, "revision" | "branch">,
-  { content }: Base,
+  { content }: WorkspaceBase,
 ): Promise<GitFolderFacts> {
   const alternates = content.submodules.filter(isFetched).map((each) => each.repository.objects);
   return { ...at, repository, alternates, shallow: await repository.shallow(), keep };

@@ -1,9 +1,9 @@
-import type { OpenCommandSandbox } from "../../agent/files/command-sandbox.ts";
+import type { CommandSandboxOpener } from "../../agent/files/command-sandbox.ts";
 import { Lazy } from "../../base/lazy.ts";
 import type { AppContext } from "../../config/app-context.ts";
 
 /** Loads the code of the sandbox with the first command: most sessions run none at first. */
-export function lazySandbox(app: AppContext, env = process.env): OpenCommandSandbox {
+export function lazySandbox(app: AppContext, env = process.env): CommandSandboxOpener {
   return (folders) => {
     const sandbox = new Lazy(async () => {
       const { LocalSandbox } = await import("./local-sandbox.ts");

@@ -13,7 +13,11 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative, resolve, dirname } from "node:path";
-import type { AskHost, CommandSandbox, Confinement } from "../../agent/files/command-sandbox.ts";
+import type {
+  HostConsent,
+  CommandSandbox,
+  Confinement,
+} from "../../agent/files/command-sandbox.ts";
 import { attempt } from "../../base/attempt.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { isInside, realPath } from "../../base/file/path.ts";
@@ -40,7 +44,7 @@ const SETTING = "`agent.egress.allowHosts`";
 
 /** A running command. */
 interface RunningCommand {
-  readonly ask: AskHost;
+  readonly ask: HostConsent;
   readonly answers: Map<string, Promise<boolean>>;
   readonly refused: Map<string, string>;
 }
@@ -100,7 +104,7 @@ export class LocalSandbox implements CommandSandbox {
     return (await this.#opened.get()) !== undefined;
   }
 
-  async enter(ask?: AskHost): Promise<Confinement> {
+  async enter(ask?: HostConsent): Promise<Confinement> {
     const opened = await this.#opened.get();
     if (opened === undefined) throw new TrunklineError("unavailable", "There is no sandbox.");
     const { sandbox, isShown } = opened;

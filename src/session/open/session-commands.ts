@@ -13,7 +13,7 @@ import { SessionLog, type SessionRecord } from "../../store/session/session-log.
 import type { SessionMoves } from "../../store/session/session-moves.ts";
 import { SessionRules } from "../../store/session/session-rules.ts";
 import { SessionUsage } from "../../store/session/session-usage.ts";
-import { type Landed, type LandOptions, landWorktree } from "../../worktree/land.ts";
+import { type LandResult, type LandOptions, landWorktree } from "../../worktree/land.ts";
 import { stateOf, type WorktreeState } from "../../worktree/branches.ts";
 import type { SessionWorktrees } from "./session-worktrees.ts";
 
@@ -109,7 +109,7 @@ export class SessionCommands implements AsyncDisposable {
   async land(
     { id, notes, title, isHeld }: SessionRecord,
     options: Omit<LandOptions, "title" | "programs">,
-  ): Promise<Landed> {
+  ): Promise<LandResult> {
     const place = workplaceOf(notes);
     if (place === undefined) {
       const why = "it has no work tree: its changes are in its folder already";

@@ -2,7 +2,7 @@ import { join } from "node:path";
 
 import { onAbort } from "../../base/abort.ts";
 import { background, currentSession } from "../../base/background.ts";
-import type { OpenServers } from "../../agent/session-tools.ts";
+import type { ServerOpener } from "../../agent/session-tools.ts";
 import type { ClientServers, McpServer, Meta } from "../agent.ts";
 import { Offer } from "../../tool/offer/offer.ts";
 import type { ToolboxOptions } from "../../tool/toolbox.ts";
@@ -28,7 +28,7 @@ export interface SessionServersOptions {
 }
 
 /** The MCP servers that clients pass with a session, as upstreams of that session only. */
-export function sessionServers(options: SessionServersOptions): OpenServers {
+export function sessionServers(options: SessionServersOptions): ServerOpener {
   const { data, toolbox, channelLimits } = options;
   return async (servers, { cwd, log, revoked, clientServers }) => {
     const { table, own } = tablesOf(servers, cwd);

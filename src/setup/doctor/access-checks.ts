@@ -79,7 +79,7 @@ async function issuerFindings({ oauth }: ServeSettings): Promise<CheckResult[]> 
 /** Milliseconds before a certificate expires when it should have been renewed. */
 const SOON = 14 * 24 * 60 * 60_000;
 
-type Serve = Config["serve"];
+type TlsFiles = NonNullable<Config["serve"]["tls"]>;
 
 /** Whether `trunkline serve` can use the certificate and the key of `serve.tls`, and for how long. */
 export function checkTls({ serve }: Pick<Config, "serve">): readonly CheckResult[] {
@@ -102,7 +102,7 @@ export function checkTls({ serve }: Pick<Config, "serve">): readonly CheckResult
 }
 
 function remedyFor(
-  { certFile, keyFile }: NonNullable<Serve["tls"]>,
+  { certFile, keyFile }: TlsFiles,
   error: TrunklineError,
 ): Parameters<typeof fail>[1] {
   const { code } = (error.cause ?? {}) as NodeJS.ErrnoException;
@@ -119,7 +119,7 @@ function remedyFor(
 }
 
 function dateFindings(
-  { certFile }: NonNullable<Serve["tls"]>,
+  { certFile }: TlsFiles,
   { validFromDate: from, validToDate: to }: X509Certificate,
 ): CheckResult[] {
   const now = Date.now();
@@ -136,7 +136,7 @@ function dateFindings(
 
 /** A certificate that is not for the address by which others reach the gateway. */
 function nameFindings(
-  { certFile }: NonNullable<Serve["tls"]>,
+  { certFile }: TlsFiles,
   certificate: X509Certificate,
   publicUrl: string | undefined,
 ): CheckResult[] {

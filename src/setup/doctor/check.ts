@@ -65,12 +65,12 @@ export interface Check {
   readonly what: string;
   /** May reject: that is a finding, too. */
   readonly examine: (
-    allowance: Allowance,
+    allowance: CheckLimits,
   ) => Promise<readonly CheckResult[]> | readonly CheckResult[];
 }
 
 /** The limits of a check. */
-export interface Allowance {
+export interface CheckLimits {
   /** Milliseconds until the check is given up. */
   readonly patience: number;
   /** Aborted when the check is given up. */

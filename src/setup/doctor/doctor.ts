@@ -7,7 +7,7 @@ import { paint, print } from "../../cli/shell/layout.ts";
 import { configFlags } from "../../cli/shell/open-app.ts";
 import { checkAccess, checkTls } from "./access-checks.ts";
 import {
-  type Allowance,
+  type CheckLimits,
   type Check,
   Checks,
   type Finding,
@@ -40,17 +40,20 @@ const PATIENCE = 10_000;
 const DEEP_PATIENCE = 60_000;
 /** Milliseconds for ending what the checks have started. */
 const TIDYING = 400;
-/** Milliseconds after the last line for a process that ends by itself. */
+/** Milliseconds that the process has after the last line to end by itself. */
 const LEAVING = 100;
 
-type Values = OptionValues<never, "fix" | "yes" | "deep">;
+type DoctorValues = OptionValues<never, "fix" | "yes" | "deep">;
 
 /** `trunkline doctor` */
-export async function run(invocation: Invocation<Values>): Promise<number> {
+export async function run(invocation: Invocation<DoctorValues>): Promise<number> {
   const { values, out, color } = invocation;
   const started = performance.now();
   const show = values.json === true ? () => {} : (each: Finding) => out(lineOf(each, color));
-  const report = (examined: Examined & { fixed?: readonly Fixed[] }, text: string): number => {
+  const report = (
+    examined: DoctorReport & { fixed?: readonly FixResult[] },
+    text: string,
+  ): number => {
     const milliseconds = Math.round(performance.now() - started);
     return print(invocation, { ...examined, milliseconds }, text, { code: examined.ok ? 0 : 1 });
   };
@@ -65,9 +68,9 @@ export async function run(invocation: Invocation<Values>): Promise<number> {
 }
 
 async function examineAll(
-  invocation: Invocation<Values>,
+  invocation: Invocation<DoctorValues>,
   found: (finding: Finding) => void,
-): Promise<Examined> {
+): Promise<DoctorReport> {
   const isDeep = invocation.values.deep === true;
   const checks = new Checks({
     patience: isDeep ? DEEP_PATIENCE : PATIENCE,
@@ -111,7 +114,7 @@ function hintOf(findings: readonly Finding[]): string {
   return `\n${what} can be fixed with \`${FIX_COMMAND}\`, which asks before it puts a file aside.\n`;
 }
 
-interface Examined {
+interface DoctorReport {
   readonly ok: boolean;
   readonly findings: readonly Finding[];
 }
@@ -173,7 +176,7 @@ function configuredChecks(
   const { config } = loaded;
   const { data } = config;
   const { cwd, env } = invocation;
-  const servers = (allowance: Allowance) =>
+  const servers = (allowance: CheckLimits) =>
     checkServers(config, allowance, isDeep ? undefined : SERVERS_UP);
   const checks: readonly (readonly [string, "data" | "", Check["examine"]])[] = [
     ["Data files", "data", (allowance) => checkFiles(data, allowance)],
@@ -195,7 +198,7 @@ function configuredChecks(
   return checks.map(([what, needs, examine]) => ({ what, examine, needsData: needs === "data" }));
 }
 
-interface Fixed {
+interface FixResult {
   readonly what: string;
   readonly does: string;
   readonly outcome: "done" | "declined" | "failed";
@@ -216,8 +219,8 @@ export async function applyFixes(
   { values, out }: Pick<Invocation<FixValues>, "values" | "out">,
   findings: readonly Finding[],
   ask: Question | null = process.stdin.isTTY && process.stderr.isTTY ? confirm : null,
-): Promise<Fixed[]> {
-  const fixed: Fixed[] = [];
+): Promise<FixResult[]> {
+  const fixed: FixResult[] = [];
   for (const { what, fix } of findings) {
     if (fix === undefined) continue;
     const isAllowed = await mayApply(fix, values, ask);
@@ -240,7 +243,7 @@ async function mayApply(
   return ask(`${fix.does}?`);
 }
 
-async function apply(fix: Fix): Promise<Pick<Fixed, "outcome" | "why">> {
+async function apply(fix: Fix): Promise<Pick<FixResult, "outcome" | "why">> {
   try {
     await fix.apply();
     return { outcome: "done" };
@@ -249,7 +252,7 @@ async function apply(fix: Fix): Promise<Pick<Fixed, "outcome" | "why">> {
   }
 }
 
-function fixedLine({ what, does, outcome, why }: Fixed): string {
+function fixedLine({ what, does, outcome, why }: FixResult): string {
   switch (outcome) {
     case "done":
       return `fixed ${what}: ${does}.\n`;

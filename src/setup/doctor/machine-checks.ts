@@ -10,7 +10,7 @@ import { Git } from "../../git/git.ts";
 import { runningGateways } from "../../store/access/running-gateways.ts";
 import type { Invocation } from "../../cli/shell/command.ts";
 import { globalOptions } from "../../cli/shell/open-app.ts";
-import { type Allowance, fail, type CheckResult, ok, warn } from "./check.ts";
+import { type CheckLimits, fail, type CheckResult, ok, warn } from "./check.ts";
 import { objectIn } from "../../base/check.ts";
 
 /** The share of a check's time to wait for an answer, so that time is left to report that none came. */
@@ -19,7 +19,7 @@ const SHARE = 0.8;
 /** Whether `trunkline serve` can listen on its port, or does already. */
 export async function checkPort(
   config: Pick<Config, "serve" | "data">,
-  { patience, signal }: Allowance,
+  { patience, signal }: CheckLimits,
 ): Promise<CheckResult> {
   const { host, port } = config.serve;
   if (port === 0) return ok("each start picks a free one");
@@ -146,17 +146,17 @@ export async function checkRuns(
 export async function checkSandbox(
   config: Pick<Config, "agent" | "bus" | "data">,
 ): Promise<CheckResult[]> {
-  const { localInForce, pluginsInForce, tryOutSandbox } =
-    await import("../../sandbox/open/local-in-force.ts");
+  const { localSandboxStatus, pluginSandboxStatus, tryOutSandbox } =
+    await import("../../sandbox/open/local-sandbox-status.ts");
   // Both need the same of this machine.
   let tried: Promise<string | undefined> | undefined;
   const tryOut = (): Promise<string | undefined> => (tried ??= tryOutSandbox());
-  const commands = { what: "Sandbox of commands", ...(await localInForce(config, tryOut)) };
+  const commands = { what: "Sandbox of commands", ...(await localSandboxStatus(config, tryOut)) };
   const isLimited = Object.values(config.bus.plugins).some((plugin) => {
     return "permissions" in plugin && plugin.enabled !== false;
   });
   if (!isLimited) return [commands];
-  return [commands, { what: "Sandbox of plugins", ...(await pluginsInForce(config, tryOut)) }];
+  return [commands, { what: "Sandbox of plugins", ...(await pluginSandboxStatus(config, tryOut)) }];
 }
 
 const SLOW = 2_000;

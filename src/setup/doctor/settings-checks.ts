@@ -34,7 +34,7 @@ import type { UpstreamStatus } from "../../upstream/upstream.ts";
 import type { Invocation } from "../../cli/shell/command.ts";
 import { configFlags } from "../../cli/shell/open-app.ts";
 import {
-  type Allowance,
+  type CheckLimits,
   byCommand,
   byFix,
   type CheckResult,
@@ -49,7 +49,7 @@ import { setAside } from "./state-checks.ts";
 import { valueAt } from "../../config/layer.ts";
 import { readProgramFile } from "../change.ts";
 import { isMap } from "../format/format.ts";
-import { type Places, placesOf, type Target, TARGETS } from "../targets.ts";
+import { type ProgramFolders, placesOf, type SetupTarget, TARGETS } from "../targets.ts";
 
 /**
  * Whether every file that a server started here would read is valid. If only the project's file cannot
@@ -92,7 +92,7 @@ interface AgentsOptions {
   readonly env: NodeJS.ProcessEnv;
   /** Starts each agent. Many take seconds, and ask a server on the network. */
   readonly isDeep: boolean;
-  readonly allowance: Allowance;
+  readonly allowance: CheckLimits;
 }
 
 type AgentSettings = Config["agents"][string];
@@ -211,7 +211,7 @@ const SHARE = 0.75;
 /** The state of the configured MCP servers, and whether tools wait for approval. */
 export async function checkServers(
   config: Config,
-  { patience, endsLater }: Allowance,
+  { patience, endsLater }: CheckLimits,
   wait = patience * SHARE,
 ): Promise<CheckResult[]> {
   if (Object.keys(config.mcpServers).length === 0) return [ok("none configured")];
@@ -413,7 +413,7 @@ export function checkSetups(env: NodeJS.ProcessEnv): CheckResult[] {
   return working.length === 0 ? broken : [ok(working.join(", ")), ...broken];
 }
 
-function examine(target: Target, places: Places): CheckResult[] {
+function examine(target: SetupTarget, places: ProgramFolders): CheckResult[] {
   const path = target.file(places);
   let entries: unknown[];
   try {

@@ -39,7 +39,7 @@ import { LONGEST_DATABASE_PATH } from "../../store/sqlite-words.ts";
 import { approvalsPath, REVIEWS_FILE } from "../../store/store-files.ts";
 import { TASK_MIGRATIONS } from "../../store/task-records.ts";
 import {
-  type Allowance,
+  type CheckLimits,
   byCommand,
   byFix,
   type CheckResult,
@@ -263,7 +263,7 @@ function knownFiles(data: string): KnownFile[] {
 }
 
 /** Whether what Trunkline keeps can be read: its databases and other files. */
-export async function checkFiles(data: string, allowance: Allowance): Promise<CheckResult[]> {
+export async function checkFiles(data: string, allowance: CheckLimits): Promise<CheckResult[]> {
   if (!existsSync(data)) return [ok("none yet")];
   const [databases, files] = await Promise.all([
     databaseFindings(data, allowance),
@@ -279,7 +279,7 @@ const MARGIN = 300;
 
 async function databaseFindings(
   data: string,
-  { patience, signal }: Allowance,
+  { patience, signal }: CheckLimits,
 ): Promise<CheckResult[]> {
   const present = DATABASES.filter(({ file }) => existsSync(join(data, file)));
   const closed = present.flatMap(({ file }) => closedFindings(join(data, file)));

@@ -85,13 +85,13 @@ function editedOnce(format: Format, text: string, { path, entry }: Edit): string
   return after;
 }
 
-interface Change {
+interface EntryChange {
   readonly path: KeyPath;
   readonly present: unknown;
   readonly wanted: Readonly<Record<string, unknown>> | undefined;
 }
 
-function written(format: Format, text: string, { path, present, wanted }: Change): string {
+function written(format: Format, text: string, { path, present, wanted }: EntryChange): string {
   if (!isMap(present) || wanted === undefined) return format.set(text, path, wanted);
   const keys = new Set([...Object.keys(present), ...Object.keys(wanted)]);
   const changed = [...keys].filter((key) => !isDeepStrictEqual(present[key], wanted[key]));

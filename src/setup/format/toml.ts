@@ -6,7 +6,7 @@ import { eolOf } from "../../config/file/set-in-jsonc.ts";
 import { type Format, isMap, type KeyPath, nest, valueAt } from "./format.ts";
 
 /** A statement of a file: the header of a table, or a key with its value. */
-interface Statement {
+interface TomlStatement {
   /** Comments and empty lines before it. */
   readonly lead: string;
   /** Its lines. An empty statement at the end has the lines after the last one as its lead. */
@@ -43,8 +43,8 @@ function parsed(text: string): TomlTable {
 }
 
 /** A statement ends with the first line with which it is complete: each is valid by itself. */
-function statementsOf(text: string): Statement[] {
-  const found: Statement[] = [];
+function statementsOf(text: string): TomlStatement[] {
+  const found: TomlStatement[] = [];
   let lead = "";
   let open = "";
   for (const line of text.split(/(?<=\n)/)) {
@@ -66,7 +66,7 @@ function parsedIfComplete(text: string): TomlTable | undefined {
   return attempt(() => parsed(text));
 }
 
-function isHeaderOf({ isHeader, value }: Statement, path: readonly string[]): boolean {
+function isHeaderOf({ isHeader, value }: TomlStatement, path: readonly string[]): boolean {
   return isHeader && isDeepStrictEqual(value, nest(path, {}));
 }
 
@@ -77,7 +77,7 @@ function appended(text: string, path: KeyPath, table: object): string {
 }
 
 /** Without a table and the tables in it. Comments before a header stay. */
-function withoutTables(statements: readonly Statement[], path: KeyPath): string {
+function withoutTables(statements: readonly TomlStatement[], path: KeyPath): string {
   let isOurs = false;
   return statements
     .map(({ lead, text, isHeader, value }) => {
@@ -88,7 +88,7 @@ function withoutTables(statements: readonly Statement[], path: KeyPath): string 
     .join("");
 }
 
-function setKey(statements: readonly Statement[], path: KeyPath, value: unknown): string {
+function setKey(statements: readonly TomlStatement[], path: KeyPath, value: unknown): string {
   const [table, name] = [path.slice(0, -1), path.at(-1) ?? ""];
   const header = statements.findIndex((each) => isHeaderOf(each, table));
   if (header < 0) throw new Error(`'${table.join(".")}' is not written as a table of its own`);
@@ -107,7 +107,7 @@ function setKey(statements: readonly Statement[], path: KeyPath, value: unknown)
 }
 
 /** What follows the value of a key: a comment, the end of the line. */
-function endingOf({ text, value }: Statement): string {
+function endingOf({ text, value }: TomlStatement): string {
   const ends = [...text.matchAll(/[ \t]*#|\r?\n?$/g)].map(({ index }) => index);
   const end = ends.find((at) => isDeepStrictEqual(parsedIfComplete(text.slice(0, at)), value));
   return text.slice(end);

@@ -19,7 +19,7 @@ import type { Invocation, OptionValues } from "../../cli/shell/command.ts";
 import { configFlags, openQuietApp } from "../../cli/shell/open-app.ts";
 import { readProgramFile } from "../change.ts";
 import { isMap, valueAt } from "../format/format.ts";
-import { type Places, placesOf, type Target, TARGETS } from "../targets.ts";
+import { type ProgramFolders, placesOf, type SetupTarget, TARGETS } from "../targets.ts";
 
 type ImportValues = OptionValues<never, "dry-run" | "yes">;
 
@@ -68,7 +68,7 @@ export async function importServers(
 
 async function agrees(
   { values, err }: Invocation<ImportValues>,
-  fresh: readonly Candidate[],
+  fresh: readonly ImportCandidate[],
   file: string,
 ): Promise<boolean> {
   const secrets = fresh.flatMap(({ name, secrets: all }) => all.map((each) => `${name}: ${each}`));
@@ -87,7 +87,7 @@ async function agrees(
 /** The one place where servers are added to our own configuration. */
 async function addServers(
   file: string,
-  servers: readonly Candidate[],
+  servers: readonly ImportCandidate[],
   options: { readonly env: NodeJS.ProcessEnv; readonly data: string },
 ): Promise<void> {
   const mode = statSync(file, { throwIfNoEntry: false })?.mode;
@@ -97,12 +97,12 @@ async function addServers(
   await editConfigFile(file, edits, options);
 }
 
-function listOf(candidates: readonly Candidate[]): string {
+function listOf(candidates: readonly ImportCandidate[]): string {
   const lines = candidates.flatMap((each) => [lineOf(each), ...takenLines(each)]);
   return lines.map((line) => `${visibleLine(line)}\n`).join("");
 }
 
-function lineOf({ name, program, server, problem, isKnown, leftOut }: Candidate): string {
+function lineOf({ name, program, server, problem, isKnown, leftOut }: ImportCandidate): string {
   const head = `${name} (${program}): `;
   if (isKnown) return `${head}already there`;
   if (server === undefined) return `${head}not taken over, because ${problem ?? ""}`;
@@ -127,7 +127,7 @@ const TAKEN: Readonly<Record<string, string>> = {
 };
 
 /** All that a person agrees to, so that nothing is taken over which was not shown. */
-function takenLines(candidate: Candidate): string[] {
+function takenLines(candidate: ImportCandidate): string[] {
   if (candidate.isKnown) return [];
   return Object.entries(takenOf(candidate)).map(([field, value]) => {
     const words =
@@ -140,7 +140,7 @@ function takenLines(candidate: Candidate): string[] {
   });
 }
 
-function takenOf({ server, secrets }: Candidate): Readonly<Record<string, unknown>> {
+function takenOf({ server, secrets }: ImportCandidate): Readonly<Record<string, unknown>> {
   if (server === undefined) return {};
   const inFirstLine = new Set(["command", "args", "url"]);
   const rest = Object.entries(server).filter(([field]) => !inFirstLine.has(field));
@@ -155,7 +155,7 @@ function takenOf({ server, secrets }: Candidate): Readonly<Record<string, unknow
 }
 
 /** A server that another program has, and what importing it would do. */
-interface Candidate extends ReadServer {
+interface ImportCandidate extends ReadServer {
   /** Its name in Trunkline's configuration. */
   readonly name: string;
   /** Where it was found. */
@@ -165,8 +165,8 @@ interface Candidate extends ReadServer {
   readonly isKnown: boolean;
 }
 
-interface Collected {
-  readonly candidates: readonly Candidate[];
+interface CollectedServers {
+  readonly candidates: readonly ImportCandidate[];
   /** Files that could not be read, with the reason. */
   readonly problems: readonly string[];
 }
@@ -176,12 +176,12 @@ interface Collected {
  * our own gateway.
  */
 function collectServers(
-  targets: readonly Target[],
-  places: Places,
+  targets: readonly SetupTarget[],
+  places: ProgramFolders,
   known: Readonly<Record<string, OwnServer>>,
   isOwnToken: (token: string) => boolean,
-): Collected {
-  const candidates: Candidate[] = [];
+): CollectedServers {
+  const candidates: ImportCandidate[] = [];
   const problems: string[] = [];
   const taken = new Map<string, OwnServer | undefined>(Object.entries(known));
   for (const target of targets) {
@@ -212,7 +212,7 @@ function collectServers(
   return { candidates, problems };
 }
 
-function entriesOf(target: Target, path: string): (readonly [string, unknown])[] {
+function entriesOf(target: SetupTarget, path: string): (readonly [string, unknown])[] {
   const mcp = target.entries.find(({ role }) => role === "mcp");
   const { text } = readProgramFile(path);
   if (mcp === undefined || text === undefined) return [];
@@ -415,10 +415,10 @@ function listAt(entry: Readonly<Record<string, unknown>>, name: string): string[
   return Array.isArray(value) ? value.map(String) : [];
 }
 
-/** What of a login has the same name here. */
+/** The members of a login that have the same names here. */
 const LOGIN = new Set(["clientId", "clientSecret", "scopes", "callbackPort"]);
 
-/** Programs start their servers in the project, from which a relative path counts. */
+/** Other programs start their servers in the project's folder, so a relative path is relative to that. */
 function fromProject(path: string): string {
   return /^(?:\/|~|\$\{|[A-Za-z]:)/.test(path) ? path : `\${workspaceFolder}/${path}`;
 }

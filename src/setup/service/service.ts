@@ -26,7 +26,7 @@ export async function install(invocation: Invocation<ServiceValues>): Promise<nu
   const manager = managerOf(process.platform, invocation.env);
   const words = wordsOf(invocation, config.data, manager?.file ?? "");
   if (manager === undefined) {
-    // Only the user can create a task, in a window of Windows.
+    // On Windows, only the user can create the task.
     out(`Run this once:\n${taskCommand(words)}\n`);
     return 0;
   }

@@ -16,7 +16,7 @@ import type { PersonAuthorization, PersonServers, TokensFor } from "./person-ser
 import type { ServerLogins } from "./server-logins.ts";
 import type { Config } from "../../config/config.ts";
 import { toolPolicy } from "../../config/tool-policy.ts";
-import { followConfig, type LiveConfig, type Reloading } from "../../config/follow-config.ts";
+import { followConfig, type LiveConfig, type ReloadSource } from "../../config/follow-config.ts";
 import type { AppContext } from "../../config/app-context.ts";
 import { profilesOf } from "../../config/profiles-of.ts";
 import { openToolHooks } from "../../hooks/open/open-tool-hooks.ts";
@@ -29,7 +29,7 @@ export interface OpenOfferOptions {
   /** Called before the first MCP server is configured. */
   readonly beforeUpstreams?: () => Promise<void>;
   /** Without it the configuration stays as it was at the start. */
-  readonly reloading?: Reloading;
+  readonly reloading?: ReloadSource;
 }
 
 /**

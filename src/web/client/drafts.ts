@@ -20,7 +20,7 @@ export class Drafts {
       if (text === "") this.#storage?.removeItem(PREFIX + key);
       else this.#storage?.setItem(PREFIX + key, text);
     } catch {
-      // A full or forbidden storage costs the draft only where the page is left.
+      // If the storage is full or forbidden, the draft is lost only when the page is left.
     }
   }
 

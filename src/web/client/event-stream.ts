@@ -10,7 +10,7 @@ export type StreamState =
   | { readonly is: "live" }
   /** The connection is lost; the next attempt is at that time. */
   | { readonly is: "waiting"; readonly until: number }
-  /** The browser is not let in any more. */
+  /** The server does not accept this browser's login any more. */
   | { readonly is: "refused" };
 
 interface StreamOptions {
@@ -20,7 +20,7 @@ interface StreamOptions {
   readonly onState: (state: StreamState) => void;
   readonly lastId?: string;
   readonly backoff?: { readonly first: number; readonly longest: number };
-  /** Without a byte for so long, the connection is taken for dead. */
+  /** Milliseconds without a byte after which the connection counts as dead. */
   readonly silence?: number;
 }
 

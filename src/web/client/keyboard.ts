@@ -37,13 +37,13 @@ export function listenToKeys(): void {
   let before: { readonly key: string; readonly at: number } | undefined;
   addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
-    // A dialog with fields has the keys for itself.
+    // In a dialog with fields, keys are for the fields.
     if (event.target instanceof Element && event.target.closest("dialog form") !== null) return;
     if (isTextField(event.target)) {
       if (event.key === "Escape") (event.target as HTMLElement).blur();
       return;
     }
-    // What is behind a form does not take its keys.
+    // Shortcuts of the page behind a form do not run.
     if (event.target instanceof Element && event.target.closest(".form-dialog") !== null) return;
     // A button or link that has the focus takes Enter itself.
     if (event.key === "Enter" && event.target instanceof Element && isOperable(event.target))

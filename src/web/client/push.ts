@@ -41,7 +41,7 @@ export async function switchPushOn({ serviceWorker, askPermission }: PushBrowser
   await request("POST", "/push/subscribe", subscription.toJSON());
 }
 
-/** The gateway forgets the subscription first: what it still sends meanwhile is shown. */
+/** Unsubscribes at the gateway first, so that a message that is on its way is still shown. */
 export async function switchPushOff({ serviceWorker }: PushBrowser): Promise<void> {
   const registered = await serviceWorker.getRegistration("/");
   const subscription = await registered?.pushManager.getSubscription();

@@ -29,7 +29,7 @@ export class ReadMarks {
   read(id: string, last: number): void {
     const marks = new Map(this.#marks.peek());
     if ((marks.get(id) ?? -1) >= last) return;
-    // The one that was read last is the last one.
+    // The order is that of reading, so that the oldest marks can be dropped.
     marks.delete(id);
     marks.set(id, last);
     for (const oldest of marks.keys()) {

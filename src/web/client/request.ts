@@ -13,7 +13,7 @@ export class RequestError extends Error {
 }
 
 const TIMEOUT_MS = 30_000;
-/** An agent is started first, which may load a package before. */
+/** Starting an agent may include downloading its package. */
 export const START_TIMEOUT_MS = 300_000;
 
 export function get<T>(path: string): Promise<T> {

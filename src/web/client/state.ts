@@ -153,7 +153,7 @@ function receive({ name, data }: ServerEvent): void {
       const isRestarted = epoch !== undefined && epoch !== event.data.epoch;
       epoch = event.data.epoch;
       if (isRestarted) {
-        // The next process tells its own.
+        // The new process reports its own troubles.
         troubles.value = [];
         reloadEverything();
       }

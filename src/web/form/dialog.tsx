@@ -10,7 +10,7 @@ import { FormFields } from "../session/question-form.tsx";
 /** A window above the page. Escape closes it, and the focus goes back to where it was. */
 export function Dialog(props: {
   readonly title: string;
-  /** How it is called, where that is not its title. */
+  /** Its accessible name, if that is not its title. */
   readonly label?: string;
   readonly class?: string;
   readonly onClose: () => void;
@@ -18,7 +18,7 @@ export function Dialog(props: {
 }): JSX.Element {
   const { title, label = title, class: kind = "form-dialog", onClose, children } = props;
   const dialog = useRef<HTMLDialogElement>(null);
-  // Before the next key: one that is typed at once belongs into the dialog.
+  // In a layout effect, so that a key that is typed at once goes to the dialog.
   useLayoutEffect(() => {
     const shown = dialog.current;
     shown?.showModal();

@@ -31,7 +31,7 @@ export function ServerDialog(props: {
   );
 }
 
-interface Pair {
+interface NamedValue {
   readonly name: string;
   readonly value: string;
 }
@@ -39,12 +39,12 @@ interface Pair {
 function AddServer({ onClose }: { readonly onClose: () => void }): JSX.Element {
   const [name, setName] = useState("");
   const [line, setLine] = useState("");
-  const [pairs, setPairs] = useState<readonly Pair[]>([]);
+  const [pairs, setPairs] = useState<readonly NamedValue[]>([]);
   const [added, setAdded] = useState<readonly string[] | undefined>(undefined);
   const [isBusy, refusal, run] = useAction();
   const isUrl = /^\s*[a-z]+:\/\//i.test(line);
   const pairName = isUrl ? "Header" : "Variable";
-  const change = (at: number, pair: Pair): void =>
+  const change = (at: number, pair: NamedValue): void =>
     setPairs(pairs.map((each, index) => (index === at ? pair : each)));
   const add = (): void =>
     run(async () => {

@@ -31,7 +31,7 @@ interface Draft {
 /** Drafts outlive their dialog, until the page is loaded again. */
 const drafts = new Map<string, Draft>();
 
-/** A tool: what it takes, a form for that, a call and what it came to. */
+/** A tool: its input schema, a form to call it, and the answer. */
 export function ToolDialog(props: {
   readonly name: string;
   readonly description: string | undefined;

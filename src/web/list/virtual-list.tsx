@@ -2,7 +2,7 @@ import type { ComponentChildren, JSX, RefObject } from "preact";
 import { useLayoutEffect, useMemo, useReducer, useRef } from "preact/hooks";
 
 import { DrawnRows, type RowRange } from "./drawn-rows.ts";
-import { Heights } from "./heights.ts";
+import { RowHeights } from "./row-heights.ts";
 
 export interface VirtualListProps {
   readonly count: number;
@@ -90,7 +90,7 @@ export function VirtualList(props: VirtualListProps): JSX.Element {
 }
 
 class ListState {
-  readonly heights: Heights;
+  readonly heights: RowHeights;
   #props: VirtualListProps | undefined;
   #scroller: RefObject<HTMLDivElement | null> | undefined;
   #redraw: () => void = () => {};
@@ -105,7 +105,7 @@ class ListState {
   readonly #observer = new ResizeObserver((entries) => this.#measured(entries));
 
   constructor(estimate: number) {
-    this.heights = new Heights(estimate);
+    this.heights = new RowHeights(estimate);
   }
 
   /** Takes the rows of this drawing. Rows that came in front of the former first one keep the view in place. */
@@ -144,7 +144,7 @@ class ListState {
     const view = rowsIn(from, from + height);
     const ready = rowsIn(from - MARGIN, from + height + MARGIN);
     const { first, last } = this.#drawn.choose(view, ready, props.keyOf, isEnd);
-    // A request for a frame would be too early: it would still belong to the frame of a scroll event.
+    // A timer: an animation frame that is requested in a scroll event would still run in the same frame.
     if (!this.#drawn.isWhole) this.#rest ??= setTimeout(() => this.#drawRest(), 0);
     this.#anchor = { index: last - 1, key: props.keyOf(last - 1) };
     return { first, last };
@@ -190,7 +190,7 @@ class ListState {
     if (box === null || box === undefined) return;
     const { followsEnd, onNearStart } = this.#props ?? {};
     if (followsEnd === true && this.#isAtEnd) box.scrollTop = box.scrollHeight;
-    // To read the place lays out the page within this task, so it is read only where it is needed.
+    // Reading `scrollTop` forces a layout, so it is read only if it is needed.
     if (onNearStart !== undefined && box.scrollTop < NEAR_START) onNearStart();
     this.#focusRevealed();
   }

@@ -31,7 +31,7 @@ import { StartPage } from "./start-page.tsx";
 import { TokensPage } from "./tokens-page.tsx";
 import { ToolboxPage } from "./toolbox-page.tsx";
 
-interface Entry {
+interface PageEntry {
   readonly page: string;
   readonly name: string;
   /** The second key after g. */
@@ -43,7 +43,7 @@ interface Entry {
   readonly isOfFleet?: boolean;
 }
 
-const PAGES: readonly Entry[] = [
+const PAGES: readonly PageEntry[] = [
   { page: "start", name: "Start", key: "h", show: () => <StartPage /> },
   {
     page: "sessions",
@@ -145,7 +145,7 @@ function closeAll(): boolean {
   return isOpen;
 }
 
-function isShown({ scope, isOfFleet }: Entry): boolean {
+function isShown({ scope, isOfFleet }: PageEntry): boolean {
   if (isOfFleet === true && me.value?.fleet === undefined) return false;
   return scope === undefined || hasScope(scope);
 }
@@ -207,7 +207,7 @@ const dismiss = setterOf(problem);
 function Banner(): JSX.Element {
   const { is } = connection.value;
   useEffect(() => {
-    // What failed for want of a connection can be done now.
+    // Failures while the connection was lost do not apply any more.
     if (is === "live") dismiss(undefined);
   }, [is]);
   return (

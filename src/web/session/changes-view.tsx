@@ -244,7 +244,7 @@ function CommentForm(props: {
   };
   const [severity, setSeverity] = useState("should");
   const field = useRef<HTMLTextAreaElement>(null);
-  // One that was begun before takes the focus from nobody.
+  // A restored draft does not take the focus.
   useEffect(() => (text === "" ? field.current?.focus() : undefined), []);
   const send = (): void =>
     act(async () => {

@@ -5,26 +5,26 @@ type Fields = Readonly<Record<string, unknown>>;
 /** One entry of a conversation, as it is shown. A change makes a new object. */
 export type Entry = TextEntry | ToolEntry | PermissionEntry | NoteEntry;
 
-interface Common {
+interface EntryBase {
   /** Number of the first event that it was made of. */
   readonly seq: number;
   readonly at: number;
 }
-export interface TextEntry extends Common {
+export interface TextEntry extends EntryBase {
   readonly kind: "prompt" | "message" | "thought";
   readonly text: string;
   readonly messageId?: string;
   /** Of a prompt: who sent it. */
   readonly by?: string;
 }
-export interface ToolEntry extends Common {
+export interface ToolEntry extends EntryBase {
   readonly kind: "tool";
   readonly toolCallId: string;
   /** The fields of the tool call, as ACP has them, after all updates. */
   readonly call: Fields;
   readonly until: number;
 }
-export interface PermissionEntry extends Common {
+export interface PermissionEntry extends EntryBase {
   readonly kind: "permission";
   readonly requestId: string;
   readonly title?: string;
@@ -32,7 +32,7 @@ export interface PermissionEntry extends Common {
   readonly answer?: string;
   readonly by?: string;
 }
-export interface NoteEntry extends Common {
+export interface NoteEntry extends EntryBase {
   readonly kind: "note";
   readonly level: "info" | "warning" | "error";
   readonly text: string;

@@ -17,7 +17,7 @@ export interface PromptFieldProps {
   readonly onText: (text: string) => void;
   readonly onSend: () => void;
   readonly onProblem: (says: string) => void;
-  /** In which files are named by `@`; undefined where they are elsewhere. */
+  /** The folder whose files `@` completes; undefined if they are on another machine. */
   readonly folder: string | undefined;
   readonly commands?: readonly Required<Suggestion>[];
   /** Undefined where the agent takes none. */

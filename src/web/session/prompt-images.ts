@@ -10,7 +10,6 @@ export const IMAGE_TYPES = "image/png,image/jpeg,image/gif,image/webp";
 /** Bytes above which an image is made smaller, and the pixels of its longer side then: models see no more. */
 const LARGE = 1_000_000;
 const LONGEST_SIDE = 2_000;
-const STEP = 32_768;
 
 /** The images among files that were chosen, pasted or dropped. Throws in words for one that cannot be read. */
 export async function imagesIn(files: Iterable<File>): Promise<NamedImage[]> {
@@ -21,7 +20,7 @@ export async function imagesIn(files: Iterable<File>): Promise<NamedImage[]> {
     }
     const image = file.size > LARGE ? await smaller(file) : file;
     const mimeType = image.type as PromptImage["mimeType"];
-    found.push({ name: file.name, mimeType, data: await base64(image) });
+    found.push({ name: file.name, mimeType, data: (await image.bytes()).toBase64() });
   }
   return found;
 }
@@ -36,13 +35,4 @@ async function smaller(file: File): Promise<Blob> {
   canvas.getContext("2d")?.drawImage(bitmap, 0, 0, width, height);
   bitmap.close();
   return canvas.convertToBlob({ type: "image/jpeg", quality: 0.85 });
-}
-
-async function base64(blob: Blob): Promise<string> {
-  const bytes = new Uint8Array(await blob.arrayBuffer());
-  // As many characters as a call may have arguments.
-  const parts = Array.from({ length: Math.ceil(bytes.length / STEP) }, (_, at) =>
-    String.fromCharCode(...bytes.subarray(at * STEP, (at + 1) * STEP)),
-  );
-  return btoa(parts.join(""));
 }

@@ -39,7 +39,7 @@ export function QuestionForm(props: {
   );
 }
 
-/** Refuses a text that is no JSON, as browsers refuse a number that is none: beside the field. */
+/** Marks the field as invalid if its text is not JSON, as browsers do for number fields. */
 export function checkJson(field: HTMLTextAreaElement): void {
   field.setCustomValidity(jsonProblem(field.value));
 }

@@ -75,7 +75,7 @@ export function StartDialog(): JSX.Element {
   useEffect(() => {
     if (draft.value.folder === "") change({ folder: recent });
   }, [recent]);
-  // Before the next key: one that is typed at once belongs into the dialog.
+  // In a layout effect, so that a key that is typed at once goes to the dialog.
   useLayoutEffect(() => {
     dialog.current?.showModal();
     const first = dialog.current?.querySelector<HTMLElement>(".start-fields .mono");
@@ -303,7 +303,7 @@ function FolderPicker(props: {
     [path],
   );
   const list = useRef<HTMLUListElement>(null);
-  // A button that was pressed is gone then: the keyboard goes on where it was.
+  // The pressed button is gone when a new page is shown; the focus stays in the list.
   useEffect(() => list.current?.querySelector("button")?.focus(), [page]);
   const row = (name: string, to: string, isRepository = false): JSX.Element => (
     <li key={to}>

@@ -62,7 +62,7 @@ export function change(changed: Partial<StartDraft>): void {
   draft.value = { ...draft.value, ...changed };
 }
 
-/** What was begun needs to be written no more; the choices serve the next time. */
+/** Empties the texts of the session that was begun, and keeps the choices for the next one. */
 export function clearDraft(): void {
   draftImages.value = [];
   change({ isOpen: false, text: "", branch: "" });

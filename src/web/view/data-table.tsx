@@ -36,7 +36,7 @@ export function code<T>(name: string, width: string, cell: Cell<T>): Column<T> {
   return { name, width, cell, isCode: true };
 }
 
-/** A collection, which is loaded, and whose failure is shown, with those of its rows that are wanted; or rows. */
+/** A collection, which the table loads, and optionally which of its rows to show; or just rows. */
 type Source<T> =
   | { readonly of: Collection<T>; readonly rows?: readonly T[] }
   | { readonly of?: undefined; readonly rows: readonly T[]; readonly keyOf: (row: T) => string };

@@ -94,7 +94,7 @@ function lineRows(
   ];
 }
 
-/** The text of a line that tells who wrote it when it is pressed. It can be selected, as in a button it could not. */
+/** The text of a line; pressing it shows who wrote it. No button, because text in a button cannot be selected. */
 function AskedText(props: { readonly text: string; readonly onAsk: () => void }): JSX.Element {
   const { text, onAsk } = props;
   return (

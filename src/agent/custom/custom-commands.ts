@@ -9,7 +9,7 @@ import type { ContentBlock } from "../../session/agent.ts";
 import { isInside } from "../files/workspace.ts";
 import { type AgentTool, inputOf } from "../tools/agent-tool.ts";
 
-interface CustomsOptions {
+interface CustomCommandsOptions {
   readonly cwd: string;
   /** The user's own folders, which may have `commands` and `skills`. */
   readonly user: readonly string[];
@@ -21,13 +21,13 @@ interface CustomsOptions {
  * The commands and skills of a project and of its user. A project's files are untrusted: they are texts
  * that a person or a model can choose to use, and nothing in them is run.
  */
-export class Customs {
+export class CustomCommands {
   readonly #roots: readonly CustomRoot[];
   readonly #taken: ReadonlySet<string>;
   commands: readonly CustomCommand[] = [];
   #skills: readonly Skill[] = [];
 
-  constructor({ cwd, user, taken }: CustomsOptions) {
+  constructor({ cwd, user, taken }: CustomCommandsOptions) {
     this.#roots = customRoots(cwd, user);
     this.#taken = taken;
   }

@@ -2,7 +2,7 @@
  * The heights of a long list's rows: where a row begins, and which row is at a place. Rows that were
  * never shown have an estimated height.
  */
-export class Heights {
+export class RowHeights {
   readonly #estimate: number;
   #heights: number[] = [];
   /** Where each row begins, and the end of the last one; undefined after a change. */

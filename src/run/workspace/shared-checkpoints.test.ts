@@ -8,14 +8,14 @@ import { OWNER } from "../../base/principal.ts";
 import type { Turn } from "../../session/agent.ts";
 import type { Run } from "../run.ts";
 import type { Runs } from "../runs.ts";
-import type { CarriedCheckpoints } from "./carried.ts";
+import type { SharedCheckpoints } from "./shared-checkpoints.ts";
 
 /** What machines share, in memory. */
 class Shelf {
   readonly packed = new Map<string, { machine: string; packed: Buffer }>();
   fails = false;
 
-  of(machine: string): CarriedCheckpoints {
+  of(machine: string): SharedCheckpoints {
     return {
       save: async ({ workspace }, packed) => {
         if (this.fails) throw new Error("The shelf is full");

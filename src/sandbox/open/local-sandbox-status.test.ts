@@ -7,7 +7,7 @@ import { describe, it } from "node:test";
 
 import { defaultConfig } from "../../config/config.ts";
 import { systemProgram } from "../remedy.ts";
-import { localInForce, pluginsInForce } from "./local-in-force.ts";
+import { localSandboxStatus, pluginSandboxStatus } from "./local-sandbox-status.ts";
 import { workedFile } from "./local-sandbox.ts";
 
 const config = defaultConfig("/data");
@@ -18,7 +18,7 @@ const wanting = (sandbox: "auto" | "on" | "off"): typeof config => ({
 const missing = async (): Promise<string> =>
   "bwrap is not installed: install the package bubblewrap";
 
-describe("pluginsInForce()", () => {
+describe("pluginSandboxStatus()", () => {
   const limited = (sandbox: "auto" | "on" | "off") => ({
     ...config,
     bus: { ...config.bus, sandbox },
@@ -27,7 +27,7 @@ describe("pluginsInForce()", () => {
   it("says what becomes of plugins that have permissions", async () => {
     const states = [];
     for (const sandbox of ["auto", "on", "off"] as const) {
-      const { state, says } = await pluginsInForce(limited(sandbox), missing);
+      const { state, says } = await pluginSandboxStatus(limited(sandbox), missing);
       states.push([state, says.split(": ", 1)[0]]);
     }
     assert.deepEqual(states, [
@@ -35,21 +35,21 @@ describe("pluginsInForce()", () => {
       ["fail", "none, so plugins are not started, but those that may do everything"],
       ["warn", "off"],
     ]);
-    const { state } = await pluginsInForce(limited("auto"), async () => undefined);
+    const { state } = await pluginSandboxStatus(limited("auto"), async () => undefined);
     assert.equal(state, "ok");
   });
 });
 
-describe("localInForce()", () => {
+describe("localSandboxStatus()", () => {
   it("warns if commands run without a sandbox, and fails if they do not run", async () => {
-    const auto = await localInForce(wanting("auto"), missing);
+    const auto = await localSandboxStatus(wanting("auto"), missing);
     assert.equal(auto.state, "warn");
     assert.match(
       auto.says,
       /^none, so commands run without one, each after a question, and can read keys .*: bwrap is not/,
     );
     assert.match(auto.next ?? "", /bubblewrap/);
-    const on = await localInForce(wanting("on"), missing);
+    const on = await localSandboxStatus(wanting("on"), missing);
     assert.equal(on.state, "fail");
     assert.match(on.says, /commands do not run/);
   });
@@ -58,18 +58,21 @@ describe("localInForce()", () => {
     using folder = mkdtempDisposableSync(join(tmpdir(), "in-force-"));
     mkdirSync(join(folder.path, "sandbox"));
     writeFileSync(workedFile(folder.path), "");
-    const { state, says } = await localInForce({ ...wanting("auto"), data: folder.path }, missing);
+    const { state, says } = await localSandboxStatus(
+      { ...wanting("auto"), data: folder.path },
+      missing,
+    );
     assert.equal(state, "fail");
     assert.match(says, /commands do not run/);
   });
 
   it("says which setting turned it off", async () => {
-    const { state, next } = await localInForce(wanting("off"), missing);
+    const { state, next } = await localSandboxStatus(wanting("off"), missing);
     assert.deepEqual([state, next], ["warn", "Set `agent.sandbox` to `auto`."]);
   });
 
   it("tests the sandbox, and leaves nothing behind", async () => {
-    const { state, says, next } = await localInForce(wanting("auto"));
+    const { state, says, next } = await localSandboxStatus(wanting("auto"));
     if (state === "ok") assert.match(says, /^in force/);
     else assert.notEqual(next, undefined, says);
   });
@@ -78,11 +81,11 @@ describe("localInForce()", () => {
     systemProgram("bwrap") === undefined && "bwrap is missing: apt-get install bubblewrap";
   it("leaves nothing behind where the process exits before the test is over", { skip }, () => {
     using folder = mkdtempDisposableSync(join(tmpdir(), "in-force-"));
-    const module = new URL("local-in-force.ts", import.meta.url).href;
+    const module = new URL("local-sandbox-status.ts", import.meta.url).href;
     const script = `
       import { readdirSync } from "node:fs";
-      import { localInForce } from ${JSON.stringify(module)};
-      void localInForce({ agent: { sandbox: "auto" }, data: "/nowhere" });
+      import { localSandboxStatus } from ${JSON.stringify(module)};
+      void localSandboxStatus({ agent: { sandbox: "auto" }, data: "/nowhere" });
       console.log(readdirSync(process.env.TMPDIR).length);
       process.exit();`;
     const env = { ...process.env, TMPDIR: folder.path };

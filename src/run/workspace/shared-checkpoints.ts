@@ -3,9 +3,9 @@ import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
 import type { ServerGit } from "../../git/server/server-git.ts";
-import type { Base } from "./bases.ts";
+import type { WorkspaceBase } from "./bases.ts";
 import {
-  type Facts,
+  type WorkspaceFacts,
   FACTS,
   type GitFolderFacts,
   writeFacts,
@@ -14,20 +14,20 @@ import {
 import { WIP } from "./hibernate.ts";
 
 /** A run whose workspace other machines can continue. */
-export interface CarriedRun {
+export interface CheckpointedRun {
   readonly workspace: string;
   readonly session: string;
 }
 
 /** Stores checkpoints of runs where other machines find them. */
-export interface CarriedCheckpoints {
+export interface SharedCheckpoints {
   /** Throws if this machine does not have the session any more, or the checkpoint cannot be stored. */
-  save(run: CarriedRun, packed: Buffer): Promise<void>;
+  save(run: CheckpointedRun, packed: Buffer): Promise<void>;
   /**
    * The last checkpoint of a run. Undefined if there is none, and if this machine stored it and has the
    * workspace (`hasOwn`), which is at least as new.
    */
-  load(run: CarriedRun, hasOwn: boolean): Promise<Buffer | undefined>;
+  load(run: CheckpointedRun, hasOwn: boolean): Promise<Buffer | undefined>;
   remove(workspace: string): Promise<void>;
 }
 
@@ -76,13 +76,17 @@ export async function layWorkspace(
   } finally {
     await rm(path, { force: true });
   }
-  const kept: Facts = { base: base.name, repository: facts.repository.key, driver: "copy" };
+  const kept: WorkspaceFacts = {
+    base: base.name,
+    repository: facts.repository.key,
+    driver: "copy",
+  };
   await writeFacts(folder, { ...kept, isAway: true });
 }
 
 interface LayOptions {
   readonly git: ServerGit;
-  readonly base: Base;
+  readonly base: WorkspaceBase;
   readonly facts: GitFolderFacts;
   readonly checkpoint: string;
 }

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Heights } from "./heights.ts";
+import { RowHeights } from "./row-heights.ts";
 
 test("Heights gives the same places as adding up would, through random changes", () => {
-  const heights = new Heights(10);
+  const heights = new RowHeights(10);
   let plain: number[] = [];
   let seed = 7;
   const random = (below: number): number => {

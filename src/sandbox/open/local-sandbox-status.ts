@@ -5,7 +5,7 @@ import type { Config } from "../../config/config.ts";
 import { problemOfMachine, workedFile } from "./local-sandbox.ts";
 
 /** The sandbox of commands or plugins as `trunkline doctor` reports it. */
-export interface InForce {
+export interface SandboxStatus {
   /** "fail": they do not run. "warn": they run without a sandbox. */
   readonly state: "ok" | "warn" | "fail";
   readonly says: string;
@@ -14,7 +14,7 @@ export interface InForce {
 }
 
 /** What is said of a sandbox. */
-interface Words {
+interface StatusWords {
   readonly setting: string;
   readonly off: string;
   readonly inForce: string;
@@ -22,7 +22,7 @@ interface Words {
   readonly without: Readonly<Record<"auto" | "on", string>>;
 }
 
-const COMMANDS: Words = {
+const COMMANDS: StatusWords = {
   setting: "agent.sandbox",
   off: "commands can do everything that you can, and can read keys of models from /proc",
   inForce: "own processes and network, secrets hidden, seccomp",
@@ -33,7 +33,7 @@ const COMMANDS: Words = {
 };
 
 const NOT_STARTED = "plugins are not started, but those that may do everything";
-const PLUGINS: Words = {
+const PLUGINS: StatusWords = {
   setting: "bus.sandbox",
   off: "plugins run with all of your rights",
   inForce: "plugins can do only what was approved",
@@ -41,32 +41,32 @@ const PLUGINS: Words = {
 };
 
 /** Says why no sandbox can be made here; undefined if one can. */
-export type TryOut = () => Promise<string | undefined>;
+export type SandboxTrial = () => Promise<string | undefined>;
 
 /** Tests which protection commands of local sessions have. */
-export function localInForce(
+export function localSandboxStatus(
   { agent, data }: Pick<Config, "agent" | "data">,
-  tryOut: TryOut = tryOutSandbox,
-): Promise<InForce> {
+  tryOut: SandboxTrial = tryOutSandbox,
+): Promise<SandboxStatus> {
   // Where it has worked, commands are not run without it.
   const isNeeded = agent.sandbox === "on" || existsSync(workedFile(data));
   return inForce(agent.sandbox, COMMANDS, tryOut, isNeeded);
 }
 
 /** Tests which protection plugins with permissions have. */
-export function pluginsInForce(
+export function pluginSandboxStatus(
   { bus }: Pick<Config, "bus">,
-  tryOut: TryOut = tryOutSandbox,
-): Promise<InForce> {
+  tryOut: SandboxTrial = tryOutSandbox,
+): Promise<SandboxStatus> {
   return inForce(bus.sandbox, PLUGINS, tryOut, bus.sandbox === "on");
 }
 
 async function inForce(
   wanted: "auto" | "on" | "off",
-  words: Words,
-  tryOut: TryOut,
+  words: StatusWords,
+  tryOut: SandboxTrial,
   isNeeded: boolean,
-): Promise<InForce> {
+): Promise<SandboxStatus> {
   const setting = `\`${words.setting}\``;
   if (wanted === "off") {
     return { state: "warn", says: `off: ${words.off}`, next: `Set ${setting} to \`auto\`.` };
