@@ -260,17 +260,22 @@ export class Upstream {
         life.backoff.succeeded();
         return result;
       } catch (error) {
-        if (error instanceof RpcError) {
-          // The server works: it has answered.
-          life.backoff.succeeded();
-          throw new ToolFault(error.code, error.message, error.data);
-        }
-        if (!isLost(error)) throw error;
-        const isUnsent = error instanceof LostRequest && error.isUnsent;
-        const mayRepeat = isUnsent ? attempt < MOST_ATTEMPTS : isHarmless && attempt === 1;
-        if (!mayRepeat) throw await this.#lost(error, attempt);
+        await this.#repeatable(error, attempt, isHarmless);
       }
     }
+  }
+
+  /** Throws what a failed attempt ends with, unless another one may be made. */
+  async #repeatable(error: unknown, attempt: number, isHarmless: boolean): Promise<void> {
+    if (error instanceof RpcError) {
+      // The server works: it has answered.
+      this.#life.backoff.succeeded();
+      throw new ToolFault(error.code, error.message, error.data);
+    }
+    if (!isLost(error)) throw error;
+    const isUnsent = error instanceof LostRequest && error.isUnsent;
+    const mayRepeat = isUnsent ? attempt < MOST_ATTEMPTS : isHarmless && attempt === 1;
+    if (!mayRepeat) throw await this.#lost(error, attempt);
   }
 
   async #lost(error: unknown, attempts: number): Promise<TrunklineError> {

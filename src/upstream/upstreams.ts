@@ -31,7 +31,8 @@ import { upstreamPrompt } from "./upstream-prompt.ts";
 import { ResourceAddresses } from "./resource-addresses.ts";
 import { UpstreamResources } from "./upstream-resources.ts";
 import { isObject } from "../base/check.ts";
-import type { McpClient } from "../protocol/mcp/connect/connect.ts";
+import type { McpClient, ToolCallOptions } from "../protocol/mcp/connect/connect.ts";
+import { plainToolResult } from "../protocol/mcp/connect/requests.ts";
 import { STANDARD, TRUNKLINE } from "../rpc/codes.ts";
 import { CALL, tracedHop } from "../tool/traced-hop.ts";
 
@@ -309,6 +310,10 @@ export function upstreamTool(
     "trunkline.server": upstream.name,
     "network.transport": "url" in upstream.settings ? "tcp" : "pipe",
   };
+  const how: ToolCallOptions = {
+    isTask: task === "required",
+    shape: (result) => addresses.toolResult(upstream.name, plainToolResult(result)),
+  };
   return {
     definition,
     source: {
@@ -322,15 +327,8 @@ export function upstreamTool(
     // A server that we start ends with us.
     ...("url" in upstream.settings ? { resume: resuming(upstream, addresses) } : {}),
     call: (args, context) => {
-      const work = async (client: McpClient): Promise<ToolResult> => {
-        const result = await (task === "required"
-          ? client.callToolAsTask(original, args, context)
-          : client.callTool(original, args, context));
-        // Most results name no resource.
-        let isNamed = result._meta !== undefined;
-        for (const { type } of result.content) isNamed ||= RESOURCES.has(type);
-        return isNamed ? addresses.toolResult(upstream.name, result) : result;
-      };
+      const work = (client: McpClient): Promise<ToolResult> =>
+        client.callTool(original, args, context, how);
       if (upstream.person === undefined && context.span === undefined) {
         return upstream.callToolFor(context, name, work, harmless);
       }
@@ -353,9 +351,6 @@ function resuming(upstream: Upstream, addresses: ResourceAddresses): NonNullable
     }
   };
 }
-
-/** The kinds of content that name a resource. */
-const RESOURCES: ReadonlySet<string> = new Set(["resource", "resource_link"]);
 
 /** MCP, server/tools § Tool (annotations): whether a repeated call has no further effect. */
 function isHarmless({ annotations }: Entry): boolean {

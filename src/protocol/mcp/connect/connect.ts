@@ -209,14 +209,15 @@ export class McpClient {
     return this.#list("resources", "resources/templates/list", "resourceTemplates");
   }
 
-  callTool(name: string, args: JsonObject, context: ToolContext): Promise<ToolResult> {
-    return this.#requests.call("tools/call", { name, arguments: args }, context, plainToolResult);
-  }
-
-  /** Calls a tool that only works as a task (2025-11-25), and waits for its end. */
-  callToolAsTask(name: string, args: JsonObject, context: ToolContext): Promise<ToolResult> {
-    const params = { name, arguments: args, ...this.codec.taskParams };
-    return this.#requests.call("tools/call", params, context, plainToolResult);
+  /** Calls a tool, and waits for its end if it is called as a task (2025-11-25). */
+  callTool(
+    name: string,
+    args: JsonObject,
+    context: ToolContext,
+    { isTask = false, shape = plainToolResult }: ToolCallOptions = {},
+  ): Promise<ToolResult> {
+    const params = { name, arguments: args, ...(isTask ? this.codec.taskParams : undefined) };
+    return this.#requests.call("tools/call", params, context, shape);
   }
 
   /** Waits for the end of a task that this server has, whoever has begun it. */
@@ -297,6 +298,13 @@ export class McpClient {
     if (this.#server === undefined) throw new Error("The handshake is not over");
     return this.#server;
   }
+}
+
+export interface ToolCallOptions {
+  /** The tool only works as a task. */
+  readonly isTask?: boolean;
+  /** Makes the result that is passed on of the server's. */
+  readonly shape?: (result: JsonObject) => ToolResult;
 }
 
 const KINDS = Object.fromEntries(LISTS.map(([kind]) => [kind, true]));

@@ -291,7 +291,7 @@ describe("McpClient.callTool() that a server of 2026-07-28 answers with a task",
   });
 });
 
-describe("McpClient.callToolAsTask() at a server of 2025-11-25", () => {
+describe("McpClient.callTool() as a task, at a server of 2025-11-25", () => {
   const task = { taskId: "t1", status: "working", ttl: 60_000 };
   const done = Promise.withResolvers<void>();
   const script: Script = {
@@ -313,7 +313,7 @@ describe("McpClient.callToolAsTask() at a server of 2025-11-25", () => {
     covers("mcp.tasks.client");
     await using pair = await ClientPair.connect(script);
     const context = new SampleContext();
-    const calling = pair.client.callToolAsTask("echo", {}, context);
+    const calling = pair.client.callTool("echo", {}, context, { isTask: true });
     await pair.server.until((server) => server.asked("tasks/result").length === 1);
     done.resolve();
     assert.deepEqual(await calling, DONE);
@@ -327,7 +327,7 @@ describe("McpClient.callToolAsTask() at a server of 2025-11-25", () => {
   it("cancels the task when its caller cancels", async () => {
     await using pair = await ClientPair.connect({ ...script, "tasks/result": () => SILENCE });
     const context = new SampleContext();
-    const calling = pair.client.callToolAsTask("echo", {}, context);
+    const calling = pair.client.callTool("echo", {}, context, { isTask: true });
     await pair.server.until((server) => server.asked("tasks/result").length === 1);
     context.abort.abort(new Error("changed my mind"));
     await assert.rejects(calling, /changed my mind/);
@@ -337,7 +337,8 @@ describe("McpClient.callToolAsTask() at a server of 2025-11-25", () => {
 
   it("accepts an immediate answer", async () => {
     await using pair = await ClientPair.connect({ ...script, "tools/call": () => DONE });
-    assert.deepEqual(await pair.client.callToolAsTask("echo", {}, new SampleContext()), DONE);
+    const answer = await pair.client.callTool("echo", {}, new SampleContext(), { isTask: true });
+    assert.deepEqual(answer, DONE);
   });
 });
 

@@ -177,14 +177,18 @@ function checkResult(value: unknown): Problem | undefined {
 
 /** The same for a tool's result, whose content is a list of objects. */
 export function plainToolResult(result: JsonObject): ToolResult {
-  const { content = [], ...plain } = plainResult(result);
+  const plain = plainResult(result);
+  const { content } = plain;
+  if (content === undefined) return { content: [], ...plain };
   const isContent = Array.isArray(content) && content.every(isObject);
-  if (isContent) return { content, ...plain } as unknown as ToolResult;
+  if (isContent) return plain as unknown as ToolResult;
   return errorResult("The server's answer is malformed: its `content` is not a list of objects");
 }
 
 /** A result without the envelope of its revision: one shape for all revisions. */
 export function plainResult(result: JsonObject): JsonObject {
+  const isPlain = !("_meta" in result || "resultType" in result);
+  if (isPlain && !("ttlMs" in result || "cacheScope" in result)) return result;
   const { resultType: _, ttlMs: __, cacheScope: ___, _meta, ...body } = result;
   if (typeof _meta !== "object" || _meta === null) return body;
   const { [META.serverInfo]: ____, [META.relatedTask]: _____, ...meta } = _meta as JsonObject;
