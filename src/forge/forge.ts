@@ -108,3 +108,11 @@ export function newRequestPage(kind: ForgeKind, address: RepositoryAddress, head
 function words(path: string): string {
   return path.split("/").map(encodeURIComponent).join("/");
 }
+
+/** Where a comment on a pull request goes. Without a line it is on the file. */
+export interface NewLines {
+  readonly path: string;
+  readonly side: "old" | "new";
+  readonly line?: number | undefined;
+  readonly end?: number | undefined;
+}

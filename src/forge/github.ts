@@ -1,6 +1,6 @@
 import { TrunklineError } from "../base/errors.ts";
 import { type ForgeHttp, type Json, webPage } from "./forge-http.ts";
-import type { Forge, NewPullRequest, PullRequest } from "./forge.ts";
+import type { Forge, NewLines, NewPullRequest, PullRequest } from "./forge.ts";
 
 /** GitHub's REST API, version 2022-11-28: "Pulls" and "Repositories". */
 export class GitHub implements Forge {
@@ -130,6 +130,26 @@ export class GitHubReviews {
     const path = `${this.#pull}/comments/${encodeURIComponent(comment)}/replies`;
     const { id } = (await this.#rest.call("POST", path, { body })) as Json;
     return String(id);
+  }
+
+  async head(): Promise<string> {
+    const { head } = (await this.#rest.call("GET", this.#pull)) as Json;
+    return String((head as Json | undefined)?.sha);
+  }
+
+  /** Comments on lines as a commit has them; without a line, on the file. */
+  async open(
+    commit: string,
+    { path, side, line: start, end = start }: NewLines,
+    body: string,
+  ): Promise<void> {
+    const on = side === "old" ? "LEFT" : "RIGHT";
+    const range = start === end ? {} : { start_line: start, start_side: on };
+    const lines = end === undefined ? { subject_type: "file" } : { line: end, side: on, ...range };
+    await this.#rest.call("POST", `${this.#pull}/comments`, {
+      ...{ body, commit_id: commit, path },
+      ...lines,
+    });
   }
 
   async resolve(thread: string, isResolved: boolean): Promise<void> {

@@ -1,5 +1,6 @@
 import { type ForgeHttp, type Json, webPage } from "./forge-http.ts";
-import type { Forge, NewPullRequest, PullRequest } from "./forge.ts";
+import { TrunklineError } from "../base/errors.ts";
+import type { Forge, NewLines, NewPullRequest, PullRequest } from "./forge.ts";
 import { need } from "./github.ts";
 
 /** GitLab's REST API v4: "Merge requests" and "Projects". */
@@ -87,6 +88,39 @@ export class GitLabReviews {
     const path = `${this.#discussions}/${encodeURIComponent(discussion)}/notes`;
     const { id } = (await this.#http.call("POST", path, { body })) as Json;
     return String(id);
+  }
+
+  async head(): Promise<string> {
+    return String((await this.#versions()).head_sha);
+  }
+
+  /**
+   * Comments on the last of some lines as a commit has them; without a line, on the file. GitLab wants both
+   * numbers of a line that did not change, which are not known here, and refuses it.
+   */
+  async open(
+    commit: string,
+    { path, side, line, end = line }: NewLines,
+    body: string,
+  ): Promise<void> {
+    const { base_sha, start_sha, head_sha } = await this.#versions();
+    if (head_sha !== commit) {
+      const why = "the merge request has a newer commit";
+      throw new TrunklineError("conflict", `Cannot comment on ${path}: ${why}. Try again.`);
+    }
+    const lines =
+      end === undefined
+        ? { position_type: "file" }
+        : { position_type: "text", [side === "old" ? "old_line" : "new_line"]: end };
+    const position = { base_sha, start_sha, head_sha, old_path: path, new_path: path, ...lines };
+    await this.#http.call("POST", this.#discussions, { body, position });
+  }
+
+  /** The commits between which the merge request is shown. */
+  async #versions(): Promise<Json> {
+    const path = this.#discussions.replace(/\/discussions$/, "");
+    const { diff_refs } = (await this.#http.call("GET", path)) as Json;
+    return (diff_refs ?? {}) as Json;
   }
 
   async resolve(discussion: string, isResolved: boolean): Promise<void> {

@@ -1,3 +1,5 @@
+import { join } from "node:path";
+
 import { glob } from "../base/text/glob.ts";
 import { visibleLine } from "../base/text/visible.ts";
 import type { AgentCommitRule } from "../config/schema/schema.gen.ts";
@@ -38,6 +40,11 @@ export function personaOf(
   const { signing = { format: isFile ? "ssh" : "openpgp" } } = identity;
   const key = isFile ? expandHome(signingKey, env) : signingKey;
   return { identity: { ...identity, signing: { ...signing, key } }, author, committer };
+}
+
+/** Where the hooks are that only processes of agents have. */
+export function agentHooks(data: string): string {
+  return join(data, "identity", "hooks");
 }
 
 /** The lines at the end of each message, as git writes them. */

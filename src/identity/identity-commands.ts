@@ -178,8 +178,8 @@ export class IdentityCommands implements AsyncDisposable {
     trailers: readonly string[] = [],
   ): Promise<(base: NodeJS.ProcessEnv) => NodeJS.ProcessEnv> {
     const { identity, author, committer } = personaOf(this.identities.find(name), rule, this.env);
-    const folder = join(this.#options.data, "identity", "hooks");
-    const hooks = trailers.length > 0 ? { hooks: await writeTrailerHooks(folder, trailers) } : {};
+    const { data } = this.#options;
+    const hooks = trailers.length > 0 ? { hooks: await writeTrailerHooks(data, trailers) } : {};
     const keys = await this.#environmentOptions(identity);
     return (base) => withIdentity(identity, base, { ...keys, ...hooks, author, committer });
   }

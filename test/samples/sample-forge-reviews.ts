@@ -26,6 +26,8 @@ export class SampleForge implements AsyncDisposable {
   /** GitLab: `merge_requests/N/discussions`. */
   discussions: Json[] = [];
   pageSize = 2;
+  /** The newest commit of the pull or merge request. */
+  head = "";
   /** Answers instead, if it returns true. */
   instead: (asked: Asked, response: ServerResponse) => boolean = () => false;
   readonly #server = createServer((request, response) => void this.#answer(request, response));
@@ -67,6 +69,27 @@ export class SampleForge implements AsyncDisposable {
       const reply = gitHubComment({ id: ++this.#next, body: body.body, in_reply_to_id: first });
       this.comments.push(reply);
       response.writeHead(201).end(JSON.stringify(reply));
+    } else if (method === "GET" && /\/pulls\/12$/.test(url)) {
+      response.end(JSON.stringify({ number: 12, head: { sha: this.head } }));
+    } else if (method === "GET" && /\/merge_requests\/12$/.test(url)) {
+      const { base_sha, start_sha } = POSITION;
+      response.end(JSON.stringify({ diff_refs: { base_sha, start_sha, head_sha: this.head } }));
+    } else if (method === "POST" && /\/pulls\/12\/comments$/.test(url)) {
+      if (body.line === 3) {
+        // GitHub refuses lines that are not in the diff.
+        const why = { field: "pull_request_review_thread.line", code: "invalid" };
+        response
+          .writeHead(422)
+          .end(JSON.stringify({ message: "Validation Failed", errors: [why] }));
+        return;
+      }
+      const comment = gitHubComment({ id: ++this.#next, user: { login: "ada" }, ...body });
+      this.comments.push(comment);
+      response.writeHead(201).end(JSON.stringify(comment));
+    } else if (method === "POST" && /\/discussions$/.test(url)) {
+      const note = gitLabNote({ id: ++this.#next, ...body });
+      this.discussions.push({ id: `d${this.#next}`, individual_note: false, notes: [note] });
+      response.writeHead(201).end(JSON.stringify(this.discussions.at(-1)));
     } else if (method === "POST" && /\/discussions\/(\w+)\/notes$/.test(url)) {
       const note = gitLabNote({ id: ++this.#next, body: body.body });
       (this.#discussion(url).notes as Json[]).push(note);
@@ -149,6 +172,12 @@ export function gitHubComment(more: Json): Json {
   };
 }
 
+const POSITION = {
+  base_sha: "b5d6e7b1613fca24d250fa8e5bc7bcc3dd6002ef",
+  start_sha: "7c9c2ead8a320fb7ba0b4e234bd9529a2614e306",
+  head_sha: "4803c71e6b1833ca72b8b26ef2ecd5adc8a38031",
+};
+
 /** A note with the members that GitLab's have. */
 export function gitLabNote(more: Json): Json {
   return {
@@ -167,9 +196,7 @@ export function gitLabNote(more: Json): Json {
     resolved: false,
     resolved_by: null,
     position: {
-      base_sha: "b5d6e7b1613fca24d250fa8e5bc7bcc3dd6002ef",
-      start_sha: "7c9c2ead8a320fb7ba0b4e234bd9529a2614e306",
-      head_sha: "4803c71e6b1833ca72b8b26ef2ecd5adc8a38031",
+      ...POSITION,
       old_path: "a.txt",
       new_path: "a.txt",
       position_type: "text",

@@ -232,3 +232,114 @@ describe("trunkline review import and export --gitlab", () => {
     );
   });
 });
+
+describe("trunkline review export --new", () => {
+  const own = async (line: SampleCommandLine, at: string, comment: string): Promise<string> => {
+    const args = ["--file", "a.txt", "--line", at, "-c", comment, "--as", "Ada"];
+    return (await line.json<{ id: string }>("review", "add", ...args)).id;
+  };
+  const asAda = ["--new", "--as", "Ada"];
+
+  it("posts a person's own comments at the lines of the pull request, each once", async () => {
+    await using forge = await SampleForge.start();
+    await using line = await setUp(forge, "github");
+    forge.head = line.git("rev-parse", "HEAD");
+    const id = await own(line, "2", "Louder?");
+    await line.run("review", "add", "--file", "a.txt", "-c", "Not mine", "--as", "Bob");
+    // What is not committed moves the line here, and not in the pull request.
+    await line.home.write(join(line.home.project, "a.txt"), "zero\none\nline two\nthree\n");
+    const posting = ["review", "export", "--github", pullOn(forge), ...asAda];
+    const unasked = await line.run(...posting);
+    assert.equal(unasked.code, 2);
+    assert.match(unasked.err, /a\.txt:2\nLouder\?[^]*Post 1 comment on .*: add --yes/);
+    const dry = await line.run(...posting, "--dry-run");
+    assert.match(dry.out, /^Would post 1 comment, 0 replies/);
+    assert.deepEqual(forge.comments, []);
+    const posted = await line.run(...posting, "--yes");
+    assert.match(posted.out, /^Posted 1 comment, 0 replies/);
+    const [comment = {}]: Record<string, unknown>[] = forge.comments;
+    const { body, path, line: at, side, commit_id } = comment;
+    assert.deepEqual([path, at, side, commit_id], ["a.txt", 2, "RIGHT", forge.head]);
+    assert.match(String(body), new RegExp(`^Louder\\?\\n\\n<!-- trunkline:${id}/\\d+ -->$`));
+    assert.match((await line.run(...posting, "--yes")).out, /^Posted 0 comments/);
+    assert.equal(forge.comments.length, 1);
+  });
+
+  it("imports the answers of others, and posts replies", async () => {
+    await using forge = await SampleForge.start();
+    await using line = await setUp(forge, "github");
+    forge.head = line.git("rev-parse", "HEAD");
+    const id = await own(line, "2", "Louder?");
+    const posting = ["review", "export", "--github", pullOn(forge), ...asAda, "--yes"];
+    await line.run(...posting);
+    const first = Number(forge.comments[0]?.id);
+    const created_at = new Date(Date.now() + 60_000).toISOString();
+    forge.comments.push(gitHubComment({ id: 7, body: "Why?", in_reply_to_id: first, created_at }));
+    assert.match((await line.run("review", "import", pullOn(forge))).out, /1 new reply/);
+    assert.deepEqual(
+      (await listed(line)).map((thread) => [thread.id, thread.by]),
+      [[id, "Ada"]],
+    );
+    assert.match((await line.run("review", "show", id)).out, /octocat replied, .*:\n {2}Why\?/);
+    await line.run("review", "reply", id, "-c", "Nobody hears it", "--as", "Ada");
+    await line.run(...posting);
+    assert.deepEqual(
+      forge.comments.map(({ in_reply_to_id: to }) => to),
+      [undefined, first, first],
+    );
+  });
+
+  it("recognises a comment whose posting was not noted, but none that copies its mark", async () => {
+    await using forge = await SampleForge.start();
+    await using line = await setUp(forge, "github");
+    forge.head = line.git("rev-parse", "HEAD");
+    const id = await own(line, "2", "Louder?");
+    forge.comments = [
+      gitHubComment({ id: 1, body: `Something else <!-- trunkline:${id}/1 -->` }),
+      gitHubComment({ id: 2, body: `Louder?\n\n<!-- trunkline:${id}/1 -->` }),
+      gitHubComment({ id: 3, body: `Louder?\n\n<!-- trunkline:${id}/1 -->` }),
+    ];
+    const posted = await line.run(
+      ...["review", "export", "--github", pullOn(forge), ...asAda, "--yes"],
+    );
+    assert.match(posted.out, /^Posted 0 comments/);
+    assert.deepEqual(
+      (await listed(line)).map(({ by }) => by),
+      ["Ada", "octocat", "octocat"],
+    );
+  });
+
+  it("says which comments the pull request does not take", async () => {
+    await using forge = await SampleForge.start();
+    await using line = await setUp(forge, "github");
+    forge.head = line.git("rev-parse", "HEAD");
+    const outside = await own(line, "3", "Not in the diff");
+    await line.home.write(join(line.home.project, "a.txt"), "one\nline two\nthree\nmy own words\n");
+    const unknown = await own(line, "4", "Not pushed");
+    const posting = ["review", "export", "--github", pullOn(forge), ...asAda, "--yes"];
+    const { code, err } = await line.run(...posting);
+    assert.equal(code, 1);
+    assert.match(err, new RegExp(`Cannot post ${outside}: .* answered 422`));
+    assert.match(
+      err,
+      new RegExp(`Cannot post ${unknown} on a\\.txt: .* does not have these lines`),
+    );
+    forge.head = "0".repeat(40);
+    const missing = await line.run(...posting);
+    assert.match(missing.err, /its commit 0{40} is not in this repository\. Fetch it\./);
+  });
+
+  it("opens discussions of a merge request", async () => {
+    await using forge = await SampleForge.start();
+    await using line = await setUp(forge, "gitlab");
+    forge.head = line.git("rev-parse", "HEAD");
+    await own(line, "2", "Louder?");
+    const merge = `http://${forge.host}/group/sub/hello/-/merge_requests/12`;
+    const posting = ["review", "export", "--gitlab", merge, ...asAda, "--yes"];
+    assert.match((await line.run(...posting)).out, /^Posted 1 comment, /);
+    assert.match((await line.run(...posting)).out, /^Posted 0 comments, /);
+    const [note] = forge.discussions[0]?.notes as { body: string; position: object }[];
+    assert.match(note?.body ?? "", /^Louder\?/);
+    assert.partialDeepStrictEqual(note?.position, { new_path: "a.txt", new_line: 2 });
+  });
+});

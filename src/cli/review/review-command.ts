@@ -31,7 +31,7 @@ const comment: Options = {
 };
 
 const signed: Options = {
-  as: text("NAME", "Sign with this name, instead of that of your git identity"),
+  as: text("NAME", "Your name, instead of that of your git identity"),
 };
 
 const ID = arg("ID", "Id of the thread, or a unique beginning of it");
@@ -204,9 +204,13 @@ export const review: Command = {
       summary: "Print the threads of a repository as JSON or SARIF, or answer a pull request",
       description:
         "With --github or --gitlab, posts what was said here on threads that were imported from " +
-        "there, and resolves there what was resolved here.",
+        "there, and resolves there what was resolved here. With --new it also posts your own " +
+        "unresolved comments, once you have seen them.",
       options: {
         ...forge,
+        new: flag("Post your own comments, too, as new threads"),
+        ...signed,
+        yes: flag("With --new: do not ask", { short: "y" }),
         "dry-run": flag("Print what would be posted, and post nothing"),
         format: text("FORMAT", "Output format", { choices: ["json", "sarif"], default: "json" }),
         ...repo,
@@ -217,6 +221,7 @@ export const review: Command = {
         "trunkline review export --format sarif": "For code hosts and editors that read SARIF.",
         "trunkline review export --github octocat/hello#12 --dry-run":
           "Print the replies that would be posted.",
+        "trunkline review export --github 12 --new": "Show your own comments, and post them.",
       },
       load: async () => ({ run: (await import("./transfer.ts")).exportAll }),
     },

@@ -48,6 +48,20 @@ describe("trunkline review import", () => {
     assert.equal(again.out, "Opened 0 threads; 1 existed already; refused 1.\n");
   });
 
+  it("says how far it is with many findings", async () => {
+    await using line = await setUp();
+    const result = SARIF.runs[0]?.results[0];
+    const results = Array.from({ length: 2500 }, (_, n) => ({
+      ...result,
+      message: { text: `Finding ${n}` },
+    }));
+    const many = { ...SARIF, runs: [{ ...SARIF.runs[0], results }] };
+    await line.home.write(join(line.home.project, "many.sarif"), JSON.stringify(many));
+    const { out, err } = await line.run("review", "import", "many.sarif");
+    assert.equal(out, "Opened 2500 threads.\n");
+    assert.equal(err, "Looked at 1000 of 2500 findings.\nLooked at 2000 of 2500 findings.\n");
+  });
+
   it("accepts the output of export, on another machine", async () => {
     await using here = await setUp();
     await here.run("review", "add", "--file", "a.txt", "--line", "2", "-c", "Louder");

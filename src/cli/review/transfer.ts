@@ -10,16 +10,17 @@ import {
   type RemoteReference,
 } from "../../review/transfer/remote-reference.ts";
 import { untilSignal } from "../../base/process/long-running.ts";
-import { readGivenFile } from "../shell/ask.ts";
+import { confirm, readGivenFile } from "../shell/ask.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
 import { visible, visibleLine } from "../../base/text/visible.ts";
 import { counted } from "../../base/text/counted.ts";
 import { firstLine, print } from "../shell/layout.ts";
-import { folderOf, openCommands, type RepoValues } from "./open-reviews.ts";
+import { folderOf, openCommands, personIn, type RepoValues } from "./open-reviews.ts";
 import { repositoryAddresses } from "../../git/repository-addresses.ts";
 import type { ReviewCommands } from "../../review/review-commands.ts";
 import { exportRemote } from "../../review/transfer/export-remote.ts";
 import { importRemote } from "../../review/transfer/import-remote.ts";
+import { postComments, unpostedComments } from "../../review/transfer/open-remote.ts";
 import type { RemoteReview } from "../../review/transfer/remote-thread.ts";
 import { openQuietApp } from "../shell/open-app.ts";
 
@@ -80,9 +81,10 @@ export async function exportAll(invocation: Invocation<ExportValues>): Promise<n
   const named = await namedReview(invocation);
   using commands = await openCommands(invocation);
   if (named !== undefined) return await exportPull(invocation, commands, named);
-  if (invocation.values["dry-run"] === true) {
+  const given = (["dry-run", "new"] as const).find((name) => invocation.values[name] === true);
+  if (given !== undefined) {
     const how = "name a pull request with --github or --gitlab";
-    throw new TrunklineError("usage", `Cannot use --dry-run without posting: ${how}.`);
+    throw new TrunklineError("usage", `Cannot use --${given} without posting: ${how}.`);
   }
   invocation.out(await exportReviews(commands, invocation.values.format));
   return 0;
@@ -90,7 +92,7 @@ export async function exportAll(invocation: Invocation<ExportValues>): Promise<n
 
 type ForgeValues = OptionValues<"repo" | "github" | "gitlab" | "identity">;
 type ExportValues = ForgeValues &
-  OptionValues<never, "dry-run"> & { readonly format: "json" | "sarif" };
+  OptionValues<"as", "dry-run" | "new" | "yes"> & { readonly format: "json" | "sarif" };
 
 /** The pull or merge request that a command line names, by an option or by its address. */
 async function namedReview(
@@ -125,16 +127,50 @@ async function exportPull(
   const { values, err } = invocation;
   const isTrial = values["dry-run"] === true;
   const review = await open(invocation, reference, isTrial);
+  const opened =
+    values.new === true
+      ? await openThreads(invocation, commands, review)
+      : { posted: [], refused: [] };
   const { inert } = await import("../../forge/propose.ts");
   const exported = await exportRemote(commands, review, { isTrial, inert });
-  for (const why of exported.refused) err(`${visible(why)}\n`);
+  const refused = [...opened.refused, ...exported.refused];
+  for (const why of refused) err(`${visible(why)}\n`);
   const { posted, resolved, reopened } = exported;
   const texts = posted.map(({ thread, text }) => `${thread}:\n${visible(text)}\n\n`);
   const did = isTrial ? "Would post" : "Posted";
-  const counts = `${posted.length} replies, resolve ${resolved.length}, reopen ${reopened.length}`;
+  const own = values.new === true ? `${counted(opened.posted.length, "comment")}, ` : "";
+  const counts = `${own}${posted.length} replies, resolve ${resolved.length}, reopen ${reopened.length}`;
   const said = isTrial ? counts : counts.replace("resolve", "resolved").replace("open", "opened");
   const text = `${texts.join("")}${did} ${said} on ${referenceText(reference)}.\n`;
-  return print(invocation, exported, text, { code: exported.refused.length > 0 ? 1 : 0 });
+  const all = { ...exported, opened: opened.posted, refused };
+  return print(invocation, all, text, { code: refused.length > 0 ? 1 : 0 });
+}
+
+/** Shows the person's own comments, and posts them if the person agrees. */
+async function openThreads(
+  invocation: Invocation<ExportValues>,
+  commands: ReviewCommands,
+  review: RemoteReview,
+): Promise<{ readonly posted: readonly string[]; readonly refused: readonly string[] }> {
+  const { values, err } = invocation;
+  // Those that were posted before are recognised by it.
+  await importRemote(commands, await review.threads(), review.name);
+  const unposted = await unpostedComments(commands, review, await personIn(invocation));
+  const { comments, refused } = unposted;
+  for (const { thread, place, text } of comments) {
+    const at = place.line === undefined ? place.path : `${place.path}:${place.line}`;
+    err(`${thread}  ${visibleLine(at)}\n${visible(text)}\n\n`);
+  }
+  if (comments.length === 0 || values["dry-run"] === true) {
+    return { posted: comments.map(({ thread }) => thread), refused };
+  }
+  const question = `Post ${counted(comments.length, "comment")} on ${review.name}?`;
+  if (values.yes !== true && !process.stdin.isTTY) {
+    throw new TrunklineError("usage", `${question} Nobody can be asked here: add --yes to post.`);
+  }
+  if (values.yes !== true && !(await confirm(question))) return { posted: [], refused };
+  const opened = await postComments(review, unposted);
+  return { ...opened, refused: [...refused, ...opened.refused] };
 }
 
 async function open(

@@ -121,6 +121,41 @@ describe("Shared review threads", { skip: noNats }, () => {
     assert.equal((await b.reviews.get("r00000")).state, "open");
   });
 
+  it("that one node has posted to a forge are known as posted by all", async () => {
+    await using fleet = await Fleet.start();
+    await using a = await fleet.node("a");
+    await using b = await fleet.node("b");
+    const { id } = await a.reviews.add(thread("one"));
+    await until(() => has(b, id));
+    const [opened] = await a.reviews.history(id);
+    const remote = {
+      thread: { ...thread("one"), fingerprint: "github:x:7" },
+      comments: [
+        { id: "7", by: "ada", at: 1, text: `one <!-- trunkline:${id}/${opened?.seq} -->` },
+      ],
+    };
+    const known = [{ id, isNew: false, replies: 0 }];
+    assert.deepEqual(await a.reviews.remote.keep([remote]), known);
+    await a.reviews.reply(id, { ...BOT, text: "done" });
+    await until(async () => (await b.reviews.remote.local("/r/.git")).size === 0);
+    assert.deepEqual(await b.reviews.remote.keep([{ ...remote, comments: [] }]), known);
+  });
+
+  it("that one node has posted to a forge are recognised by another by their text", async () => {
+    await using fleet = await Fleet.start();
+    await using a = await fleet.node("a");
+    await using b = await fleet.node("b");
+    const { id } = await a.reviews.add(thread("one"));
+    await until(() => has(b, id));
+    const text = `one <!-- trunkline:${id}/99999 -->`;
+    const remote = {
+      thread: { ...thread(text), fingerprint: "github:x:7" },
+      comments: [{ id: "7", by: "ada", at: 1, text }],
+    };
+    const known = [{ id, isNew: false, replies: 0 }];
+    assert.deepEqual(await b.reviews.remote.keep([remote]), known);
+  });
+
   it("of a forge that two nodes have imported are one", async () => {
     await using fleet = await Fleet.start();
     for (const name of ["a", "b"]) {

@@ -33,6 +33,7 @@ export function mergeThreads(local: ThreadDocument, shared: ThreadDocument): Thr
     // Nobody knows whose claim it was.
     state: state === "claimed" && claim === undefined ? "open" : state,
     claim,
+    fingerprint: shared.fingerprint ?? local.fingerprint,
     isResolvedThere: local.isResolvedThere ?? shared.isResolvedThere,
   });
 }

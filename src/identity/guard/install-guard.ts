@@ -12,6 +12,7 @@ import { hooksFolder, hooksIn } from "../../git/repository.ts";
 import { type OwnProgram, programWords } from "../credential/helper-command.ts";
 import type { GitContext, RepositoryContext } from "../detect/detect.ts";
 import { GUARD_HOOKS, type GuardHook } from "./guard.ts";
+import { agentHooks } from "../agent-commits.ts";
 
 export interface GuardStatus {
   readonly isInstalled: boolean;
@@ -251,7 +252,7 @@ export function filesNeededBy(script: string): string[] {
  * repository. Returns their folder.
  */
 export async function writeTrailerHooks(
-  parent: string,
+  data: string,
   trailers: readonly string[],
 ): Promise<string> {
   const words = trailers.map((line) => `--trailer ${shellQuote(line)}`).join(" ");
@@ -266,7 +267,7 @@ export async function writeTrailerHooks(
     `exec "$next" "$@"`,
     "",
   ].join("\n");
-  const folder = join(parent, createHash("sha256").update(script).digest("hex"));
+  const folder = join(agentHooks(data), createHash("sha256").update(script).digest("hex"));
   await mkdir(folder, { recursive: true, mode: 0o700 });
   for (const hook of [...GUARD_HOOKS, ...OTHER_HOOKS]) {
     if (textOf(join(folder, hook)) !== script) await writeHook(join(folder, hook), script);

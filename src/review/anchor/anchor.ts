@@ -184,8 +184,8 @@ export async function fileInCommit(
   return code === 0 ? stdout : undefined;
 }
 
-/** Whether a commit contains a file or folder. */
-export async function isInCommit(root: string, commit: string, path: string): Promise<boolean> {
+/** Whether a commit contains a file or folder; without a path, whether the commit is there. */
+export async function isInCommit(root: string, commit: string, path = ""): Promise<boolean> {
   const args = ["cat-file", "-e", `${commit}:${path}`];
   return (await new Git(root).run(args, { accepts: [0, 1, 128] })).code === 0;
 }

@@ -54,6 +54,8 @@ export async function reviewOnForge(
     threads,
     reply: ({ replyTo = "" }, text) => forge.reply(replyTo, text),
     resolve: ({ resolveBy = "" }, isResolved) => forge.resolve(resolveBy, isResolved),
+    head: () => forge.head(),
+    open: (commit, place, text) => forge.open(commit, place, text),
   };
 }
 

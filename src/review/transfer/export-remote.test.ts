@@ -34,6 +34,12 @@ class FakeReview implements RemoteReview {
   }
 
   async resolve(): Promise<void> {}
+
+  head(): Promise<string> {
+    throw new Error("nothing new is posted here");
+  }
+
+  async open(): Promise<void> {}
 }
 
 const inert = (text: string): string => `inert ${text}`;

@@ -17,6 +17,31 @@ export interface RemoteExported {
 /** Failures in a row after which the export stops. */
 const MOST_FAILURES = 3;
 
+/** Attempts of which one that fails does not stop the next, but several in a row do. */
+export class GiveUp {
+  /** Why attempts failed. */
+  readonly refused: string[] = [];
+  #failures = 0;
+
+  get isOver(): boolean {
+    return this.#failures >= MOST_FAILURES;
+  }
+
+  /** Whether it succeeded. `what` begins the sentence that says why not. */
+  async attempt(what: string, work: () => Promise<void>): Promise<boolean> {
+    try {
+      await work();
+      this.#failures = 0;
+      return true;
+    } catch (error) {
+      if (!(error instanceof TrunklineError)) throw error;
+      this.refused.push(`${what}: ${error.message}`);
+      this.#failures++;
+      return false;
+    }
+  }
+}
+
 export interface ExportOptions {
   /** Makes text of an agent inert: no mentions and no quick actions. */
   readonly inert: (text: string) => string;
@@ -42,19 +67,14 @@ export async function exportRemote(
     reopened: [] as string[],
     refused: [...refused],
   };
-  let failures = 0;
+  const giveUp = new GiveUp();
   for (const owed of await commands.reviews.remote.owed(commands.here.gitDir)) {
     const remote = byKey.get(owed.key);
     if (remote === undefined) continue;
-    try {
-      await exportThread(owed, remote);
-      failures = 0;
-    } catch (error) {
-      if (!(error instanceof TrunklineError)) throw error;
-      result.refused.push(`Cannot answer ${owed.thread}: ${error.message}`);
-      if (++failures === MOST_FAILURES) break;
-    }
+    await giveUp.attempt(`Cannot answer ${owed.thread}`, () => exportThread(owed, remote));
+    if (giveUp.isOver) break;
   }
+  result.refused.push(...giveUp.refused);
   return result;
 
   async function exportThread(owed: OwedRemote, remote: RemoteThread): Promise<void> {

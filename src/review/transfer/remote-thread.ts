@@ -46,6 +46,16 @@ export interface RemoteReview {
   /** Adds a comment to a thread, and gives its id. */
   reply(thread: RemoteThread, text: string): Promise<string>;
   resolve(thread: RemoteThread, isResolved: boolean): Promise<void>;
+  /** The newest commit of the pull or merge request. */
+  head(): Promise<string>;
+  /** Opens a thread on lines as a commit has them. */
+  open(commit: string, place: NewPlace, text: string): Promise<void>;
+}
+
+/** Where a new thread goes. Without lines it is on the file as a whole. */
+export interface NewPlace extends Pick<RemoteThread, "path" | "side"> {
+  readonly line?: number | undefined;
+  readonly end?: number | undefined;
 }
 
 type Json = Readonly<Record<string, unknown>>;

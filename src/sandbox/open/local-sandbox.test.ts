@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
 import { mkdir, readFile, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
@@ -11,6 +13,7 @@ import type { Program } from "../bubblewrap.ts";
 import { systemProgram } from "../remedy.ts";
 import { AppContext } from "../../config/app-context.ts";
 import { defaultConfig } from "../../config/config.ts";
+import { agentIdentity } from "../../identity/open/open-identities.ts";
 import { LocalSandbox, sandboxPrograms } from "./local-sandbox.ts";
 
 type Programs = ReturnType<typeof sandboxPrograms>;
@@ -48,6 +51,39 @@ describe("LocalSandbox", { skip, timeout: 60_000 }, () => {
       assert.equal(await readFile(join(project, "token.key"), "utf8"), "s3cret");
       assert.equal(await readFile(join(cache, "trunkline/code"), "utf8"), "ours");
     }
+  });
+});
+
+describe("a commit in LocalSandbox", { skip, timeout: 60_000 }, () => {
+  it("has the lines that a rule adds to the agent's commits, and cannot change them", async () => {
+    await using home = await SampleHome.create();
+    const { project } = home;
+    const git = (...args: string[]): string =>
+      execFileSync("git", args, { cwd: project, encoding: "utf8" }).trim();
+    git("init", "--quiet");
+    const bot = { provider: "github", user: "bot", email: "bot@acme.test" } as const;
+    const agentCommits = [{ agent: "*", identity: "bot", trailers: ["Assisted-by: {agent}"] }];
+    const file = join(home.path, "config.jsonc");
+    await home.write(file, JSON.stringify({ identities: { bot }, agentCommits }));
+    const { config } = await home.load({ flags: { config: file } });
+    const env = { PATH: process.env.PATH, HOME: home.path };
+    const app = new AppContext(config, { files: [file], load: async () => config });
+    const acts = await agentIdentity(app, { agent: "helper" }, env)(project);
+    await using sandbox = new LocalSandbox(app, [project], env);
+    await using inside = await sandbox.enter(async () => false);
+    const script = `git commit --quiet --allow-empty -m One && cd "$(git config core.hooksPath)" &&
+      ls commit-msg; rm commit-msg; echo evil > commit-msg; echo over`;
+    const program = { command: "/bin/sh", args: ["-c", script], cwd: project };
+    const child = spawnWrapped(
+      inside.confine({ ...program, env: acts?.environment(env) ?? {} }) as Program,
+    );
+    assert.ok(child.stdout !== null);
+    assert.equal(await text(child.stdout), "commit-msg\nover\n");
+    await inside[Symbol.asyncDispose]();
+    assert.equal(git("log", "--format=%ae %B"), "bot@acme.test One\n\nAssisted-by: helper");
+    const [folder = ""] = readdirSync(join(home.data, "identity/hooks"));
+    const hook = readFileSync(join(home.data, "identity/hooks", folder, "commit-msg"), "utf8");
+    assert.match(hook, /interpret-trailers/);
   });
 });
 

@@ -39,6 +39,7 @@ import type { AppContext } from "../../config/app-context.ts";
 import { GitConfig } from "../../git/config/git-config.ts";
 import { Git } from "../../git/git.ts";
 import { createHash } from "node:crypto";
+import { agentHooks } from "../../identity/agent-commits.ts";
 
 const SETTING = "`agent.egress.allowHosts`";
 
@@ -133,7 +134,10 @@ export class LocalSandbox implements CommandSandbox {
     const { variables } = this.#app.config.agent;
     const shown = { ...UNASKED, ...listedVariables(env, this.#env, variables) };
     const inside = { command, args, env: shown, cwd: realPath(cwd) };
-    return { ...rest, ...sandbox.wrap(inside, mounts, hasNetwork) };
+    // Git runs them where an agent's rule adds lines to its commits; no command can change them.
+    const at = agentHooks(this.#app.config.data);
+    const hooks = existsSync(at) ? [{ at, from: realPath(at), isWritable: false }] : [];
+    return { ...rest, ...sandbox.wrap(inside, [...mounts, ...hooks], hasNetwork) };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -55,6 +55,14 @@ export class RemoteThreads {
     );
   }
 
+  /** The ids of a repository's threads that no forge has. */
+  async local(gitDir: string): Promise<ReadonlySet<string>> {
+    const rows = await this.#database.all`SELECT thread.id FROM thread
+      JOIN repository ON repository.id = thread.repository WHERE git_dir = ${gitDir}
+      AND NOT EXISTS (SELECT 1 FROM remote_thread WHERE remote_thread.thread = thread.id)`;
+    return new Set(rows.map(({ id }) => String(id)));
+  }
+
   /** Events of a repository's threads that their forges do not know yet. */
   owed(gitDir: string): Promise<OwedRemote[]> {
     return this.#database.read((database) => owedRemote(database, gitDir));
@@ -74,12 +82,13 @@ function keepRemote(
   { thread, comments, isResolved }: RemoteToKeep,
   now: number,
 ): KeptRemote {
+  const [first, ...replies] = comments;
+  if (first !== undefined) adopt(database, thread.fingerprint, first);
   const { id, isNew } = insertThread(database, thread, now);
   const row = sql(database).get`SELECT opened, state, repository, is_resolved FROM thread
     LEFT JOIN remote_thread ON thread.id = remote_thread.thread WHERE id = ${id}`;
   let state = row?.state as ThreadState;
   const before = state;
-  const [first, ...replies] = comments;
   if (isNew && first !== undefined) notePosted(database, id, first.id, Number(row?.opened));
   let count = 0;
   for (const reply of replies) {
@@ -111,6 +120,21 @@ function keepRemote(
   return { id, isNew, replies: count };
 }
 
+/** Makes a thread of the forge out of one that was written here and posted, which its first comment shows. */
+function adopt(
+  database: DatabaseSync,
+  fingerprint: string,
+  { id, text }: RemoteToKeep["comments"][number],
+): void {
+  const thread = MARK.exec(text)?.[1];
+  const event = thread === undefined ? undefined : ownEvent(database, thread, text);
+  if (thread === undefined || event === undefined) return;
+  const { changes } = sql(database).run`UPDATE thread SET fingerprint = ${fingerprint}
+    WHERE id = ${thread} AND opened = ${event}
+    AND NOT EXISTS (SELECT 1 FROM remote_thread WHERE thread = ${thread})`;
+  if (changes > 0) notePosted(database, thread, id, event);
+}
+
 /** Whether a comment of a forge is already here. */
 function isKnown(database: DatabaseSync, thread: string, comment: string): boolean {
   return (
@@ -121,20 +145,23 @@ function isKnown(database: DatabaseSync, thread: string, comment: string): boole
 
 /**
  * The event that a comment was posted for, by the mark that it ends with. The text has to be the same,
- * since others may copy the mark.
+ * since others may copy the mark. Another node of a fleet gives the event another number.
  */
 function ownEvent(database: DatabaseSync, thread: string, text: string): number | undefined {
-  const mark = /(?<!\s)\s*<!-- trunkline:([0-9a-z]+)\/(\d+) -->\s*$/.exec(text);
+  const mark = MARK.exec(text);
   if (mark === null || mark[1] !== thread) return undefined;
-  const row = sql(database).get`SELECT * FROM event WHERE seq = ${Number(mark[2])}
-    AND thread = ${thread}`;
-  if (row === undefined) return undefined;
-  const { text: said, proposal } = eventOf(row);
-  const own = said ?? proposal?.text ?? "";
-  return visibleOnly(text.slice(0, mark.index)).startsWith(visibleOnly(own))
-    ? Number(mark[2])
-    : undefined;
+  const posted = visibleOnly(text.slice(0, mark.index));
+  const own = sql(database).all`SELECT * FROM event WHERE thread = ${thread}`
+    .map(eventOf)
+    .filter(({ text: said, proposal }) =>
+      posted.startsWith(visibleOnly(said ?? proposal?.text ?? "")),
+    );
+  const isPosted = ({ text: said = "" }: ThreadEvent): boolean => visibleOnly(said) === posted;
+  return (own.find(({ seq }) => seq === Number(mark[2])) ?? own.find(isPosted))?.seq;
 }
+
+/** What a posted comment ends with: its thread and event. */
+const MARK = /(?<!\s)\s*<!-- trunkline:([0-9a-z]+)\/(\d+) -->\s*$/;
 
 /** The text without invisible characters, since some are added before it is posted. */
 function visibleOnly(text: string): string {

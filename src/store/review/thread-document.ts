@@ -80,7 +80,7 @@ function eventsOf(database: DatabaseSync, thread: string): Map<number, WrittenEv
 
 /** Updates the thread of an id from a document. Events that were recorded here are never removed. */
 export function writeDocument(database: DatabaseSync, document: ThreadDocument): void {
-  const { id, events, state, claim, isResolvedThere } = document;
+  const { id, events, state, claim, isResolvedThere, fingerprint } = document;
   const row = sql(database).get`SELECT repository, holder, agent, state FROM thread
     WHERE id = ${id}`;
   const repository =
@@ -96,6 +96,10 @@ export function writeDocument(database: DatabaseSync, document: ThreadDocument):
     for (const comment of comments) notePosted(database, id, comment, seq);
   }
   if (isResolvedThere !== undefined) noteResolved(database, id, isResolvedThere);
+  // A thread that was posted to a forge gets its name there later.
+  if (fingerprint !== undefined) {
+    sql(database).run`UPDATE OR IGNORE thread SET fingerprint = ${fingerprint} WHERE id = ${id}`;
+  }
   const updated = events.at(-1)?.at ?? document.at;
   sql(database).run`UPDATE thread SET updated = max(updated, ${updated}) WHERE id = ${id}`;
   // A claim of this machine keeps its process and its lease.
