@@ -31,6 +31,17 @@ export interface Workplace {
   readonly warnings: readonly string[];
 }
 
+/** In the notes of a session that has moved here: its agent works in a sandbox, like those of remote runs. */
+export interface Guest {
+  /** The id of the session. */
+  readonly guest: string;
+  readonly tree: string;
+}
+
+export function isGuest(value: unknown): value is Guest {
+  return typeof (value as Partial<Guest> | undefined)?.guest === "string";
+}
+
 /** Gives sessions work trees of their own. */
 export interface Workplaces {
   create(session: string, cwd: string, request: WorktreeRequest): Promise<Workplace>;

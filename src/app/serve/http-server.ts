@@ -367,7 +367,7 @@ export class HttpServer {
       if (!interrupts) await betweenCalls(mover.log, id, signal);
       if (sessions.get(id) !== undefined) await sessions.close(id);
     };
-    return { mover, letGo };
+    return { mover, letGo, ready: () => this.#runs.check() };
   }
 
   async #sendMetrics(response: ServerResponse): Promise<void> {

@@ -29,6 +29,7 @@ import type { Agent, SessionSettings } from "../../session/agent.ts";
 import { Budgets } from "../../session/budget/budgets.ts";
 import { resolveSessionLimits } from "../../session/limits.ts";
 import { SessionError } from "../../session/session-error.ts";
+import { isGuest } from "../../session/workplace.ts";
 import { Sessions } from "../../session/sessions.ts";
 import { SessionRules } from "../../store/session/session-rules.ts";
 import { SessionUsage } from "../../store/session/session-usage.ts";
@@ -99,8 +100,11 @@ export async function openSessions(
     new Sessions({
       store,
       rules: new SessionRules(database),
-      agent: (name, run) =>
-        run === undefined ? agents.get(name) : needRuns(options).agent(agents.nameOf(name), run),
+      agent: (name, run) => {
+        const isFree = isGuest(run) && app.config.remote.sandbox === "unsafe-off";
+        if (run === undefined || isFree) return agents.get(name);
+        return needRuns(options).agent(agents.nameOf(name), run);
+      },
       budgets: new Budgets({
         store: new SessionUsage(database),
         pool: shared.pool,
@@ -294,7 +298,7 @@ class Agents implements AsyncDisposable {
 function needRuns({ runs }: OpenSessionsOptions): LazyRuns {
   if (runs !== undefined) return runs;
   const next = "Open it on the server that runs it: connect to `trunkline serve`";
-  throw new TrunklineError("usage", `This session is a remote run. ${next}.`);
+  throw new TrunklineError("usage", `This session works in a sandbox of its server. ${next}.`);
 }
 
 function unknownAgent(name: string, names: readonly string[]): Error {
