@@ -354,7 +354,7 @@ export class Session implements TurnHost {
       // An editor has the files of its own folder open, not those of the work tree.
       hasFiles: this.workplace === undefined,
       // Nor do its commands run where the editor is, if the session has moved here.
-      hasTerminals: this.notes.guest === undefined,
+      hasTerminals: this.notes.visitor === undefined,
       clients: () =>
         this.#audience.clients(turn.prompter).filter((client) => isController(client, this.id)),
       mayAnswer: (client) => answerRefusal(this.#policy, asking, client) === undefined,

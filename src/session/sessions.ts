@@ -31,7 +31,7 @@ import { giveWorkplace, workplaceOf, type Workplaces } from "./workplace.ts";
 
 interface SessionsOptions extends SharedOptions {
   /**
-   * Finds an agent by name, or the default agent. `run` is the one of the session's setup, or its `Guest`.
+   * Finds an agent by name, or the default agent. `run` is the one of the session's setup, or its `Visitor`.
    */
   readonly agent: (name: string | undefined, run: unknown) => Agent | Promise<Agent>;
   /** Which agents have sessions of their own, and who may use those. */
@@ -318,7 +318,7 @@ export class Sessions implements AsyncDisposable {
   ): Promise<Session> {
     const record = await this.#options.store.find(from);
     if (record === undefined || record.isDeleted) throw unknownSession(from);
-    if ((record.notes.run ?? record.notes.guest) !== undefined) {
+    if ((record.notes.run ?? record.notes.visitor) !== undefined) {
       const says = "A remote run, or a session that has moved here, cannot be forked.";
       throw new TrunklineError("usage", `${says} Begin another one.`);
     }
@@ -369,8 +369,8 @@ export class Sessions implements AsyncDisposable {
     if (session !== undefined) await this.#closeOpen(id, session);
     const { store, forget } = this.#options;
     const isOurs = await this.#holdBriefly(id);
-    const { run, guest } = (await store.find(id))?.notes ?? {};
-    const branch = await forget?.(id, run ?? guest);
+    const { run, visitor } = (await store.find(id))?.notes ?? {};
+    const branch = await forget?.(id, run ?? visitor);
     // That has freed some space, if there was none.
     if (!isOurs) await this.#holdBriefly(id);
     await store.delete(id);
@@ -492,7 +492,7 @@ export class Sessions implements AsyncDisposable {
     const held = await this.#room.take(principal, () => this.#hold(id));
     try {
       const { agent: name, notes } = held.record;
-      const agent = await this.agentFor(name, principal, notes.run ?? notes.guest);
+      const agent = await this.agentFor(name, principal, notes.run ?? notes.visitor);
       return await this.#begin(held, agent, setup, true);
     } catch (error) {
       // If this fails, the store retries it. The first error says more.

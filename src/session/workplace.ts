@@ -32,14 +32,14 @@ export interface Workplace {
 }
 
 /** In the notes of a session that has moved here: its agent works in a sandbox, like those of remote runs. */
-export interface Guest {
+export interface Visitor {
   /** The id of the session. */
-  readonly guest: string;
+  readonly visitor: string;
   readonly tree: string;
 }
 
-export function isGuest(value: unknown): value is Guest {
-  return typeof (value as Partial<Guest> | undefined)?.guest === "string";
+export function isVisitor(value: unknown): value is Visitor {
+  return typeof (value as Partial<Visitor> | undefined)?.visitor === "string";
 }
 
 /** Gives sessions work trees of their own. */

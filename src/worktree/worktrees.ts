@@ -36,7 +36,7 @@ export function folderOf(data: string, session: string): string {
 }
 
 /** The home of the agent of a session that has moved here, in its sandbox. */
-export function homeOfGuest(data: string, session: string): string {
+export function homeOfVisitor(data: string, session: string): string {
   return join(folderOf(data, session), "home");
 }
 

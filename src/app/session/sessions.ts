@@ -29,7 +29,7 @@ import type { Agent, SessionSettings } from "../../session/agent.ts";
 import { Budgets } from "../../session/budget/budgets.ts";
 import { resolveSessionLimits } from "../../session/limits.ts";
 import { SessionError } from "../../session/session-error.ts";
-import { isGuest } from "../../session/workplace.ts";
+import { isVisitor } from "../../session/workplace.ts";
 import { Sessions } from "../../session/sessions.ts";
 import { SessionRules } from "../../store/session/session-rules.ts";
 import { SessionUsage } from "../../store/session/session-usage.ts";
@@ -101,7 +101,7 @@ export async function openSessions(
       store,
       rules: new SessionRules(database),
       agent: (name, run) => {
-        const isFree = isGuest(run) && app.config.remote.sandbox === "unsafe-off";
+        const isFree = isVisitor(run) && app.config.remote.sandbox === "unsafe-off";
         if (run === undefined || isFree) return agents.get(name);
         return needRuns(options).agent(agents.nameOf(name), run);
       },

@@ -37,7 +37,7 @@ export class LazyRuns implements AsyncDisposable {
     await this.#runs.get();
   }
 
-  /** The agent of a session that is a run, or a guest. */
+  /** The agent of a session that is a run, or a visitor. */
   async agent(name: string, run: unknown): Promise<Agent> {
     return (await this.#runs.get()).agent(name, run);
   }

@@ -41,7 +41,7 @@ import { EgressProxy } from "../../sandbox/egress-proxy.ts";
 import type { SandboxParts } from "../../sandbox/probe.ts";
 import { openSandbox, PROXY, removeGroups } from "../../sandbox/sandbox.ts";
 import type { Agent } from "../../session/agent.ts";
-import { isGuest } from "../../session/workplace.ts";
+import { isVisitor } from "../../session/workplace.ts";
 import type { SessionSetup } from "../../session/session-setup.ts";
 import { DENIED_NAMES } from "../change/scan.ts";
 import type { RunSetup } from "../environment/environments.ts";
@@ -57,7 +57,7 @@ import { Runs } from "../runs.ts";
 import type { CarriedCheckpoints } from "../workspace/carried.ts";
 import { RunUsers } from "../workspace/run-users.ts";
 import { type AgentPlace, SAFE, openConfinedAgent, openFreeAgent } from "./confined-agent.ts";
-import { guestAgent } from "./guest-agent.ts";
+import { visitorAgent } from "./visitor-agent.ts";
 import { openDriver, sandboxFor } from "./examine-runs.ts";
 import { type Identified, identifyFor } from "./identify.ts";
 import { type ModelServices, modelServices } from "./model-services.ts";
@@ -115,7 +115,7 @@ export async function openRuns(app: AppContext, carried?: CarriedCheckpoints): P
   const inner = (name: string, run: Run): Promise<InnerAgent> =>
     innerAgent(app, name, { place: placeOf(run), parts, models });
   const remove = async (plan: unknown): Promise<void> => {
-    if (isGuest(plan)) await removeGroups(plan.guest, undefined);
+    if (isVisitor(plan)) await removeGroups(plan.visitor, undefined);
     await runs.remove(plan);
     if (!isPlan(plan)) return;
     await removeGroups(plan.workspace, users?.of(plan.workspace));
@@ -128,9 +128,9 @@ export async function openRuns(app: AppContext, carried?: CarriedCheckpoints): P
   return {
     place: (meta, principal) => place(runs, meta, principal),
     agent: (name, plan) => {
-      if (isGuest(plan)) {
+      if (isVisitor(plan)) {
         const openInner = (at: AgentPlace) => innerAgent(app, name, { place: at, parts, models });
-        return guestAgent(config, name, plan, openInner);
+        return visitorAgent(config, name, plan, openInner);
       }
       return new RunAgent({
         runs,

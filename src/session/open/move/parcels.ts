@@ -25,14 +25,14 @@ import type { ArrivedSession } from "../../../store/session/session-moves.ts";
 import { lineOf, type Page } from "../../../store/session/session-pages.ts";
 import {
   folderOf,
-  homeOfGuest,
+  homeOfVisitor,
   ignoredFiles,
   includedBy,
   LOCK,
 } from "../../../worktree/worktrees.ts";
 import type { SessionEvent } from "../../event.ts";
 import { exportedEvents } from "../../turn/exported-events.ts";
-import { type Guest, isGuest, workingFolder, workplaceOf } from "../../workplace.ts";
+import { type Visitor, isVisitor, workingFolder, workplaceOf } from "../../workplace.ts";
 import { AgentFiles } from "./agent-files.ts";
 import { type Bundle, type BundledFiles, LARGEST_BUNDLE, refusal, writeBundle } from "./bundle.ts";
 import { type ReturnedWork, takeBack } from "./take-back.ts";
@@ -112,9 +112,9 @@ export class Parcels {
     // By its real path, as the top folder: the session may have begun behind a link.
     const folder = realPath(workingFolder(record));
     const top = existsSync(folder) ? topFolder(folder) : undefined;
-    const { guest } = record.notes;
+    const { visitor } = record.notes;
     // In its sandbox, its agent could have put a link there, or have removed the repository.
-    if (isGuest(guest) && top !== realPath(guest.tree)) return undefined;
+    if (isVisitor(visitor) && top !== realPath(visitor.tree)) return undefined;
     return top === undefined ? undefined : { git: this.#git(top), top, folder };
   }
 
@@ -190,7 +190,7 @@ export class Parcels {
     let work: MovedWork | undefined;
     if (site !== undefined) {
       const { git, top, folder } = site;
-      if (isGuest(notes.guest)) await refuseForeignGit(top);
+      if (isVisitor(notes.visitor)) await refuseForeignGit(top);
       const shadow = await this.#shadow(id, git);
       const carried = await this.#carriedOf(site, record, withSecrets);
       work = await captureWork(shadow, relative(top, folder), carried);
@@ -232,11 +232,11 @@ export class Parcels {
     return Buffer.from(lines.join(""));
   }
 
-  /** Where the agent of a session keeps what goes along. That of a guest does so in the home of its sandbox. */
+  /** Where the agent of a session keeps what goes along. That of a visitor does so in the home of its sandbox. */
   #keptFor(id: string, agent: string, notes: Notes) {
     const { sessionId } = (notes.memory ?? {}) as { readonly sessionId?: unknown };
     const { command = "", args, env } = this.#config.agents[agent] ?? {};
-    const home = isGuest(notes.guest) ? homeOfGuest(this.#config.data, id) : undefined;
+    const home = isVisitor(notes.visitor) ? homeOfVisitor(this.#config.data, id) : undefined;
     const data = home === undefined ? this.#config.data : defaultData({ HOME: home });
     const own = home === undefined ? this.#env : { HOME: home };
     const its = { command, args, env: home === undefined ? env : undefined };
@@ -291,8 +291,8 @@ export class Parcels {
     const folder = place?.folder ?? back?.cwd ?? data;
     const top = topFolder(folder) ?? folder;
     const isOwn = isOurs({ notes: { worktree: place } }) && remote.sandbox === "on";
-    const guest: Guest | undefined = isTrusted && isOwn ? { guest: id, tree: top } : undefined;
-    const notes: Notes = { ...keptOf(head.notes), guest };
+    const visitor: Visitor | undefined = isTrusted && isOwn ? { visitor: id, tree: top } : undefined;
+    const notes: Notes = { ...keptOf(head.notes), visitor };
     const kept = this.#keptFor(id, agent, notes);
     if (kept.home !== undefined) await rm(kept.home, { recursive: true, force: true });
     await this.#putUndo(kept.undo, files, folders.at(-1) ?? "", top);
@@ -308,7 +308,7 @@ export class Parcels {
       folders: folders.filter((one) => one !== top),
       carried: work?.carried ?? [],
     };
-    if (isBuiltIn && guest !== undefined) {
+    if (isBuiltIn && visitor !== undefined) {
       // It is a program of its own in the sandbox, with sessions of its own.
       await using log = await SessionLog.open(kept.data);
       const session = { id, agent, title, created, updated, cwd: folder, usage: [] };
@@ -316,7 +316,7 @@ export class Parcels {
       await log.moves.arrive(undefined, { ...session, pages, notes: { moved, directories: [] } });
     }
     const chosen = isTrusted ? notes.chosen : chosenHere(notes.chosen, back?.notes.chosen);
-    const theirs = isBuiltIn && guest !== undefined ? { sessionId: id } : notes.memory;
+    const theirs = isBuiltIn && visitor !== undefined ? { sessionId: id } : notes.memory;
     const memory = isTrusted ? theirs : chosenHere(theirs, back?.notes.memory);
     await arrive({
       ...{ id, agent, title, created, updated, usage, cwd: back?.cwd ?? folder },
@@ -429,7 +429,7 @@ function pagesOf(files: BundledFiles, cut: number): Omit<Page, "session">[] {
 
 type Notes = SessionRecord["notes"];
 
-/** The agent of a guest could have had git read another repository of this machine. */
+/** The agent of a visitor could have had git read another repository of this machine. */
 async function refuseForeignGit(top: string): Promise<void> {
   const folder = join(top, ".git");
   const isFolder = lstatSync(folder).isDirectory();

@@ -2,22 +2,22 @@ import { mkdir } from "node:fs/promises";
 
 import type { Config } from "../../config/config.ts";
 import type { Agent } from "../../session/agent.ts";
-import type { Guest } from "../../session/workplace.ts";
-import { folderOf, homeOfGuest } from "../../worktree/worktrees.ts";
+import type { Visitor } from "../../session/workplace.ts";
+import { folderOf, homeOfVisitor } from "../../worktree/worktrees.ts";
 import { type InnerAgent, reachableServers } from "../run-agent.ts";
 import { limitsFor } from "../run-limits.ts";
 import type { AgentPlace } from "./confined-agent.ts";
 
 /** The agent of a session that has moved here, in a sandbox of its own like those of remote runs. */
-export function guestAgent(
+export function visitorAgent(
   { data, remote }: Config,
   name: string,
-  { guest, tree }: Guest,
+  { visitor, tree }: Visitor,
   openInner: (place: AgentPlace) => Promise<InnerAgent>,
 ): Agent {
-  const home = homeOfGuest(data, guest);
+  const home = homeOfVisitor(data, visitor);
   const place = {
-    ...{ name: guest, folder: folderOf(data, guest), tree, home, url: "" },
+    ...{ name: visitor, folder: folderOf(data, visitor), tree, home, url: "" },
     // Its files are those of our own user: our git looks at them, too.
     ...{ objects: [], limits: limitsFor(remote.limits, ""), variables: {}, owner: undefined },
   };
