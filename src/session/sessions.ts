@@ -271,8 +271,12 @@ export class Sessions implements AsyncDisposable {
     if (session !== undefined) return session;
     const opening = this.#opening.get(id);
     if (opening !== undefined) return opening;
-    const record = await this.#options.store.find(id);
-    throw record === undefined ? unknownSession(id) : expired(id);
+    const { store } = this.#options;
+    if ((await store.find(id)) === undefined) throw unknownSession(id);
+    await store.refuseMoved?.(id).catch((error: unknown) => {
+      throw notHeld(id, error);
+    });
+    throw expired(id);
   }
 
   /** Whether this principal owns the session. A deleted one has no owner, so anyone may ask for it. */

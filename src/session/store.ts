@@ -20,6 +20,8 @@ export interface SessionStore {
    */
   hold(id: string): Promise<HeldSession>;
   release(key: number): Promise<void>;
+  /** Throws "closed" if the session is on another machine now. */
+  refuseMoved?(id: string): Promise<void>;
   /**
    * Takes a session from another process of this machine that lives and does not answer: refuses what that
    * writes later, ends what it has started for the session, and releases the session.

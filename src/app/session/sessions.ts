@@ -1,5 +1,10 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+
 import { Journal } from "../../agent/files/journal.ts";
 import { background } from "../../base/background.ts";
+import { Backoff } from "../../base/limit/backoff.ts";
 import { TurnRecorder } from "../../authorship/record-turns.ts";
 import { KnownAgents } from "../../agent/known-agents.ts";
 import { TrunklineError } from "../../base/errors.ts";
@@ -20,6 +25,7 @@ import { forgetDeleted } from "../../session/open/forget-deleted.ts";
 import type { SessionSharing, SharedSessions } from "../../session/open/session-sharing.ts";
 import { SessionWorktrees } from "../../session/open/session-worktrees.ts";
 import { LazyTools } from "../tool/lazy-tools.ts";
+import { gatewayAt } from "../../server/http/gateway-url.ts";
 import { openNotifier } from "../../server/notify/open-notifier.ts";
 import { repositoryAddresses } from "../../git/repository-addresses.ts";
 import { openAudit } from "../tool/toolbox-parts.ts";
@@ -130,6 +136,7 @@ export async function openSessions(
   if (deleted !== undefined) opening.use(forgetDeleted({ deleted, forget, log: app.log }));
   const served = new Set<ServedClient>();
   opening.use(await letOthersIn(app, shared, { sessions, served }, options));
+  if (store.refuseMoved !== undefined) opening.use(goOnMoving(app));
   const sweeping = worktrees.sweep(store, app.log);
   background(sweeping, "Putting away work trees of killed processes");
   // It uses the store.
@@ -145,6 +152,42 @@ export async function openSessions(
     [Symbol.asyncDispose]: () => open.disposeAsync(),
   };
 }
+
+/** Goes on with moves that a kill has interrupted, until all are where they belong or the program stops. */
+function goOnMoving({ config, log }: AppContext): AsyncDisposable {
+  const stop = new AbortController();
+  const go = async (): Promise<void> => {
+    if (!existsSync(join(config.data, "moves"))) return;
+    const [{ Mover }, { goOn }] = await Promise.all([
+      import("../../session/open/move/mover.ts"),
+      import("../../session/open/move/other-side.ts"),
+    ]);
+    const backoff = new Backoff(MOVE_AGAIN);
+    for (let isLeft = true; isLeft && !stop.signal.aborted;) {
+      {
+        await using mover = await Mover.open(config, process.env);
+        isLeft = await goOn(mover, gatewayAt);
+      }
+      if (isLeft) await delay(backoff.failed(), undefined, { ref: false, signal: stop.signal });
+    }
+  };
+  const going = go().catch((error: unknown) => {
+    if (!stop.signal.aborted) log.warn("session.not-moved", { error });
+  });
+  return {
+    [Symbol.asyncDispose]: async () => {
+      stop.abort();
+      await going;
+    },
+  };
+}
+
+const MOVE_AGAIN = {
+  firstWait: 5_000,
+  longestWait: 600_000,
+  mostFailures: Infinity,
+  rest: 600_000,
+};
 
 interface Answering {
   readonly sharing: SessionSharing;

@@ -69,6 +69,8 @@ export interface Arrival {
   readonly isCopy?: boolean;
   /** The person's own machine sends it, so its mode is that person's choice. */
   readonly isTrusted: boolean;
+  /** Whether it has not been put here meanwhile. */
+  readonly isComing?: () => Promise<boolean>;
   /** Stores the session. */
   readonly arrive: (session: ArrivedSession) => Promise<void>;
 }
@@ -129,6 +131,12 @@ export class Parcels {
   /** The repository with what was moved of a session. */
   shadowOf(id: string): string {
     return join(this.#config.data, "moves", `${id}.git`);
+  }
+
+  /** Removes what there is of a session that has not come. */
+  async forget(id: string): Promise<void> {
+    for (const folder of [this.shadowOf(id), folderOf(this.#config.data, id)])
+      await rm(folder, { recursive: true, force: true });
   }
 
   /** The commit of the session's last move that is here; empty if there is none. */
@@ -279,7 +287,11 @@ export class Parcels {
   }
 
   /** Puts everything of a bundle where it belongs, and has the session stored. It can be repeated. */
-  async unpack(id: string, { head, files }: Bundle, arrival: Arrival): Promise<ReturnedWork> {
+  async unpack(
+    id: string,
+    { head, files }: Bundle,
+    arrival: Arrival,
+  ): Promise<ReturnedWork | undefined> {
     const { data, remote } = this.#config;
     const { owner, back, isCopy = false, isTrusted, arrive } = arrival;
     const { agent, title, created, updated, usage, folders, work } = head;
@@ -287,11 +299,13 @@ export class Parcels {
     await mkdir(own, { recursive: true, mode: 0o700 });
     // What is there before the session is would be put away.
     using _ = await FileLock.take(join(own, LOCK), GIT_TIME);
+    if ((await arrival.isComing?.()) === false) return undefined;
     const { place, says } = await this.#putWork(id, head, arrival);
     const folder = place?.folder ?? back?.cwd ?? data;
     const top = topFolder(folder) ?? folder;
     const isOwn = isOurs({ notes: { worktree: place } }) && remote.sandbox === "on";
-    const visitor: Visitor | undefined = isTrusted && isOwn ? { visitor: id, tree: top } : undefined;
+    const visitor: Visitor | undefined =
+      isTrusted && isOwn ? { visitor: id, tree: top } : undefined;
     const notes: Notes = { ...keptOf(head.notes), visitor };
     const kept = this.#keptFor(id, agent, notes);
     if (kept.home !== undefined) await rm(kept.home, { recursive: true, force: true });
