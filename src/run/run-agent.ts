@@ -10,7 +10,6 @@ import type {
   AgentOpenOptions,
   AgentSession,
   ClientFiles,
-  McpServer,
   PauseWish,
   SessionSettings,
   SessionUpdate,
@@ -271,12 +270,7 @@ export class RunAgent implements Agent {
     options: RunSessionOptions,
     ends: AsyncDisposableStack,
   ): Promise<AgentSession> {
-    // Folders and programs of the client's machine do not exist here.
-    const [mcpServers, programs] = byPlace(options.mcpServers);
-    for (const { name } of programs) {
-      const why = "it is a program on your machine. Only servers with an HTTP address can be used";
-      tellOfProgress(options, `This run does not use the MCP server '${name}': ${why}.`);
-    }
+    const mcpServers = reachableServers(options);
     const inner = await this.#options.inner(run);
     ends.defer(async () => inner[Symbol.asyncDispose]?.());
     return await inner.open({
@@ -288,10 +282,14 @@ export class RunAgent implements Agent {
   }
 }
 
-/** MCP servers that can be reached from here, and those that the client's machine would have to start. */
-function byPlace(servers: readonly McpServer[]): [McpServer[], McpServer[]] {
-  const isHere = ({ command }: McpServer): boolean => command === undefined;
-  return [servers.filter(isHere), servers.filter((server) => !isHere(server))];
+/** MCP servers that can be reached from here. Programs of the client's machine do not exist here. */
+export function reachableServers(options: Pick<AgentOpenOptions, "mcpServers" | "update">) {
+  return options.mcpServers.filter(({ name, command }) => {
+    if (command === undefined) return true;
+    const why = "it is a program on your machine. Only servers with an HTTP address can be used";
+    options.update(progressUpdate(`The MCP server '${name}' is not used here: ${why}.`));
+    return false;
+  });
 }
 
 function tellOfProgress(options: RunSessionOptions, message: string): void {

@@ -38,9 +38,26 @@ export class SessionError extends TrunklineError {
 
 /** The id of the process that has a session open, where that is why it cannot be opened here. */
 export function holderOf(error: unknown): string | undefined {
-  if (!(error instanceof SessionError) || error.problem !== "session-locked") return undefined;
+  if (!(error instanceof SessionError)) return undefined;
+  if (error.problem !== "session-locked") return gatewayOf(error)?.holder;
   const { holder } = (error.cause ?? {}) as { readonly holder?: unknown };
   return typeof holder === "string" ? holder : undefined;
+}
+
+/** A gateway to which a session has moved, as a holder, and the number of the last event that is here. */
+export function gatewayOf({ cause }: Error): { holder: string; last: number } | undefined {
+  const { movedTo, last = 0 } = (cause ?? {}) as {
+    readonly movedTo?: { readonly url: string; readonly session: string };
+    readonly last?: number;
+  };
+  const isGateway = movedTo !== undefined && /^wss?:/.test(movedTo.url);
+  return isGateway ? { holder: `${movedTo.url}#${movedTo.session}`, last } : undefined;
+}
+
+/** The address and the session of such a holder; undefined for a process. */
+export function readGatewayHolder(holder: string): { url: string; session: string } | undefined {
+  const [, url, session] = /^(wss?:[^#]*)#(.*)$/.exec(holder) ?? [];
+  return url === undefined || session === undefined ? undefined : { url, session };
 }
 
 /** Whether the process that has a session open was asked, and did not answer. */

@@ -69,6 +69,8 @@ export interface Notes {
   readonly worktree?: unknown;
   /** The folders in which the session worked before it was moved, and the one that is theirs now. */
   readonly moved?: { readonly folders: readonly string[]; readonly top: string } | undefined;
+  /** Its agent works in a sandbox of its own (`Visitor`). */
+  readonly visitor?: unknown;
   /** The labels of the workers that may open the session. */
   readonly labels?: unknown;
 }

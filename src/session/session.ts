@@ -353,6 +353,8 @@ export class Session implements TurnHost {
       signal: turn.signal,
       // An editor has the files of its own folder open, not those of the work tree.
       hasFiles: this.workplace === undefined,
+      // Nor do its commands run where the editor is, if the session has moved here.
+      hasTerminals: this.notes.visitor === undefined,
       clients: () =>
         this.#audience.clients(turn.prompter).filter((client) => isController(client, this.id)),
       mayAnswer: (client) => answerRefusal(this.#policy, asking, client) === undefined,

@@ -31,7 +31,7 @@ import { giveWorkplace, workplaceOf, type Workplaces } from "./workplace.ts";
 
 interface SessionsOptions extends SharedOptions {
   /**
-   * Finds an agent by name, or the default agent. `run` is the one of the session's setup.
+   * Finds an agent by name, or the default agent. `run` is the one of the session's setup, or its `Visitor`.
    */
   readonly agent: (name: string | undefined, run: unknown) => Agent | Promise<Agent>;
   /** Which agents have sessions of their own, and who may use those. */
@@ -274,8 +274,12 @@ export class Sessions implements AsyncDisposable {
     if (session !== undefined) return session;
     const opening = this.#opening.get(id);
     if (opening !== undefined) return opening;
-    const record = await this.#options.store.find(id);
-    throw record === undefined ? unknownSession(id) : expired(id);
+    const { store } = this.#options;
+    if ((await store.find(id)) === undefined) throw unknownSession(id);
+    await store.refuseMoved?.(id).catch((error: unknown) => {
+      throw notHeld(id, error);
+    });
+    throw expired(id);
   }
 
   /** Whether this principal owns the session. A deleted one has no owner, so anyone may ask for it. */
@@ -321,8 +325,9 @@ export class Sessions implements AsyncDisposable {
   ): Promise<Session> {
     const record = await this.#options.store.find(from);
     if (record === undefined || record.isDeleted) throw unknownSession(from);
-    if (record.notes.run !== undefined) {
-      throw new TrunklineError("usage", "A remote run cannot be forked. Begin another one.");
+    if ((record.notes.run ?? record.notes.visitor) !== undefined) {
+      const says = "A remote run, or a session that has moved here, cannot be forked.";
+      throw new TrunklineError("usage", `${says} Begin another one.`);
     }
     const agent = await this.agentFor(record.agent, principal, undefined);
     const { chosen, labels } = record.notes;
@@ -371,8 +376,8 @@ export class Sessions implements AsyncDisposable {
     if (session !== undefined) await this.#closeOpen(id, session);
     const { store, forget } = this.#options;
     const isOurs = await this.#holdBriefly(id);
-    const { run } = (await store.find(id))?.notes ?? {};
-    const branch = await forget?.(id, run);
+    const { run, visitor } = (await store.find(id))?.notes ?? {};
+    const branch = await forget?.(id, run ?? visitor);
     // Deleting has freed some space on a full disk.
     if (!isOurs) await this.#holdBriefly(id);
     await store.delete(id);
@@ -495,7 +500,7 @@ export class Sessions implements AsyncDisposable {
     const held = await this.#room.take(principal, () => this.#hold(id));
     try {
       const { agent: name, notes } = held.record;
-      const agent = await this.agentFor(name, principal, notes.run);
+      const agent = await this.agentFor(name, principal, notes.run ?? notes.visitor);
       return await this.#begin(held, agent, setup, true);
     } catch (error) {
       // If this fails, the store retries it. The first error says more.

@@ -20,6 +20,8 @@ export interface SessionStore {
    */
   hold(id: string): Promise<HeldSession>;
   release(key: number): Promise<void>;
+  /** Throws "closed" if the session is on another machine now. */
+  refuseMoved?(id: string): Promise<void>;
   /**
    * Takes a session from another process of this machine that is alive but does not answer: rejects its later
    * writes, ends what it has started for the session, and releases the session.

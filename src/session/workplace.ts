@@ -31,6 +31,17 @@ export interface Workplace {
   readonly warnings: readonly string[];
 }
 
+/** In the notes of a session that has moved here: its agent works in a sandbox, like those of remote runs. */
+export interface Visitor {
+  /** The id of the session. */
+  readonly visitor: string;
+  readonly tree: string;
+}
+
+export function isVisitor(value: unknown): value is Visitor {
+  return typeof (value as Partial<Visitor> | undefined)?.visitor === "string";
+}
+
 /** Gives sessions work trees of their own. */
 export interface Workplaces {
   create(session: string, cwd: string, request: WorktreeRequest): Promise<Workplace>;

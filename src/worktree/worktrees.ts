@@ -35,6 +35,11 @@ export function folderOf(data: string, session: string): string {
   return join(data, "worktrees", session);
 }
 
+/** The home of the agent of a session that has moved here, in its sandbox. */
+export function homeOfVisitor(data: string, session: string): string {
+  return join(folderOf(data, session), "home");
+}
+
 /** Undefined if there is none: its creation has not begun, or was interrupted before the first step. */
 export async function readRecord(folder: string): Promise<WorktreeRecord | undefined> {
   const path = join(folder, RECORD);

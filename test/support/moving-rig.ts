@@ -87,15 +87,21 @@ export class MovingRig implements AsyncDisposable {
     this.server = server;
   }
 
-  /** `port` is that of a gateway which the test itself runs. */
-  static async create(port?: number): Promise<MovingRig> {
-    const config = { sessions: { worktree: { carry: ["*.local", ".env"] } } };
+  /** `port` is that of a gateway which the test itself runs, and `sandbox` that of what moves there. */
+  static async create(
+    port?: number,
+    {
+      sandbox = "unsafe-off",
+      agents = {},
+    }: { sandbox?: "on" | "unsafe-off"; agents?: object } = {},
+  ): Promise<MovingRig> {
+    const config = { sessions: { worktree: { carry: ["*.local", ".env"] } }, agents };
     const rig = new MovingRig(
       await SampleCommandLine.create(config),
-      await SampleCommandLine.create(),
+      await SampleCommandLine.create({ remote: { sandbox }, agents }),
     );
     await rig.#work();
-    await rig.#converse();
+    await rig.#converse(Object.keys(agents)[0] ?? "trunkline");
     if (port === undefined) await rig.serve();
     else rig.#port = port;
     return rig;
@@ -171,14 +177,14 @@ export class MovingRig implements AsyncDisposable {
     await this.write("node_modules/x/index.js", "1\n");
   }
 
-  async #converse(): Promise<void> {
+  async #converse(agent: string): Promise<void> {
     const { data } = this.laptop.home;
     const file = join(this.top, "a.txt");
     mkdirSync(data, { recursive: true });
     {
       await using log = await SessionLog.open(data);
       const notes = { chosen: { modeId: "auto-accept", modelId: "m" } };
-      const session = { id: SESSION, cwd: this.top, agent: "trunkline", title: "Work", notes };
+      const session = { id: SESSION, cwd: this.top, agent, title: "Work", notes };
       const { key } = await log.create(session);
       await log.release(key);
       const amounts = { tokens: 10, cost: 1, steps: 2, time: 3, reportedCost: undefined };

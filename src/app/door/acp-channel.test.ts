@@ -7,7 +7,9 @@ import { describe, it } from "node:test";
 import { SampleHome } from "../../../test/samples/sample-home.ts";
 import { attachTo } from "../../protocol/acp/attach.ts";
 import { AppContext } from "../../config/app-context.ts";
-import { ownAcpChannel, remoteAcpChannel } from "./acp-channel.ts";
+import { OWNER } from "../../base/principal.ts";
+import { MoveTokens } from "../../session/open/move/move-tokens.ts";
+import { ownAcpChannel, reachGateway, remoteAcpChannel } from "./acp-channel.ts";
 
 /** A server that refuses every WebSocket with a status. */
 async function refusing(status: number): Promise<AsyncDisposable & { url: string }> {
@@ -24,6 +26,26 @@ async function refusing(status: number): Promise<AsyncDisposable & { url: string
     },
   };
 }
+
+describe("reachGateway()", () => {
+  it("lets nobody through to a gateway who may do less than the owner", async () => {
+    await using home = await SampleHome.create();
+    await using gateway = await refusing(401);
+    const env = { HOME: home.path, TRUNKLINE_TOKEN_STORE: "file" };
+    await new MoveTokens(home.path, env).keep("s", "tlk_x");
+    const at = { url: gateway.url, session: "s" };
+    const token = { id: "token 1", scopes: ["sessions"] } as const;
+    for (const principal of [
+      { ...token, limits: { folders: ["/x"] } },
+      { ...token, limits: { observe: true } },
+    ]) {
+      await assert.rejects(reachGateway(home.path, at, principal, env), /There is no token/);
+    }
+    await assert.rejects(reachGateway(home.path, at, OWNER, env), /It asks for a token/);
+    const other = { ...at, session: "t" };
+    await assert.rejects(reachGateway(home.path, other, OWNER, env), /There is no token/);
+  });
+});
 
 describe("remoteAcpChannel()", { timeout: 600_000 }, () => {
   it("says to set a token if the gateway refuses the given one", async () => {

@@ -3,6 +3,8 @@ import { WebSocket } from "ws";
 
 import { TrunklineError } from "../../base/errors.ts";
 import { AcpDoor } from "../../protocol/acp/door.ts";
+import { mayControl, type Principal } from "../../base/principal.ts";
+import { MoveTokens } from "../../session/open/move/move-tokens.ts";
 import { agentLogin } from "./agent-login.ts";
 import { AcpConversation } from "../../protocol/acp/serve.ts";
 import type { Channel } from "../../wire/channel.ts";
@@ -29,6 +31,22 @@ export function ownAcpChannel(app: AppContext, opened: AsyncDisposableStack): Ch
   });
   opened.defer(() => conversation.close(0));
   return ours;
+}
+
+/**
+ * A channel to a session that has moved to a gateway, with the token by which it was moved. Whoever may do
+ * less here than its owner would get the owner's rights there.
+ */
+export async function reachGateway(
+  data: string,
+  { url, session }: { readonly url: string; readonly session: string },
+  principal: Principal,
+  env = process.env,
+): Promise<Channel<string>> {
+  const isFull = mayControl(principal) && principal.limits === undefined;
+  const token = isFull ? await new MoveTokens(data, env).get(session) : undefined;
+  if (token !== undefined) return await remoteAcpChannel(url, token);
+  throw new TrunklineError("unavailable", "There is no token for the place of this session.");
 }
 
 /** Milliseconds; a server that is no gateway may never answer. */

@@ -1,3 +1,5 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import { type Entry, Admission } from "../../server/access/admission.ts";
 import { background } from "../../base/background.ts";
@@ -210,6 +212,9 @@ export class HttpServer {
       const { port } = server.#server.address() as AddressInfo;
       server.#own = { scheme: server.#scheme, port };
       background(server.#dashboard.prepare(), "Reading the files of the dashboard");
+      // A move that was killed goes on.
+      if (!server.#isFleet && existsSync(join(app.config.data, "moves")))
+        background(server.#sessions.get(), "Opening the sessions");
     } catch (error) {
       await server.close(0);
       throw error;
@@ -367,7 +372,7 @@ export class HttpServer {
       if (!interrupts) await betweenCalls(mover.log, id, signal);
       if (sessions.get(id) !== undefined) await sessions.close(id);
     };
-    return { mover, letGo };
+    return { mover, letGo, ready: () => this.#runs.check() };
   }
 
   async #sendMetrics(response: ServerResponse): Promise<void> {

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 
 import { Lazy } from "../../base/lazy.ts";
+import { readGatewayHolder } from "../../session/session-error.ts";
 import type { HolderDialer } from "../../protocol/acp/relay/session-links.ts";
 import type { Sessions } from "../../session/sessions.ts";
 import type { AppContext } from "../../config/app-context.ts";
@@ -30,6 +31,11 @@ export class LazySessions extends Lazy<OpenedSessions> {
 /** The processes of this machine share the sessions of a data folder. */
 export function localSharing(data: string): SessionSharing {
   const reach: HolderDialer = async (holder, principal) => {
+    const gateway = readGatewayHolder(holder);
+    if (gateway !== undefined) {
+      const { reachGateway } = await import("../door/acp-channel.ts");
+      return await reachGateway(data, gateway, principal);
+    }
     const { reachHolder } = await import("../../session/open/holder-socket.ts");
     return await reachHolder(data, holder, principal);
   };

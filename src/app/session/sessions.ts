@@ -1,5 +1,10 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+
 import { Journal } from "../../agent/files/journal.ts";
 import { background } from "../../base/background.ts";
+import { Backoff } from "../../base/limit/backoff.ts";
 import { TurnRecorder } from "../../authorship/record-turns.ts";
 import { KnownAgents } from "../../agent/known-agents.ts";
 import { TrunklineError } from "../../base/errors.ts";
@@ -20,6 +25,7 @@ import { forgetDeleted } from "../../session/open/forget-deleted.ts";
 import type { SessionSharing, SharedSessions } from "../../session/open/session-sharing.ts";
 import { SessionWorktrees } from "../../session/open/session-worktrees.ts";
 import { LazyTools } from "../tool/lazy-tools.ts";
+import { gatewayAt } from "../../server/http/gateway-url.ts";
 import { openNotifier } from "../../server/notify/open-notifier.ts";
 import { repositoryAddresses } from "../../git/repository-addresses.ts";
 import { openAudit } from "../tool/toolbox-parts.ts";
@@ -29,6 +35,7 @@ import type { Agent, SessionSettings } from "../../session/agent.ts";
 import { Budgets } from "../../session/budget/budgets.ts";
 import { resolveSessionLimits } from "../../session/limits.ts";
 import { SessionError } from "../../session/session-error.ts";
+import { isVisitor } from "../../session/workplace.ts";
 import { Sessions } from "../../session/sessions.ts";
 import { SessionRules } from "../../store/session/session-rules.ts";
 import { SessionUsage } from "../../store/session/session-usage.ts";
@@ -99,8 +106,11 @@ export async function openSessions(
     new Sessions({
       store,
       rules: new SessionRules(database),
-      agent: (name, run) =>
-        run === undefined ? agents.get(name) : needRuns(options).agent(agents.nameOf(name), run),
+      agent: (name, run) => {
+        const isFree = isVisitor(run) && app.config.remote.sandbox === "unsafe-off";
+        if (run === undefined || isFree) return agents.get(name);
+        return needRuns(options).agent(agents.nameOf(name), run);
+      },
       budgets: new Budgets({
         store: new SessionUsage(database),
         pool: shared.pool,
@@ -126,6 +136,7 @@ export async function openSessions(
   if (deleted !== undefined) opening.use(forgetDeleted({ deleted, forget, log: app.log }));
   const served = new Set<ServedClient>();
   opening.use(await letOthersIn(app, shared, { sessions, served }, options));
+  if (store.refuseMoved !== undefined) opening.use(goOnMoving(app));
   const sweeping = worktrees.sweep(store, app.log);
   background(sweeping, "Putting away work trees of killed processes");
   // It uses the store.
@@ -141,6 +152,42 @@ export async function openSessions(
     [Symbol.asyncDispose]: () => open.disposeAsync(),
   };
 }
+
+/** Goes on with moves that a kill has interrupted, until all are where they belong or the program stops. */
+function goOnMoving({ config, log }: AppContext): AsyncDisposable {
+  const stop = new AbortController();
+  const go = async (): Promise<void> => {
+    if (!existsSync(join(config.data, "moves"))) return;
+    const [{ Mover }, { goOn }] = await Promise.all([
+      import("../../session/open/move/mover.ts"),
+      import("../../session/open/move/other-side.ts"),
+    ]);
+    const backoff = new Backoff(MOVE_AGAIN);
+    for (let isLeft = true; isLeft && !stop.signal.aborted;) {
+      {
+        await using mover = await Mover.open(config, process.env);
+        isLeft = await goOn(mover, gatewayAt);
+      }
+      if (isLeft) await delay(backoff.failed(), undefined, { ref: false, signal: stop.signal });
+    }
+  };
+  const going = go().catch((error: unknown) => {
+    if (!stop.signal.aborted) log.warn("session.not-moved", { error });
+  });
+  return {
+    [Symbol.asyncDispose]: async () => {
+      stop.abort();
+      await going;
+    },
+  };
+}
+
+const MOVE_AGAIN = {
+  firstWait: 5_000,
+  longestWait: 600_000,
+  mostFailures: Infinity,
+  rest: 600_000,
+};
 
 interface SessionSources {
   readonly sharing: SessionSharing;
@@ -294,7 +341,7 @@ class Agents implements AsyncDisposable {
 function needRuns({ runs }: OpenSessionsOptions): LazyRuns {
   if (runs !== undefined) return runs;
   const next = "Open it on the server that runs it: connect to `trunkline serve`";
-  throw new TrunklineError("usage", `This session is a remote run. ${next}.`);
+  throw new TrunklineError("usage", `This session works in a sandbox of its server. ${next}.`);
 }
 
 function unknownAgent(name: string, names: readonly string[]): Error {

@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
 
+import { background } from "../../base/background.ts";
 import { localSharing } from "../../app/session/lazy-sessions.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { OWNER } from "../../base/principal.ts";
@@ -47,6 +48,11 @@ export async function move(invocation: Invocation<MoveValues>): Promise<number> 
   const stays = await mover.parcels.staysHere(record, wish.withSecrets);
   err(linesText(["These stay here:", ...stays.map((each) => `  ${visibleLine(each)}`)]));
   const letGo = (): Promise<void> => closeElsewhere(app, mover, record.id, wish.interrupts);
+  // What a kill interrupts goes on by itself; what a person ends does not.
+  const quit = (): void => background(giveUp(mover, record.id), "Giving a move up");
+  process.once("SIGINT", quit);
+  using ends = new DisposableStack();
+  ends.defer(() => process.off("SIGINT", quit));
   return said(invocation, record.id, await moveTo(mover, record.id, gateway, { ...wish, letGo }));
 }
 
@@ -58,6 +64,12 @@ function said(
 ): number {
   const lines = [`${done}. It works in ${folder} now.`, ...says].map((each) => visibleLine(each));
   return print(invocation, { session: id, folder, says }, linesText(lines));
+}
+
+async function giveUp(mover: Mover, id: string): Promise<void> {
+  const out = await mover.moves.find(id, "out");
+  if (out?.state === "moving") await mover.giveUp(id, out.move);
+  process.exit(130);
 }
 
 async function find({ config }: AppContext, id: string): Promise<SessionRecord> {

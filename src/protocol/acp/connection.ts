@@ -16,7 +16,7 @@ import { isController } from "../../session/permission/permission.ts";
 import { readSubagentId } from "../../session/subagent.ts";
 import { ROOM, type Room, type Topic } from "../../wire/channel.ts";
 import { type Codec, V1 } from "./codec.ts";
-import { CLIENT_METHODS, clientMethod, isObject, ours } from "./methods.ts";
+import { CLIENT_METHODS, clientMethod, isObject, METHODS, ours } from "./methods.ts";
 import type { SendText, SessionLinks } from "./relay/session-links.ts";
 import type { InitializeParams, OldSessionParams } from "./schema.gen.ts";
 import { fromWire } from "./session-errors.ts";
@@ -209,6 +209,14 @@ export class AcpConnection implements SessionClient {
   opened(params: OldSessionParams): void {
     this.#opened.set(params.sessionId, params);
     this.detached(params.sessionId);
+  }
+
+  /** Enters a session that has moved to a gateway, as it was opened here. */
+  async follow(sessionId: string, holder: string, after: number): Promise<void> {
+    const params = this.#opened.get(sessionId);
+    if (params === undefined) return;
+    const _meta = { ...params._meta, trunkline: { ...ours(params._meta), after } };
+    await this.links?.request(holder, METHODS.resumeSession.name, { ...params, _meta });
   }
 
   taken(sessionId: string, after: number): void {

@@ -11,7 +11,13 @@ import type { Method } from "../../rpc/method.ts";
 import type { PeerOptions } from "../../rpc/peer-options.ts";
 import { type Route, route, type RouteLimits, type Routes, routes } from "../../rpc/route.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
-import { holderOf, isSilent, unknownSession } from "../../session/session-error.ts";
+import {
+  gatewayOf,
+  holderOf,
+  isSilent,
+  readGatewayHolder,
+  unknownSession,
+} from "../../session/session-error.ts";
 import type { Session } from "../../session/session.ts";
 import type { SessionSetup } from "../../session/session-setup.ts";
 import type { Sessions } from "../../session/sessions.ts";
@@ -188,10 +194,15 @@ export class AcpDoor {
           home = undefined;
           try {
             const now = continued(given, progress.shown) as OldSessionParams;
+            const { last } = (error instanceof Error && gatewayOf(error)) || {};
+            // It was open here, and the client has seen all of it.
+            if (last !== undefined && !OPENING.has(method) && !client.links.has(now.sessionId))
+              await client.follow(now.sessionId, holder, last);
             return await client.links.request(holder, method, now, progress);
           } catch (lost) {
             // If the holder has ended, the session can be opened here once the system has noticed.
             if (!isGone(lost)) throw lost;
+            if (readGatewayHolder(holder) !== undefined) throw error;
             await deposeSilent(lost, holder);
           }
         }

@@ -13,7 +13,8 @@ import type { SandboxParts } from "../../sandbox/probe.ts";
 import { openSandbox } from "../../sandbox/sandbox.ts";
 import { workspaceFolder } from "../environment/recipe.ts";
 import { background } from "../../base/background.ts";
-import type { Run } from "../run.ts";
+import type { EffectiveLimits } from "../run-limits.ts";
+import type { FileOwner } from "../workspace/driver.ts";
 import { diskUse } from "../workspace/workspace.ts";
 import { findProgram } from "./find-program.ts";
 import type { ModelServices } from "./model-services.ts";
@@ -21,8 +22,27 @@ import type { Log } from "../../base/log.ts";
 import { type InnerAgent, progressUpdate } from "../run-agent.ts";
 import type { SessionUpdate } from "../../session/agent.ts";
 
+/** Where a confined agent works. */
+export interface AgentPlace {
+  /** A unique name; letters, digits and dashes. */
+  readonly name: string;
+  /** The folder of everything that belongs to it. */
+  readonly folder: string;
+  readonly tree: string;
+  /** Where HOME is kept; undefined where it is removed with the sandbox. */
+  readonly home: string | undefined;
+  /** The address of its repository; empty if it has none. */
+  readonly url: string;
+  /** Folders with objects that git needs in the tree. */
+  readonly objects: readonly string[];
+  readonly limits: EffectiveLimits;
+  readonly variables: Readonly<Record<string, string>>;
+  /** The owner of its files, if that is not our own user. */
+  readonly owner: FileOwner | undefined;
+}
+
 export interface ConfinedAgentOptions {
-  readonly run: Run;
+  readonly place: AgentPlace;
   readonly parts: SandboxParts;
   /** The program that speaks ACP. */
   readonly agent: ExternalAgentOptions;
@@ -36,7 +56,7 @@ export interface ConfinedAgentOptions {
 
 /** Opens an agent in its own sandbox, together with the commands that it runs. They end with the sandbox. */
 export async function openConfinedAgent(options: ConfinedAgentOptions): Promise<InnerAgent> {
-  const { run, parts, agent, allowHosts, models } = options;
+  const { place, parts, agent, allowHosts, models } = options;
   const { PATH = "" } = process.env;
   const program = findProgram(agent.command, PATH);
   if (program === undefined) {
@@ -46,8 +66,7 @@ export async function openConfinedAgent(options: ConfinedAgentOptions): Promise<
   }
   // Absolute paths among the configured arguments, such as a script for an interpreter.
   const named = (agent.args ?? []).filter((arg) => isAbsolute(arg) && existsSync(arg));
-  const { workspace } = run.plan;
-  const { tree, home } = run.workspace;
+  const { name: workspace, tree, home, url } = place;
   const refused = refusedHosts(agent.log, workspace);
   const egress = new EgressProxy({
     allowHosts,
@@ -56,21 +75,21 @@ export async function openConfinedAgent(options: ConfinedAgentOptions): Promise<
     refused: refused.refused,
   });
   // It is removed with the workspace. The lock of the workspace ensures that no other sandbox uses it.
-  const data = join(run.workspace.folder, "sandbox");
+  const data = join(place.folder, "sandbox");
   await rm(data, { recursive: true, force: true });
   const sandbox = await openSandbox({
     name: workspace,
     data,
     parts,
     write: [tree],
-    also: [{ path: tree, at: workspaceFolder(run.plan.url) }],
+    also: url === "" ? [] : [{ path: tree, at: workspaceFolder(url) }],
     home,
-    read: [...run.objects, ...program.needs, ...named, ...options.needs],
-    limits: run.limits,
+    read: [...place.objects, ...program.needs, ...named, ...options.needs],
+    limits: place.limits,
     // A repository does not say where its models are.
-    variables: { ...run.variables, ...models.variables },
+    variables: { ...place.variables, ...models.variables },
     egress,
-    user: run.owner,
+    user: place.owner,
   });
   const confine: ChildConfiner = ({ command, args = [], env, cwd = tree, ...rest }) => {
     const path = command === agent.command ? program.path : command;
@@ -78,7 +97,7 @@ export async function openConfinedAgent(options: ConfinedAgentOptions): Promise<
     return { ...rest, ...sandbox.wrap({ ...start, env: { ...env, ...SAFE }, cwd }) };
   };
   const inner = new ExternalAgent({ ...agent, actsAs: undefined, confine });
-  const watch = watchDisk(run.workspace.folder, run.limits.disk, async (why) => {
+  const watch = watchDisk(place.folder, place.limits.disk, async (why) => {
     agent.log.warn("run.disk-full", { workspace, why });
     refused.tell(why);
     await inner[Symbol.asyncDispose]();

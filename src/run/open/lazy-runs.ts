@@ -32,7 +32,12 @@ export class LazyRuns implements AsyncDisposable {
     return (await this.#runs.get()).place(_meta, principal);
   }
 
-  /** The agent of a session that is a run. */
+  /** Throws if there can be none. */
+  async check(): Promise<void> {
+    await this.#runs.get();
+  }
+
+  /** The agent of a session that is a run, or a visitor. */
   async agent(name: string, run: unknown): Promise<Agent> {
     return (await this.#runs.get()).agent(name, run);
   }

@@ -41,6 +41,7 @@ import { EgressProxy } from "../../sandbox/egress-proxy.ts";
 import type { SandboxParts } from "../../sandbox/probe.ts";
 import { openSandbox, PROXY, removeGroups } from "../../sandbox/sandbox.ts";
 import type { Agent } from "../../session/agent.ts";
+import { isVisitor } from "../../session/workplace.ts";
 import type { SessionSetup } from "../../session/session-setup.ts";
 import { DENIED_NAMES } from "../change/scan.ts";
 import type { RunSetup } from "../environment/environments.ts";
@@ -55,7 +56,8 @@ import { limitsFor } from "../run-limits.ts";
 import { Runs } from "../runs.ts";
 import type { SharedCheckpoints } from "../workspace/shared-checkpoints.ts";
 import { RunUsers } from "../workspace/run-users.ts";
-import { SAFE, openConfinedAgent, openFreeAgent } from "./confined-agent.ts";
+import { type AgentPlace, SAFE, openConfinedAgent, openFreeAgent } from "./confined-agent.ts";
+import { visitorAgent } from "./visitor-agent.ts";
 import { openDriver, sandboxFor } from "./examine-runs.ts";
 import { type RunIdentity, identifyFor } from "./identify.ts";
 import { type ModelServices, modelServices } from "./model-services.ts";
@@ -111,8 +113,9 @@ export async function openRuns(app: AppContext, carried?: SharedCheckpoints): Pr
   });
   opening.use(runs);
   const inner = (name: string, run: Run): Promise<InnerAgent> =>
-    innerAgent(app, name, { run, parts, models });
+    innerAgent(app, name, { place: placeOf(run), parts, models });
   const remove = async (plan: unknown): Promise<void> => {
+    if (isVisitor(plan)) await removeGroups(plan.visitor, undefined);
     await runs.remove(plan);
     if (!isPlan(plan)) return;
     await removeGroups(plan.workspace, users?.of(plan.workspace));
@@ -124,8 +127,12 @@ export async function openRuns(app: AppContext, carried?: SharedCheckpoints): Pr
   const opened = opening.move();
   return {
     place: (meta, principal) => place(runs, meta, principal),
-    agent: (name, plan) =>
-      new RunAgent({
+    agent: (name, plan) => {
+      if (isVisitor(plan)) {
+        const openInner = (at: AgentPlace) => innerAgent(app, name, { place: at, parts, models });
+        return visitorAgent(config, name, plan, openInner);
+      }
+      return new RunAgent({
         runs,
         name,
         plan,
@@ -133,11 +140,19 @@ export async function openRuns(app: AppContext, carried?: SharedCheckpoints): Pr
         reopenWithin: carried && REOPEN_WITHIN,
         pace,
         inner: (run) => inner(name, run),
-      }),
+      });
+    },
     remove,
     repositories: () => runs.repositories,
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
+}
+
+function placeOf(run: Run): AgentPlace {
+  const { plan, workspace, objects, limits, variables, owner } = run;
+  const { folder, tree, home } = workspace;
+  const { workspace: name, url } = plan;
+  return { name, folder, tree, home, url, objects, limits, variables, owner };
 }
 
 function place(runs: Runs, meta: unknown, principal: Principal): SessionSetup | undefined {
@@ -152,20 +167,20 @@ function place(runs: Runs, meta: unknown, principal: Principal): SessionSetup | 
 }
 
 export interface InnerAgentOptions {
-  readonly run: Run;
+  readonly place: AgentPlace;
   /** Undefined if runs have no sandbox (`remote.sandbox`). */
   readonly parts: SandboxParts | undefined;
   readonly models: Models;
 }
 
 /**
- * The agent that works in a run. Even the built-in agent is started as a separate program, so that
+ * The agent that works in a run, or in a session that has moved here. Even the built-in agent is started as a separate program, so that
  * everything it reads and runs is inside the sandbox.
  */
 export async function innerAgent(
   { config, log }: AppContext,
   name: string,
-  { run, parts, models }: InnerAgentOptions,
+  { place, parts, models }: InnerAgentOptions,
 ): Promise<InnerAgent> {
   const configured = name === BUILT_IN ? undefined : config.agents[name];
   if (name !== BUILT_IN && configured === undefined) {
@@ -181,7 +196,7 @@ export async function innerAgent(
   if (parts === undefined) return await openFreeAgent({ agent, models: servicesAt });
   const services = await servicesAt(PROXY);
   return await openConfinedAgent({
-    run,
+    place,
     parts,
     agent: agent(services),
     needs:
@@ -192,7 +207,7 @@ export async function innerAgent(
         : [],
     allowHosts: config.remote.egress.allowHosts,
     models: services,
-    services: entryFor(run.plan.url, config.remote.setup.repositories)?.services ?? {},
+    services: entryFor(place.url, config.remote.setup.repositories)?.services ?? {},
   });
 }
 

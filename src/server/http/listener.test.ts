@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { once } from "node:events";
+import { EventEmitter, once } from "node:events";
 import { writeFile } from "node:fs/promises";
 import { connect, createServer } from "node:net";
 import type { AddressInfo } from "node:net";
@@ -11,9 +11,35 @@ import { SampleHome } from "../../../test/samples/sample-home.ts";
 import { sampleServing } from "../../../test/samples/sample-serving.ts";
 import { Log } from "../../base/log.ts";
 import { announceGateway } from "../../store/access/running-gateways.ts";
-import { createListener, listen } from "./listener.ts";
+import { createListener, limitArrival, listen } from "./listener.ts";
 
 const log = new Log("error", () => {});
+
+describe("a request that arrives slowly", () => {
+  for (const [url, grows, isEnded] of [
+    ["/mcp", true, true],
+    ["/moves/1/bundle", true, false],
+    ["/moves/1/bundle", false, true],
+  ] as const) {
+    const how = grows ? "while more of it comes" : "where nothing more comes";
+    it(`is ${isEnded ? "" : "not "}ended after five minutes at ${url} ${how}`, (t) => {
+      t.mock.timers.enable({ apis: ["setTimeout"] });
+      let ended = 0;
+      const socket = { bytesRead: 0, destroy: () => ended++ };
+      const request = Object.assign(new EventEmitter(), { method: "PUT", url, socket });
+      limitArrival(request as never);
+      for (let minute = 0; minute < 60; minute++) {
+        if (grows) socket.bytesRead += 1024 * 1024;
+        t.mock.timers.tick(60_000);
+      }
+      assert.equal(ended > 0, isEnded);
+      request.emit("end");
+      const before = ended;
+      t.mock.timers.tick(3_600_000);
+      assert.equal(ended, before, "nothing waits for it any more");
+    });
+  }
+});
 
 describe("listen()", () => {
   it("reports that another program listens there, and what to do", async () => {

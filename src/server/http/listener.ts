@@ -1,4 +1,4 @@
-import { createServer, type RequestListener, type Server } from "node:http";
+import { createServer, type IncomingMessage, type RequestListener, type Server } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 
 import { TrunklineError } from "../../base/errors.ts";
@@ -7,6 +7,7 @@ import type { Log } from "../../base/log.ts";
 import type { ServeSettings } from "../access/serving.ts";
 import { runningGateways } from "../../store/access/running-gateways.ts";
 import { watchFiles } from "../../config/watch-files.ts";
+import { MOVES_PATH } from "./move-routes.ts";
 import { readTls } from "./tls-files.ts";
 
 /**
@@ -24,6 +25,10 @@ export function createListener(
   const memory = memoryReturn();
   const watched = <T extends Server>(server: T): T => {
     server.keepAliveTimeout = KEEP_ALIVE;
+    // Node's own limit is one for all requests.
+    server.requestTimeout = 0;
+    server.on("request", limitArrival);
+    server.on("checkContinue", limitArrival);
     server.on("connection", (socket) => socket.once("close", () => memory.connectionEnded()));
     // A response that waits behind others on its connection has no socket yet. Node would put its
     // "100 Continue" between the header and the body, so the request waits, too.
@@ -50,6 +55,26 @@ export function createListener(
   });
   server.on("close", stop);
   return { server, scheme: "https" };
+}
+
+/** Milliseconds in which the whole of a request arrives. */
+const ARRIVES_WITHIN = 5 * 60_000;
+/** Bytes that have to arrive in that time of a request that may take longer: a session with its work. */
+const LEAST_PROGRESS = 1024 * 1024;
+
+/** Ends a request that arrives too slowly. */
+export function limitArrival(request: IncomingMessage): void {
+  if (request.method === "GET" || request.method === "HEAD") return;
+  const { socket } = request;
+  let seen = socket.bytesRead;
+  const check = (): void => {
+    const isLong = request.url?.startsWith(MOVES_PATH) === true;
+    if (!isLong || socket.bytesRead - seen < LEAST_PROGRESS) return void socket.destroy();
+    seen = socket.bytesRead;
+    late.refresh();
+  };
+  const late = setTimeout(check, ARRIVES_WITHIN).unref();
+  for (const end of ["end", "close"]) request.once(end, () => clearTimeout(late));
 }
 
 /** Listens on the configured address. The data folder says which gateways run already. */

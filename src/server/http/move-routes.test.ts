@@ -17,7 +17,12 @@ describe("the steps of moves", () => {
     const step = async (id: string, move: string): Promise<void> => {
       const request = { method: "POST", url: "/" } as IncomingMessage;
       const both = { request, response: {} as ServerResponse };
-      await moveStep({ mover, letGo: async () => {} }, `/moves/${move}/offer`, { id }, both);
+      await moveStep(
+        { mover, letGo: async () => {}, ready: async () => {} },
+        `/moves/${move}/offer`,
+        { id },
+        both,
+      );
     };
     const move = crypto.randomUUID();
     await assert.rejects(step("bob", "x".repeat(1000)), /There is no such step/);
@@ -41,7 +46,7 @@ describe("the steps of moves", () => {
     };
     const both = { request, response } as unknown as Parameters<typeof moveStep>[3];
     const path = `/moves/${crypto.randomUUID()}/leave`;
-    const step = moveStep({ mover, letGo }, path, { id: "" }, both);
+    const step = moveStep({ mover, letGo, ready: async () => {} }, path, { id: "" }, both);
     await asked.promise;
     response.emit("close");
     await assert.rejects(step, /Nobody waits for the move/);

@@ -14,6 +14,8 @@ export interface MoveContext {
   readonly mover: Mover;
   /** Closes a session, if it is open here; a running turn first ends its tool call. */
   readonly letGo: (session: string, interrupts: boolean, signal: AbortSignal) => Promise<void>;
+  /** Throws if there is no sandbox for what comes. */
+  readonly ready: () => Promise<void>;
 }
 
 /** Is aborted when whoever waits for an answer has gone: a tool call may never end. */
@@ -54,10 +56,11 @@ interface MoveStep extends MoveContext {
  */
 const STEPS = new Map<string, (step: MoveStep) => Promise<object | undefined>>(
   Object.entries({
-    "POST offer": async ({ mover, principal, session, text }) => {
+    "POST offer": async ({ mover, ready, principal, session, text }) => {
       await mayCome(mover, principal, text);
       const isKnown = (await mover.moves.find(session, "out"))?.state === "moved";
       if (isKnown) await mover.record(session, principal.id);
+      else await ready();
       return { key: mover.key.public, have: isKnown ? await mover.have(session) : "" };
     },
     "PUT bundle": async ({ mover, move, session, principal, text, request }) => {

@@ -21,6 +21,8 @@ export interface ServicesOptions {
   readonly signal: AbortSignal | undefined;
   /** Whether the files of the session are those that clients have open. */
   readonly hasFiles: boolean;
+  /** Whether commands may run at clients. */
+  readonly hasTerminals: boolean;
   /** The attached clients that control the session, the one that prompted first. */
   readonly clients: () => readonly SessionClient[];
   /** Whether a client's answer to a question counts. */
@@ -45,7 +47,7 @@ export function clientServices(options: ServicesOptions): TurnClient {
   ): SessionClient | undefined => among.find(({ capabilities }) => capabilities[capability]);
   const reader = options.hasFiles ? offering("readTextFile") : undefined;
   const writer = options.hasFiles ? offering("writeTextFile") : undefined;
-  const terminal = offering("terminal");
+  const terminal = options.hasTerminals ? offering("terminal") : undefined;
   const answering = clients.filter(options.mayAnswer);
   const canAsk = offering("forms", answering) ?? offering("pages", answering);
   const { sessionId } = options;

@@ -84,6 +84,11 @@ export class SessionLog implements AsyncDisposable {
   }
 
   /** The sessions on their way between machines. */
+  /** Throws if the session has moved away. */
+  async refuseMoved(id: string): Promise<void> {
+    await this.database.read((database) => refuseMoved(database, id, () => false));
+  }
+
   get moves(): SessionMoves {
     return new SessionMoves(this.database, this.#holder);
   }

@@ -30,7 +30,7 @@ const NEVER_MOVED = JSON.stringify({ moved: { folders: [], carried: [], top: "" 
 
 type JsonFields = Readonly<Record<string, unknown>>;
 
-interface StoredMove {
+export interface StoredMove {
   readonly session: string;
   readonly move: string;
   /** Counts the moves of the session. */
@@ -45,13 +45,17 @@ interface StoredMove {
 export class MovedAwayError extends TrunklineError {
   readonly movedTo: { readonly url: string; readonly session: string; readonly epoch: number };
 
-  constructor(session: string, url: string, epoch: number) {
+  /** Number of the last event that is here. */
+  readonly last: number;
+
+  constructor(session: string, url: string, epoch: number, last = 0) {
     const next = /^wss?:/.test(url)
       ? `Continue it there: trunkline session attach ${session} --url ${url}. ` +
         `Bring it back: trunkline session move ${session} --here`
       : "Continue it there";
     super("closed", `Session '${session}' has moved to ${url}. ${next}.`);
     this.movedTo = { url, session, epoch };
+    this.last = last;
   }
 }
 
@@ -80,7 +84,10 @@ export function refuseMoved(
 ): void {
   const { state, epoch, holder, facts } = moveOf(database, session, "out") ?? {};
   const url = String(facts?.to);
-  if (state === "moved") throw new MovedAwayError(session, url, epoch ?? 0);
+  if (state === "moved") {
+    const row = sql(database).get`SELECT id FROM session WHERE uuid = ${session}`;
+    throw new MovedAwayError(session, url, epoch ?? 0, lastOf(database, Number(row?.id)));
+  }
   if (typeof holder !== "string" || !isAlive(holder)) return;
   const next = "Wait until it is there, or end that command";
   throw new TrunklineError("conflict", `Session '${session}' is being moved to ${url}. ${next}.`);
@@ -99,6 +106,9 @@ export interface ArrivedSession extends Omit<SessionFields, "parent"> {
   readonly pages: readonly Omit<Page, "session">[];
   readonly usage: readonly MovedUsage[];
 }
+
+/** Milliseconds after which what somebody has announced gives way to what somebody else announces. */
+const ANNOUNCED = 10 * 60_000;
 
 /** The states of moves. */
 export class SessionMoves {
@@ -167,6 +177,17 @@ export class SessionMoves {
       WHERE session = ${session} AND way = 'out' AND move = ${move}`;
   }
 
+  /** Moves that this side began with a gateway, and that have not ended. */
+  async unfinished(): Promise<StoredMove[]> {
+    const rows = await this.#database.all`SELECT * FROM session_move WHERE
+      (way = 'out' AND facts ->> 'to' LIKE 'ws%' AND facts ->> 'isThere' IS NULL AND
+        (state = 'moved' OR holder IS NOT NULL)) OR
+      (state = 'incoming' AND facts ->> 'from' IS NOT NULL AND facts ->> 'digest' IS NOT NULL)`;
+    const isLeft = ({ state, holder = "" }: StoredMove): boolean =>
+      state !== "moving" || !this.#holder.isAlive(holder);
+    return rows.map(readMove).filter(isLeft);
+  }
+
   /** Gives a move up that is not decided. Returns its way; undefined if there was none. */
   abort(session: string, move: string): Promise<"out" | "in" | undefined> {
     return this.#database.change((database) => {
@@ -188,7 +209,10 @@ export class SessionMoves {
     await this.#database.change((database) => {
       const known = moveOf(database, session, "in");
       if (known?.move === move && known.state === "active") return;
-      if (known?.state === "incoming" && known.facts.owner !== facts.owner) {
+      const since = known?.facts.owner === facts.owner ? known?.facts.since : Date.now();
+      // Whoever knows the id of a session could announce it, and never send it.
+      const isEarly = Date.now() - Number(known?.facts.since) < ANNOUNCED;
+      if (known?.state === "incoming" && known.facts.owner !== facts.owner && isEarly) {
         throw new TrunklineError("conflict", `Session '${session}' comes from somebody else.`);
       }
       const row = sql(database).get`SELECT id FROM session
@@ -203,7 +227,7 @@ export class SessionMoves {
       }
       sql(database)
         .run`INSERT OR REPLACE INTO session_move (session, way, move, epoch, state, facts)
-        VALUES (${session}, 'in', ${move}, ${epoch}, 'incoming', ${JSON.stringify(facts)})`;
+        VALUES (${session}, 'in', ${move}, ${epoch}, 'incoming', ${JSON.stringify({ ...facts, since })})`;
     });
   }
 

@@ -230,10 +230,14 @@ export class SessionLinks {
     const link = await this.#linkTo(holder);
     // A fork is about a new session: how this client uses the other one stays as it is.
     let sessionId = method === METHODS.forkSession.name ? undefined : params.sessionId;
-    const joined = newJoined(params, progress.shown, link);
+    const known = this.#joined.get(sessionId ?? "");
+    // The request of a client that is in the session already changes nothing of that.
+    const isIn = known?.link === link && known.isIn;
+    const joined = isIn ? known : newJoined(params, progress.shown, link);
     if (sessionId !== undefined) this.#joined.set(sessionId, joined);
     try {
       return await link.request(method, params, (answer) => {
+        if (isIn && !LEAVING.has(method)) return;
         // The answer contains the id of a new or forked session.
         const { sessionId: named = sessionId } = objectOf(answer);
         if (typeof named !== "string") return;
@@ -242,6 +246,7 @@ export class SessionLinks {
         if (LEAVING.has(method)) this.#leave(named);
       });
     } catch (error) {
+      if (isIn) throw error;
       progress.shown = joined.last;
       if (sessionId !== undefined) this.#leave(sessionId);
       this.#forwardKept(joined);
@@ -263,6 +268,11 @@ export class SessionLinks {
       joined.shows = undefined;
       for (const text of shows) background(this.#send(text, sessionId), "Showing an update");
     });
+  }
+
+  /** Whether the client is in a session that is open elsewhere. */
+  has(sessionId: string): boolean {
+    return this.#joined.get(sessionId)?.isIn === true;
   }
 
   async close(): Promise<void> {
@@ -398,13 +408,17 @@ export class SessionLinks {
     return undefined;
   }
 
-  #answered(
-    idText: string,
-    { method, sessionId, span }: ForwardedRequest,
-    text: string,
-  ): void | Room {
+  #answered(idText: string, asked: ForwardedRequest, text: string): void | Room {
+    const { method, sessionId, span } = asked;
     const { error } = parsed(text);
     span?.end(error === undefined ? {} : { error: "error" });
+    const joined = this.#joined.get(sessionId);
+    if (joined?.link !== undefined && objectOf(objectOf(error).data).movedTo !== undefined) {
+      // It may be here again.
+      joined.link = undefined;
+      this.#beginRecovery(sessionId, joined);
+      return this.#keep(joined, asked.text);
+    }
     if (LEAVING.has(method) && error === undefined) this.#leave(sessionId);
     return this.#channel?.send(text, answerTo(idText, objectOf(error).code));
   }

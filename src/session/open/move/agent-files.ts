@@ -23,10 +23,17 @@ const ID = /^[A-Za-z0-9][A-Za-z0-9-]{7,63}$/;
  */
 export class AgentFiles {
   readonly #folder: string;
+  readonly #top: string;
   /** The name of the session's file, with its date. */
   readonly #name: RegExp;
 
-  constructor({ command, args = [], env }: MovedAgent, session: unknown, own: NodeJS.ProcessEnv) {
+  /** All of it is in `top`, if that is given. */
+  constructor(
+    { command, args = [], env }: MovedAgent,
+    session: unknown,
+    own: NodeJS.ProcessEnv,
+    top?: string,
+  ) {
     const words = [command, ...args].join(" ").toLowerCase();
     const { CLAUDE_CONFIG_DIR, CODEX_HOME, HOME } = { ...own, ...env };
     const home = homeOf({ HOME });
@@ -35,6 +42,7 @@ export class AgentFiles {
       ? join(CLAUDE_CONFIG_DIR ?? join(home, ".claude"), "projects")
       : join(CODEX_HOME ?? join(home, ".codex"), "sessions");
     const isId = typeof session === "string" && ID.test(session);
+    this.#top = top ?? this.#folder;
     const isKnown = isId && (isClaude || words.includes("codex"));
     const dated = isClaude ? "()" : String.raw`rollout-(\d{4}-\d\d-\d\d)T[\d-]+-`;
     this.#name = isKnown ? new RegExp(`^${dated}${session}\\.jsonl$`) : /(?!)/;
@@ -66,7 +74,7 @@ export class AgentFiles {
       // What the agent has here is only added to.
       if (known === undefined || !content.subarray(0, known.length).equals(known)) return false;
       await mkdir(dirname(target), { recursive: true, mode: 0o700 });
-      if (!isInside(realPath(dirname(target)), realPath(this.#folder))) return false;
+      if (!isInside(realPath(dirname(target)), realPath(this.#top))) return false;
       await replaceFile(target, content);
       isPut = true;
     }
@@ -76,7 +84,7 @@ export class AgentFiles {
   /** Programs that the agent has run may have put anything there. */
   #read(path: string): Buffer | undefined {
     try {
-      return readRegularFile(path, { most: LARGEST_BUNDLE, inside: [this.#folder] });
+      return readRegularFile(path, { most: LARGEST_BUNDLE, inside: [this.#top] });
     } catch (error) {
       if (error instanceof UnfitFileError) return undefined;
       throw error;

@@ -205,8 +205,8 @@ describe("a hostile bundle", () => {
       assert.equal(code, 1, what);
       assert.match(err, says, what);
     }
-    const trees = join(other.home.data, "worktrees");
-    assert.deepEqual(existsSync(trees) ? readdirSync(trees) : [], []);
+    for (const folder of ["worktrees", "moves"].map((name) => join(other.home.data, name)))
+      assert.deepEqual(existsSync(folder) ? readdirSync(folder) : [], []);
     const { sessions } = await other.json<{ sessions: object[] }>("session", "list");
     assert.deepEqual(sessions, []);
   });

@@ -286,8 +286,11 @@ describe("a session that has arrived", () => {
     // The decision can be asked for again, and so can what follows from it.
     const grant = await from.decide(SESSION, move, digest);
     assert.equal(await from.decide(SESSION, move, digest), grant);
+    await Promise.all([1, 2, 3].map(() => to.activate(SESSION, move, grant)));
+    const work = join(rig.there, "a.txt");
+    await writeFile(work, "what it does next\n");
     await to.activate(SESSION, move, grant);
-    await to.activate(SESSION, move, grant);
+    assert.equal(await readFile(work, "utf8"), "what it does next\n");
     assert.equal((await prompts(server.home.data)).length, 1);
     await assert.rejects(
       to.expect({ ...coming, move: crypto.randomUUID(), ...MINE }),
@@ -340,6 +343,25 @@ describe("what is to come", () => {
     const left = (await readdir(moves)).filter((name) => name.startsWith("a."));
     assert.deepEqual(left, []);
     assert.equal((await mover.moves.coming("eve")).length, 1);
+  });
+
+  it("gives way to what somebody else announces, if it has not come for ten minutes", async (t) => {
+    await using rig = await MovingRig.create(1);
+    await using mover = await Mover.open((await rig.server.home.load()).config, rig.server.env);
+    const come = async (owner: string): Promise<void> => {
+      const coming = { session: SESSION, move: crypto.randomUUID(), epoch: 1, key: "k" };
+      await mover.expect({ ...coming, agent: "trunkline", owner, isTrusted: true });
+    };
+    t.mock.timers.enable({ apis: ["Date"], now: 1_700_000_000_000 });
+    await come("eve");
+    t.mock.timers.tick(9 * 60_000);
+    // Announcing it again and again does not keep it.
+    await come("eve");
+    await assert.rejects(come("bob"), /comes from somebody else/);
+    t.mock.timers.tick(2 * 60_000);
+    await come("bob");
+    await assert.rejects(come("eve"), /comes from somebody else/);
+    assert.deepEqual(await mover.moves.coming("eve"), []);
   });
 });
 

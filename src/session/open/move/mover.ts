@@ -11,6 +11,7 @@ import type { ArrivedSession, SessionMoves } from "../../../store/session/sessio
 import { workingFolder } from "../../workplace.ts";
 import { readBundle, refusal } from "./bundle.ts";
 import { HostKey, isGranted } from "./host-key.ts";
+import { MoveTokens } from "./move-tokens.ts";
 import { Parcels } from "./parcels.ts";
 import type { ReturnedWork } from "./take-back.ts";
 
@@ -39,6 +40,8 @@ export interface ExpectedSession {
   /** Whose it will be here. */
   readonly owner: string;
   readonly isTrusted: boolean;
+  /** The gateway that it comes from, where this side drives the move. */
+  readonly from?: string | undefined;
 }
 
 /** Where a session works now, and what a person has to know. */
@@ -56,6 +59,7 @@ export class Mover implements AsyncDisposable {
   readonly parcels: Parcels;
   /** Steps at once: each may have a bundle in memory. */
   readonly steps = new Semaphore({ running: 8, runningEach: 2, waitingEach: 16 });
+  readonly tokens: MoveTokens;
   readonly #config: Config;
 
   private constructor(config: Config, log: SessionLog, key: HostKey, env: NodeJS.ProcessEnv) {
@@ -64,6 +68,7 @@ export class Mover implements AsyncDisposable {
     this.moves = log.moves;
     this.#config = config;
     this.parcels = new Parcels(config, log, env);
+    this.tokens = new MoveTokens(config.data, env);
   }
 
   static async open(config: Config, env: NodeJS.ProcessEnv): Promise<Mover> {
@@ -111,7 +116,7 @@ export class Mover implements AsyncDisposable {
   /** At the source: nobody opens the session any more, and all of it is in a bundle. */
   async leave(
     record: SessionRecord,
-    { move, to, key, have, withSecrets, isDriven }: Departure,
+    { move, to, key, have, withSecrets = false, isDriven }: Departure,
   ): Promise<{ readonly epoch: number; readonly digest: string }> {
     const { id, notes } = record;
     const isRun = notes.run !== undefined;
@@ -121,7 +126,7 @@ export class Mover implements AsyncDisposable {
         : `its folder '${workingFolder(record)}' is in no git repository. Run \`git init\` there`;
       throw new TrunklineError("usage", `Cannot move session '${id}': ${why}.`);
     }
-    const epoch = await this.moves.begin(id, move, { to, key }, isDriven);
+    const epoch = await this.moves.begin(id, move, { to, key, withSecrets }, isDriven);
     try {
       const packing = { path: this.bundle(id, "out"), have, withSecrets };
       const packed = await this.parcels.pack(record, packing);
@@ -150,7 +155,7 @@ export class Mover implements AsyncDisposable {
     if (way === undefined) return;
     await rm(this.bundle(session, way), { force: true });
     if (way === "out" || (await this.log.find(session)) !== undefined) return;
-    await rm(this.parcels.shadowOf(session), { recursive: true, force: true });
+    await this.parcels.forget(session);
   }
 
   /** At the target: notes what is to come; its bundle may then be written. */
@@ -162,6 +167,7 @@ export class Mover implements AsyncDisposable {
     agent,
     owner,
     isTrusted,
+    from,
   }: ExpectedSession): Promise<void> {
     if (!Number.isSafeInteger(epoch) || epoch < 1 || epoch > MOST_MOVES) {
       throw refusal("the number of its move is none");
@@ -173,7 +179,7 @@ export class Mover implements AsyncDisposable {
       throw refusal(`it went to ${String(out.facts.to)}, and comes from another machine`);
     }
     if ((await this.#stored(session)) !== undefined) await this.record(session, owner);
-    await this.moves.accept(session, move, epoch, { key, owner, isTrusted });
+    await this.moves.accept(session, move, epoch, { key, owner, isTrusted, from });
     await rm(path, { force: true });
     const coming = await this.moves.coming(owner);
     for (const each of coming.slice(0, -MOST_COMING)) await this.giveUp(each.session, each.move);
@@ -214,8 +220,11 @@ export class Mover implements AsyncDisposable {
     const moved = await this.parcels.unpack(session, bundle, {
       ...{ owner, back: await this.#stored(session), left: facts?.work as MovedWork | undefined },
       isTrusted: isTrusted === true,
+      isComing: async () => (await this.moves.find(session, "in"))?.state === "incoming",
       arrive: (arrived) => this.moves.arrive(move, arrived),
     });
+    // The same grant was given twice.
+    if (moved === undefined) return await this.activate(session, move, grant, by);
     await rm(this.bundle(session, "in"), { force: true });
     return { id: session, ...moved };
   }
@@ -225,10 +234,16 @@ export class Mover implements AsyncDisposable {
     const id = crypto.randomUUID();
     const bundle = readBundle(path);
     this.needAgent(bundle.head.agent);
-    await this.parcels.check(id, bundle, undefined);
     const arrive = (arrived: ArrivedSession) => this.moves.arrive(undefined, arrived);
     const arrival = { owner: OWNER.id, isCopy: true, isTrusted: false, arrive };
-    return { id, ...(await this.parcels.unpack(id, bundle, arrival)) };
+    try {
+      await this.parcels.check(id, bundle, undefined);
+      const work = await this.parcels.unpack(id, bundle, arrival);
+      return { id, says: [], folder: "", ...work };
+    } catch (error) {
+      await this.parcels.forget(id);
+      throw error;
+    }
   }
 }
 

@@ -1,13 +1,16 @@
 import { existsSync, lstatSync } from "node:fs";
-import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join, relative } from "node:path";
 
 import { isObject } from "../../../base/check.ts";
+import { TrunklineError } from "../../../base/errors.ts";
 import { realPath } from "../../../base/file/path.ts";
+import { readRegularFile } from "../../../base/file/read-regular-file.ts";
 import { DEFAULT_LIMITS } from "../../../base/limit/limits.ts";
 import { OWNER } from "../../../base/principal.ts";
 import { maskWhole } from "../../../base/text/mask.ts";
 import { BUILT_IN, type Config } from "../../../config/config.ts";
+import { defaultData } from "../../../config/locations.ts";
 import { Git } from "../../../git/git.ts";
 import { topFolder } from "../../../git/git-folder.ts";
 import { listSubmodules } from "../../../git/repository.ts";
@@ -17,13 +20,19 @@ import { exportReviews, importReviews } from "../../../review/transfer/transfer.
 import { DENIED_NAMES, nameJudge } from "../../../run/change/scan.ts";
 import { FileLock } from "../../../store/file-lock.ts";
 import type { MovedSession, MovedUsage, MovedWork } from "../../../store/schema.gen.ts";
-import type { SessionLog, SessionRecord } from "../../../store/session/session-log.ts";
+import { SessionLog, type SessionRecord } from "../../../store/session/session-log.ts";
 import type { ArrivedSession } from "../../../store/session/session-moves.ts";
 import { lineOf, type Page } from "../../../store/session/session-pages.ts";
-import { folderOf, ignoredFiles, includedBy, LOCK } from "../../../worktree/worktrees.ts";
+import {
+  folderOf,
+  homeOfVisitor,
+  ignoredFiles,
+  includedBy,
+  LOCK,
+} from "../../../worktree/worktrees.ts";
 import type { SessionEvent } from "../../event.ts";
 import { exportedEvents } from "../../turn/exported-events.ts";
-import { workingFolder, workplaceOf } from "../../workplace.ts";
+import { type Visitor, isVisitor, workingFolder, workplaceOf } from "../../workplace.ts";
 import { AgentFiles } from "./agent-files.ts";
 import { type Bundle, type BundledFiles, LARGEST_BUNDLE, refusal, writeBundle } from "./bundle.ts";
 import { type ReturnedWork, takeBack } from "./take-back.ts";
@@ -60,6 +69,8 @@ export interface Arrival {
   readonly isCopy?: boolean;
   /** The person's own machine sends it, so its mode is that person's choice. */
   readonly isTrusted: boolean;
+  /** Whether it has not been put here meanwhile. */
+  readonly isComing?: () => Promise<boolean>;
   /** Stores the session. */
   readonly arrive: (session: ArrivedSession) => Promise<void>;
 }
@@ -103,6 +114,9 @@ export class Parcels {
     // By its real path, as the top folder: the session may have begun behind a link.
     const folder = realPath(workingFolder(record));
     const top = existsSync(folder) ? topFolder(folder) : undefined;
+    const { visitor } = record.notes;
+    // In its sandbox, its agent could have put a link there, or have removed the repository.
+    if (isVisitor(visitor) && top !== realPath(visitor.tree)) return undefined;
     return top === undefined ? undefined : { git: this.#git(top), top, folder };
   }
 
@@ -117,6 +131,12 @@ export class Parcels {
   /** The repository with what was moved of a session. */
   shadowOf(id: string): string {
     return join(this.#config.data, "moves", `${id}.git`);
+  }
+
+  /** Removes what there is of a session that has not come. */
+  async forget(id: string): Promise<void> {
+    for (const folder of [this.shadowOf(id), folderOf(this.#config.data, id)])
+      await rm(folder, { recursive: true, force: true });
   }
 
   /** The commit of the session's last move that is here; empty if there is none. */
@@ -178,6 +198,7 @@ export class Parcels {
     let work: MovedWork | undefined;
     if (site !== undefined) {
       const { git, top, folder } = site;
+      if (isVisitor(notes.visitor)) await refuseForeignGit(top);
       const shadow = await this.#shadow(id, git);
       const carried = await this.#carriedOf(site, record, withSecrets);
       work = await captureWork(shadow, relative(top, folder), carried);
@@ -185,12 +206,15 @@ export class Parcels {
       using commands = await ReviewCommands.open(this.#config.data, top);
       files.set("reviews", Buffer.from(await exportReviews(commands, "json")));
     }
-    const undo = join(this.#config.data, "undo", id);
+    const { home = this.#config.data, undo, agentFiles } = this.#keptFor(id, agent, notes);
     const names = isShare ? [] : await readdir(undo, { recursive: true }).catch(() => []);
+    let most = LARGEST_BUNDLE;
     for (const name of names.filter((each) => /\.(?:jsonl|before)$/.test(each))) {
-      files.set(`undo/${name}`, await readFile(join(undo, name)));
+      const content = readRegularFile(join(undo, name), { most, inside: [home] });
+      most -= content?.length ?? 0;
+      files.set(`undo/${name}`, content ?? Buffer.alloc(0));
     }
-    const own = isShare ? [] : await this.#agentFiles(agent, notes).read();
+    const own = isShare ? [] : await agentFiles.read();
     for (const [name, content] of own) files.set(name, content);
     const usage = await this.#log.database.all`SELECT turn, day, tokens, cost, steps, time,
       coalesce(reported_cost, 0) AS reportedCost FROM turn_usage WHERE session = ${id}`;
@@ -216,9 +240,16 @@ export class Parcels {
     return Buffer.from(lines.join(""));
   }
 
-  #agentFiles(agent: string, notes: MovedSession["notes"]): AgentFiles {
+  /** Where the agent of a session keeps what goes along. That of a visitor does so in the home of its sandbox. */
+  #keptFor(id: string, agent: string, notes: Notes) {
     const { sessionId } = (notes.memory ?? {}) as { readonly sessionId?: unknown };
-    return new AgentFiles(this.#config.agents[agent] ?? { command: "" }, sessionId, this.#env);
+    const { command = "", args, env } = this.#config.agents[agent] ?? {};
+    const home = isVisitor(notes.visitor) ? homeOfVisitor(this.#config.data, id) : undefined;
+    const data = home === undefined ? this.#config.data : defaultData({ HOME: home });
+    const own = home === undefined ? this.#env : { HOME: home };
+    const its = { command, args, env: home === undefined ? env : undefined };
+    const agentFiles = new AgentFiles(its, sessionId, own, home);
+    return { home, data, undo: join(data, "undo", id), agentFiles };
   }
 
   /** Checks everything of a bundle, and takes its objects into a repository that nothing else uses. */
@@ -256,39 +287,63 @@ export class Parcels {
   }
 
   /** Puts everything of a bundle where it belongs, and has the session stored. It can be repeated. */
-  async unpack(id: string, { head, files }: Bundle, arrival: Arrival): Promise<ReturnedWork> {
-    const { data } = this.#config;
+  async unpack(
+    id: string,
+    { head, files }: Bundle,
+    arrival: Arrival,
+  ): Promise<ReturnedWork | undefined> {
+    const { data, remote } = this.#config;
     const { owner, back, isCopy = false, isTrusted, arrive } = arrival;
     const { agent, title, created, updated, usage, folders, work } = head;
     const own = folderOf(data, id);
     await mkdir(own, { recursive: true, mode: 0o700 });
     // What is there before the session is would be put away.
     using _ = await FileLock.take(join(own, LOCK), GIT_TIME);
+    if ((await arrival.isComing?.()) === false) return undefined;
     const { place, says } = await this.#putWork(id, head, arrival);
     const folder = place?.folder ?? back?.cwd ?? data;
     const top = topFolder(folder) ?? folder;
-    await this.#putUndo(id, files, folders.at(-1) ?? "", top);
+    const isOwn = isOurs({ notes: { worktree: place } }) && remote.sandbox === "on";
+    const visitor: Visitor | undefined =
+      isTrusted && isOwn ? { visitor: id, tree: top } : undefined;
+    const notes: Notes = { ...keptOf(head.notes), visitor };
+    const kept = this.#keptFor(id, agent, notes);
+    if (kept.home !== undefined) await rm(kept.home, { recursive: true, force: true });
+    await this.#putUndo(kept.undo, files, folders.at(-1) ?? "", top);
     const reviews = files.get("reviews");
     if (reviews !== undefined && work !== undefined) {
       using commands = await ReviewCommands.open(data, top);
       await importReviews(commands, reviews.toString("utf8"));
     }
-    const notes = keptOf(head.notes);
-    const isLoaded =
-      agent === BUILT_IN || (!isCopy && (await this.#agentFiles(agent, notes).put(files, folder)));
+    const isBuiltIn = agent === BUILT_IN;
+    const isLoaded = isBuiltIn || (!isCopy && (await kept.agentFiles.put(files, folder)));
+    const moved = {
+      top,
+      folders: folders.filter((one) => one !== top),
+      carried: work?.carried ?? [],
+    };
+    if (isBuiltIn && visitor !== undefined) {
+      // It is a program of its own in the sandbox, with sessions of its own.
+      await using log = await SessionLog.open(kept.data);
+      const session = { id, agent, title, created, updated, cwd: folder, usage: [] };
+      const pages = pagesOf(files, Infinity);
+      await log.moves.arrive(undefined, { ...session, pages, notes: { moved, directories: [] } });
+    }
     const chosen = isTrusted ? notes.chosen : chosenHere(notes.chosen, back?.notes.chosen);
-    const memory = isTrusted ? notes.memory : chosenHere(notes.memory, back?.notes.memory);
+    const theirs = isBuiltIn && visitor !== undefined ? { sessionId: id } : notes.memory;
+    const memory = isTrusted ? theirs : chosenHere(theirs, back?.notes.memory);
     await arrive({
       ...{ id, agent, title, created, updated, usage, cwd: back?.cwd ?? folder },
       parent: isCopy ? head.id : back?.parent,
       pages: pagesOf(files, await this.#lastHere(back)),
       notes: {
-        ...{ ...notes, chosen, memory: isLoaded ? memory : undefined, directories: [] },
+        ...{ ...notes, chosen, directories: [] },
+        memory: isLoaded ? memory : undefined,
         ...{
           owner: owner === OWNER.id ? undefined : owner,
           worktree: place ?? back?.notes.worktree,
         },
-        moved: { top, folders: folders.filter((one) => one !== top), carried: work?.carried ?? [] },
+        moved,
       },
     });
     const forgets = `Agent '${agent}' cannot load its session here: it gets the conversation as text.`;
@@ -323,8 +378,7 @@ export class Parcels {
   }
 
   /** The undo journal, with the paths of the new folder. Undoing writes nowhere else than in that. */
-  async #putUndo(id: string, files: BundledFiles, from: string, to: string): Promise<void> {
-    const folder = join(this.#config.data, "undo", id);
+  async #putUndo(folder: string, files: BundledFiles, from: string, to: string): Promise<void> {
     await rm(folder, { recursive: true, force: true });
     const [old = "", now = ""] = [from, to].map((path) => `${JSON.stringify(path).slice(0, -1)}/`);
     for (const [name, content] of files) {
@@ -388,6 +442,30 @@ function pagesOf(files: BundledFiles, cut: number): Omit<Page, "session">[] {
 }
 
 type Notes = SessionRecord["notes"];
+
+/** The agent of a visitor could have had git read another repository of this machine. */
+async function refuseForeignGit(top: string): Promise<void> {
+  const folder = join(top, ".git");
+  const isFolder = lstatSync(folder).isDirectory();
+  const found = isFolder ? await readdir(folder, { recursive: true, withFileTypes: true }) : [];
+  const paths = found.map((entry) => ({
+    entry,
+    path: relative(folder, join(entry.parentPath, entry.name)),
+  }));
+  const foreign = paths.find(
+    ({ entry, path }) => FOREIGN.has(path) || !(entry.isFile() || entry.isDirectory()),
+  );
+  if (isFolder && foreign === undefined) return;
+  const what = foreign === undefined ? ".git" : join(".git", foreign.path);
+  const why = `'${what}' in its work tree leads to another repository`;
+  throw new TrunklineError(
+    "untrusted",
+    `Cannot move the session: ${why}. Have its agent remove that.`,
+  );
+}
+
+/** By what a repository names another one. */
+const FOREIGN = new Set(["objects/info/alternates", "objects/info/http-alternates", "commondir"]);
 
 function keptOf(notes: Notes): Notes {
   return Object.fromEntries(Object.entries(notes).filter(([name, value]) => KEPT[name]?.(value)));
