@@ -19,16 +19,16 @@ import { seccompFilter } from "./seccomp.ts";
 import { makeEtc, type SandboxUser } from "./system-files.ts";
 
 /** Filled in by the bundler: the code that runs first in a sandbox. */
-declare const __TRUNKLINE_SANDBOX_ENTER__: string | undefined;
+declare const __TRUNKLINE_SANDBOX_NETWORK__: string | undefined;
 
 /** In the sources, types are stripped once: loading what strips them takes 100 ms of each start. */
 const strippedCode = new Lazy(async () => {
-  const code = await readFile(join(import.meta.dirname, "enter-main.ts"), "utf8");
+  const code = await readFile(join(import.meta.dirname, "network-main.ts"), "utf8");
   return process.getBuiltinModule("node:module").stripTypeScriptTypes(code);
 });
 
-/** The code that runs first in a sandbox (enter-main.ts), the filter of system calls, and an empty file. */
-export const [ENTER, FILTER, EMPTY] = ["enter.mjs", "filter.bpf", "empty"] as const;
+/** The code that runs first in a sandbox (network-main.ts), the filter of system calls, and an empty file. */
+export const [NETWORK, FILTER, EMPTY] = ["network.mjs", "filter.bpf", "empty"] as const;
 
 /** Makes a folder with the files that a sandbox needs: its /etc, /tmp and /var/tmp, and how to start it. */
 export async function makeSandboxFolder(
@@ -39,15 +39,15 @@ export async function makeSandboxFolder(
   const filter = seccompFilter();
   // Copied into the sandbox, because the files of our package may be invisible there, or gone.
   const code =
-    typeof __TRUNKLINE_SANDBOX_ENTER__ === "string"
-      ? __TRUNKLINE_SANDBOX_ENTER__
+    typeof __TRUNKLINE_SANDBOX_NETWORK__ === "string"
+      ? __TRUNKLINE_SANDBOX_NETWORK__
       : await strippedCode.get();
   const folder = await mkdtemp(join(data, prefix));
   try {
     for (const name of ["tmp", "var-tmp"]) await mkdir(join(folder, name), { mode: 0o700 });
     await makeEtc(join(folder, "etc"), user);
     await writeFile(join(folder, FILTER), filter);
-    await writeFile(join(folder, ENTER), code);
+    await writeFile(join(folder, NETWORK), code);
     await writeFile(join(folder, EMPTY), "", { mode: 0o444 });
     // What is mounted from there is named without links.
     return await realpath(folder);

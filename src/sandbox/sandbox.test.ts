@@ -11,7 +11,6 @@ import { after, describe, it } from "node:test";
 import { EgressProxy } from "./egress-proxy.ts";
 import { probeSandbox } from "./probe.ts";
 import { openSandbox, type Sandbox, type SandboxOptions } from "./sandbox.ts";
-import { NODE_IS_HIDDEN } from "../../test/support/node-in-sandbox.ts";
 import { spawnWrapped } from "../../test/support/spawn-wrapped.ts";
 
 const folder = await mkdtemp(join(tmpdir(), "sandbox-"));
@@ -48,7 +47,7 @@ class Rig implements AsyncDisposable {
     const child = spawnWrapped(wrapped, takes !== undefined);
     child.on("message", (_, listener) => {
       takes?.(listener);
-      child.send("served");
+      child.send("served", () => {});
     });
     assert.ok(child.stdout !== null);
     const [out, [code]] = await Promise.all([text(child.stdout), once(child, "exit")]);
@@ -181,14 +180,12 @@ describe("openSandbox()", { skip }, () => {
 
   it(
     "restricts files with Landlock alone",
-    {
-      skip: (!parts?.landlock && "No Landlock: it needs Linux 5.13 or later.") || NODE_IS_HIDDEN,
-    },
+    { skip: !parts?.landlock && "No Landlock: it needs Linux 5.13 or later." },
     async () => {
       // To bubblewrap alone, the sandbox's own /dev is a folder like any other.
       assert.ok(parts !== undefined);
       const line = "echo x > /dev/file && echo written; echo ran";
-      await using without = await open({ parts: { ...parts, landlock: false } });
+      await using without = await open({ parts: { ...parts, landlock: undefined } });
       assert.match((await without.sh(line)).out, /written\nran$/);
       await using rig = await open();
       assert.match((await rig.sh(line)).out, /denied[^]*ran$/);
