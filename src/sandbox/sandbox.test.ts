@@ -10,6 +10,7 @@ import { after, describe, it } from "node:test";
 
 import { EgressProxy } from "./egress-proxy.ts";
 import { probeSandbox } from "./probe.ts";
+import { makeSettings } from "./sandbox-folder.ts";
 import { openSandbox, type Sandbox, type SandboxOptions } from "./sandbox.ts";
 import { spawnWrapped } from "../../test/support/spawn-wrapped.ts";
 
@@ -136,6 +137,17 @@ describe("openSandbox()", { skip }, () => {
   it("knows the name of its user", async () => {
     await using rig = await open();
     assert.equal((await rig.sh("id -un")).out, "agent");
+  });
+
+  it("shares the settings of the system with others, and not the names", async () => {
+    await using settings = await makeSettings(folder);
+    const who =
+      "id -un; cat /etc/hosts | wc -l; cmp /etc/ld.so.cache /etc/nsswitch.conf | wc -l; touch /etc/x";
+    for (const user of isRoot ? [{ uid: 1_234_567, gid: 1_234_567 }, undefined] : [undefined]) {
+      await using rig = await open({ settings: settings.path, user });
+      const { out } = await rig.sh(`${who}; grep -c agent /etc/passwd`);
+      assert.match(out, /^agent\n2\n1\n.*Read-only file system\n1$/s);
+    }
   });
 
   it("runs as its own user", { skip: !isRoot && "Only root can become others." }, async () => {

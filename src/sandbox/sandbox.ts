@@ -26,6 +26,8 @@ export interface SandboxOptions {
   readonly also?: readonly { readonly path: string; readonly at: string }[];
   /** Paths that can be read in addition to the system's programs, at the same paths as outside. */
   readonly read: readonly string[];
+  /** Settings of the system that this sandbox shares with others (`makeSettings`). */
+  readonly settings?: string | undefined;
   /** The folder for HOME. Without it, HOME is new and is removed with the sandbox. */
   readonly home?: string | undefined;
   readonly limits?: GroupLimits;
@@ -66,7 +68,8 @@ export async function openSandbox(options: SandboxOptions) {
   const { data, name, limits = {}, user, egress, parts, variables } = options;
   await mkdir(data, { recursive: true, mode: 0o711 });
   const { uid, gid } = user ?? { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
-  const folder = await makeSandboxFolder(data, `${name}-`, { name: "agent", uid, gid, home: HOME });
+  const agent = { name: "agent", uid, gid, home: HOME };
+  const folder = await makeSandboxFolder(data, `${name}-`, agent, options.settings);
   await chmod(folder, 0o711);
   await mkdir(join(folder, "home"), { mode: 0o700 });
   await mkdir(join(folder, LAUNCHERS), { mode: 0o755 });
@@ -133,7 +136,7 @@ function viewOf(options: SandboxOptions, folder: string): FileView {
   return {
     own: [
       { at: HOME, from: followed(options.home ?? own("home")), isWritable: true },
-      ...mountsOf(folder),
+      ...mountsOf(folder, options.settings),
     ],
     read: [
       ...[...systemFiles(), ...named.map(({ from }) => from)],

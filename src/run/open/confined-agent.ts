@@ -24,6 +24,8 @@ import type { SessionUpdate } from "../../session/agent.ts";
 export interface ConfinedAgentOptions {
   readonly run: Run;
   readonly parts: SandboxParts;
+  /** Those of the system, for sandboxes. */
+  readonly settings?: string | undefined;
   /** The program that speaks ACP. */
   readonly agent: ExternalAgentOptions;
   /** Files and folders that it needs in addition to the system's. */
@@ -36,7 +38,7 @@ export interface ConfinedAgentOptions {
 
 /** Opens an agent in its own sandbox, together with the commands that it runs. They end with the sandbox. */
 export async function openConfinedAgent(options: ConfinedAgentOptions): Promise<InnerAgent> {
-  const { run, parts, agent, allowHosts, models } = options;
+  const { run, parts, settings, agent, allowHosts, models } = options;
   const { PATH = "" } = process.env;
   const program = findProgram(agent.command, PATH);
   if (program === undefined) {
@@ -62,6 +64,7 @@ export async function openConfinedAgent(options: ConfinedAgentOptions): Promise<
     name: workspace,
     data,
     parts,
+    settings,
     write: [tree],
     also: [{ path: tree, at: workspaceFolder(run.plan.url) }],
     home,

@@ -40,6 +40,7 @@ import { openKeys } from "../../identity/open/open-secret-store.ts";
 import { EgressProxy } from "../../sandbox/egress-proxy.ts";
 import type { SandboxParts } from "../../sandbox/probe.ts";
 import { openSandbox, PROXY, removeGroups } from "../../sandbox/sandbox.ts";
+import { makeSettings } from "../../sandbox/sandbox-folder.ts";
 import type { Agent } from "../../session/agent.ts";
 import type { SessionSetup } from "../../session/session-setup.ts";
 import { DENIED_NAMES } from "../change/scan.ts";
@@ -87,6 +88,7 @@ export async function openRuns(app: AppContext, carried?: CarriedCheckpoints): P
   const parts = await sandboxFor(folder, remote.sandbox);
   if (parts === undefined) log.warn("run.no-sandbox", { setting: "remote.sandbox" });
   const driver = opening.use(await openDriver(folder, parts));
+  const settings = parts && opening.use(await makeSettings(folder)).path;
   const identify = identifyFor(app);
   const open = openKeys(config.data, process.env);
   const models = configuredModels({ settings: config.models, env: process.env, log, open });
@@ -104,14 +106,14 @@ export async function openRuns(app: AppContext, carried?: CarriedCheckpoints): P
     pullRequest: { mode: remote.pullRequest, propose: proposeOnForge(remote, identify) },
     coAuthor: remote.coAuthor,
     users,
-    setup: runSetup(remote, { parts, open }),
+    setup: runSetup(remote, { parts, settings, open }),
     removePlace: removeGroups,
     carried,
     log,
   });
   opening.use(runs);
   const inner = (name: string, run: Run): Promise<InnerAgent> =>
-    innerAgent(app, name, { run, parts, models });
+    innerAgent(app, name, { run, parts, settings, models });
   const remove = async (plan: unknown): Promise<void> => {
     await runs.remove(plan);
     if (!isPlan(plan)) return;
@@ -155,6 +157,8 @@ export interface InnerAgentOptions {
   readonly run: Run;
   /** Undefined if runs have no sandbox (`remote.sandbox`). */
   readonly parts: SandboxParts | undefined;
+  /** Those of the system, for sandboxes. */
+  readonly settings?: string | undefined;
   readonly models: Models;
 }
 
@@ -165,7 +169,7 @@ export interface InnerAgentOptions {
 export async function innerAgent(
   { config, log }: AppContext,
   name: string,
-  { run, parts, models }: InnerAgentOptions,
+  { run, parts, settings, models }: InnerAgentOptions,
 ): Promise<InnerAgent> {
   const configured = name === BUILT_IN ? undefined : config.agents[name];
   if (name !== BUILT_IN && configured === undefined) {
@@ -183,6 +187,7 @@ export async function innerAgent(
   return await openConfinedAgent({
     run,
     parts,
+    settings,
     agent: agent(services),
     needs:
       name === BUILT_IN
@@ -293,6 +298,7 @@ function forgeAt(
 
 interface RunSetupOptions {
   readonly parts: SandboxParts | undefined;
+  readonly settings?: string | undefined;
   readonly env?: NodeJS.ProcessEnv;
   readonly open: OpenKeys;
 }
@@ -300,12 +306,12 @@ interface RunSetupOptions {
 /** The configured set-up of repositories. Secrets come from the environment of the server, or are stored. */
 export function runSetup(
   { setup, egress, limits }: Config["remote"],
-  { parts, env = process.env, open }: RunSetupOptions,
+  { parts, settings, env = process.env, open }: RunSetupOptions,
 ): RunSetup {
   return {
     settings: setup,
     mostLayers: setup.layers,
-    openPlace: setupPlaces(parts, egress.allowHosts, limits),
+    openPlace: setupPlaces(parts, egress.allowHosts, limits, settings),
     maxLayer: setup.maxLayer,
     findSecret: async (name) => env[name] || storedKey(name, open),
     parse: (path, text) => parseFile(path, text).value,
@@ -339,6 +345,7 @@ export function setupPlaces(
   parts: SandboxParts | undefined,
   allowHosts: readonly string[],
   limits: RunLimitSettings = {},
+  settings?: string,
 ): OpenSetupPlace {
   return async (options) => {
     const { name, url, workspace, folder, owner, home, objects, refused } = options;
@@ -354,6 +361,7 @@ export function setupPlaces(
       // It is removed with the workspace, even if we are killed.
       data: join(workspace.folder, "sandbox"),
       parts,
+      settings,
       write: [workspace.tree],
       also: [{ path: workspace.tree, at: folder }],
       home,
