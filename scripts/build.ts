@@ -107,7 +107,7 @@ const builtinRequires: Plugin = {
 /** Programs that run in a process or thread of their own: the process that starts one has its code in memory. */
 const PROGRAMS: Readonly<Record<string, readonly [entry: string, format: Format]>> = {
   __TRUNKLINE_QUIC_ENGINE__: ["src/wire/quic/engine-main.ts", "cjs"],
-  __TRUNKLINE_SANDBOX_ENTER__: ["src/sandbox/enter-main.ts", "esm"],
+  __TRUNKLINE_SANDBOX_NETWORK__: ["src/sandbox/network-main.ts", "esm"],
   __TRUNKLINE_MOUNT__: ["src/run/workspace/mount-main.ts", "esm"],
   __TRUNKLINE_PARSER__: ["src/rpc/message/parse-main.ts", "cjs"],
 };

@@ -11,7 +11,7 @@ import { EgressProxy } from "./egress-proxy.ts";
 import { OwnNetwork } from "./own-network.ts";
 import { systemProgram } from "./remedy.ts";
 
-const enter = join(import.meta.dirname, "enter-main.ts");
+const enter = join(import.meta.dirname, "network-main.ts");
 const programs = { bwrap: systemProgram("bwrap") ?? "", nsenter: systemProgram("nsenter") ?? "" };
 
 async function open(ports: readonly number[] = [], nsenter = programs.nsenter) {

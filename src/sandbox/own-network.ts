@@ -11,7 +11,6 @@ import {
 } from "../base/process/child-process.ts";
 import { untilAborted } from "../base/abort.ts";
 import type { EgressProxy } from "./egress-proxy.ts";
-import type { EnterInput } from "./enter-main.ts";
 import { PROXY_PORT } from "./sandbox.ts";
 
 /** Milliseconds after the last connection, for another one. */
@@ -23,7 +22,7 @@ interface PendingConnection {
 }
 
 /**
- * A process in another network (enter-main.ts without a program), which makes connections in it for us:
+ * A process in another network (network-main.ts), which makes connections in it for us:
  * a socket stays in the network that it was made in, whoever has it. It ends by itself when it is not
  * needed for a while.
  */
@@ -115,7 +114,7 @@ function unreachable(port: number, why: string): TrunklineError {
 interface OwnNetworkOptions {
   readonly bwrap: string;
   readonly nsenter: string;
-  /** The file of the code that runs in a sandbox first (enter-main.ts). */
+  /** The file of network-main.ts. */
   readonly enter: string;
   readonly egress: EgressProxy;
   /** Ports of this network at which somebody else than the proxy listens; 0 for any. */
@@ -252,11 +251,9 @@ export function portOf(listener: Server | undefined): number {
   return typeof address === "object" ? (address?.port ?? 0) : 0;
 }
 
-/** The command line of enter-main.ts, to hand out listeners and connections. */
+/** The command line of network-main.ts, to hand out listeners and connections. */
 function helper(code: string, ports: readonly number[]): string[] {
-  const entry: EnterInput = { args: [], cwd: "/", variables: {}, ports };
-  const flags = ["--experimental-ffi", "--no-warnings"];
-  return [process.execPath, ...flags, code, JSON.stringify(entry)];
+  return [process.execPath, "--no-warnings", code, ...ports.map(String)];
 }
 
 /**

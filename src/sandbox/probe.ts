@@ -4,13 +4,15 @@ import { delimiter, join } from "node:path";
 import { isExecutable } from "../base/file/path.ts";
 import { problemWith } from "./bubblewrap.ts";
 import { ControlGroup } from "./cgroup.ts";
+import { LANDLOCK_RIGHTS, NO_LANDLOCK, type LandlockRights } from "./launcher.ts";
 import { openSandbox } from "./sandbox.ts";
 
 /** The parts of a sandbox that work on this machine. */
 export interface SandboxParts {
   /** Path of bubblewrap. */
   readonly bwrap: string;
-  readonly landlock: boolean;
+  /** How many rights to files Landlock restricts here; undefined where it is not there. */
+  readonly landlock: LandlockRights | undefined;
   /** Whether each sandbox can have a user of its own. */
   readonly users: boolean;
 }
@@ -55,7 +57,7 @@ export async function probeSandbox(data: string, env = process.env): Promise<San
   found("bubblewrap", true, `${bwrap}: own processes, files, network and users`);
   found("seccomp", true, "namespaces, mounts, keys, io_uring and the like are refused");
   const twice = "file access is restricted a second time";
-  found("landlock", landlock, landlock ? twice : (problems.at(-1) ?? ""));
+  found("landlock", landlock !== undefined, landlock ? twice : (problems.at(-1) ?? ""));
   const limits = { memory: 64 << 20, processes: 16, cpus: 1 };
   const group = await ControlGroup.create(`probe-${process.pid}`, limits);
   const noGroup = "memory, processes and CPU are not bounded: no control group can be created here";
@@ -75,9 +77,12 @@ async function tryAll(
 ): Promise<{ readonly parts: SandboxParts | undefined; readonly problems: readonly string[] }> {
   const problems: string[] = [];
   for (const users of isRoot() ? [true, false] : [false]) {
-    for (const landlock of [true, false]) {
+    let problem: string | undefined = NO_LANDLOCK;
+    for (const landlock of [...LANDLOCK_RIGHTS, undefined]) {
+      // Fewer rights help only where the kernel does not know as many.
+      if (landlock !== undefined && !problem.endsWith(NO_LANDLOCK)) continue;
       const parts = { bwrap, landlock, users };
-      const problem = await tryOut(data, parts, env);
+      problem = await tryOut(data, parts, env);
       if (problem === undefined) return { parts, problems };
       problems.push(problem);
     }

@@ -16,38 +16,43 @@ import { Lazy } from "../base/lazy.ts";
 import { isMarkOfEnded, ownMark } from "../base/process/process-mark.ts";
 import type { Mount } from "./file-view.ts";
 import { seccompFilter } from "./seccomp.ts";
-import { makeEtc, type SandboxUser } from "./system-files.ts";
+import { copySettings, NAMES, type SandboxUser, writeNames } from "./system-files.ts";
 
 /** Filled in by the bundler: the code that runs first in a sandbox. */
-declare const __TRUNKLINE_SANDBOX_ENTER__: string | undefined;
+declare const __TRUNKLINE_SANDBOX_NETWORK__: string | undefined;
 
 /** In the sources, types are stripped once: loading what strips them takes 100 ms of each start. */
 const strippedCode = new Lazy(async () => {
-  const code = await readFile(join(import.meta.dirname, "enter-main.ts"), "utf8");
+  const code = await readFile(join(import.meta.dirname, "network-main.ts"), "utf8");
   return process.getBuiltinModule("node:module").stripTypeScriptTypes(code);
 });
 
-/** The code that runs first in a sandbox (enter-main.ts), the filter of system calls, and an empty file. */
-export const [ENTER, FILTER, EMPTY] = ["enter.mjs", "filter.bpf", "empty"] as const;
+/** The code that runs first in a sandbox (network-main.ts), the filter of system calls, and an empty file. */
+export const [NETWORK, FILTER, EMPTY] = ["network.mjs", "filter.bpf", "empty"] as const;
 
-/** Makes a folder with the files that a sandbox needs: its /etc, /tmp and /var/tmp, and how to start it. */
+/**
+ * Makes a folder with the files that a sandbox needs: its /etc, /tmp and /var/tmp, and how to start it.
+ * `settings` are those that sandboxes of this process share (`makeSettings`).
+ */
 export async function makeSandboxFolder(
   data: string,
   prefix: string,
   user: SandboxUser,
+  settings?: string,
 ): Promise<string> {
   const filter = seccompFilter();
   // Copied into the sandbox, because the files of our package may be invisible there, or gone.
   const code =
-    typeof __TRUNKLINE_SANDBOX_ENTER__ === "string"
-      ? __TRUNKLINE_SANDBOX_ENTER__
+    typeof __TRUNKLINE_SANDBOX_NETWORK__ === "string"
+      ? __TRUNKLINE_SANDBOX_NETWORK__
       : await strippedCode.get();
   const folder = await mkdtemp(join(data, prefix));
   try {
     for (const name of ["tmp", "var-tmp"]) await mkdir(join(folder, name), { mode: 0o700 });
-    await makeEtc(join(folder, "etc"), user);
+    if (settings === undefined) copySettings(join(folder, "etc"));
+    writeNames(join(folder, "etc"), user);
     await writeFile(join(folder, FILTER), filter);
-    await writeFile(join(folder, ENTER), code);
+    await writeFile(join(folder, NETWORK), code);
     await writeFile(join(folder, EMPTY), "", { mode: 0o444 });
     // What is mounted from there is named without links.
     return await realpath(folder);
@@ -69,12 +74,26 @@ export async function makeOwnFolder(
   return await makeSandboxFolder(data, `${kind}-${ownMark()}-`, user);
 }
 
-/** The folders of the sandbox that replace those of the machine. */
-export function mountsOf(folder: string): Mount[] {
+/** Settings of the system for all sandboxes of this process: to copy them for each takes longest of all. */
+export async function makeSettings(data: string) {
+  background(removeAbandoned(data), "Removing settings of processes that were killed");
+  const path = await realpath(await mkdtemp(join(data, `settings-${ownMark()}-`)));
+  await chmod(path, 0o755);
+  copySettings(path);
+  // Where those of a sandbox are seen.
+  for (const name of NAMES) await writeFile(join(path, name), "");
+  return { path, [Symbol.asyncDispose]: () => removeSandboxFolder(path) };
+}
+
+/** The files and folders of the sandbox that replace those of the machine. */
+export function mountsOf(folder: string, settings?: string): Mount[] {
   const own = (name: string, at: string): Mount => {
-    return { at, from: join(folder, name), isWritable: name !== "etc" };
+    return { at, from: join(folder, name), isWritable: !name.startsWith("etc") };
   };
-  return [own("tmp", "/tmp"), own("var-tmp", "/var/tmp"), own("etc", "/etc")];
+  const all = [own("tmp", "/tmp"), own("var-tmp", "/var/tmp")];
+  if (settings === undefined) return [...all, own("etc", "/etc")];
+  const names = NAMES.map((name) => own(`etc/${name}`, `/etc/${name}`));
+  return [...all, { at: "/etc", from: settings, isWritable: false }, ...names];
 }
 
 /** Programs may leave read-only folders in /tmp, such as Go modules. */
@@ -94,7 +113,7 @@ const FOLDERS = { recursive: true, withFileTypes: true } as const;
 /** Removes the folders of processes that have ended. */
 async function removeAbandoned(data: string): Promise<void> {
   for (const name of await readdir(data)) {
-    const [, mark = ""] = /^(?:commands|plugin)-(\d+-\w+)-/.exec(name) ?? [];
+    const [, mark = ""] = /^(?:commands|plugin|settings)-(\d+-\w+)-/.exec(name) ?? [];
     if (isMarkOfEnded(mark)) await removeSandboxFolder(join(data, name));
   }
 }

@@ -1,3 +1,4 @@
+import { writeFileSync } from "node:fs";
 import { chmod, chown, mkdir, rm } from "node:fs/promises";
 import type { Server } from "node:net";
 import { join } from "node:path";
@@ -6,10 +7,10 @@ import { homeOf } from "../base/process/environment.ts";
 import { bubblewrapped, OWN_USERS, type Program } from "./bubblewrap.ts";
 import { ControlGroup, type GroupLimits } from "./cgroup.ts";
 import { SERVICE_PATH, type EgressProxy } from "./egress-proxy.ts";
-import type { EnterInput } from "./enter-main.ts";
-import type { FileView } from "./file-view.ts";
+import { FIRST_FD, type FileView } from "./file-view.ts";
+import { type LandlockRights, type LandlockRules, launcher } from "./launcher.ts";
 import type { SandboxParts } from "./probe.ts";
-import { ENTER, makeSandboxFolder, mountsOf } from "./sandbox-folder.ts";
+import { makeSandboxFolder, mountsOf } from "./sandbox-folder.ts";
 import { namedFiles, real, SYSTEM, systemFiles } from "./system-files.ts";
 
 export interface SandboxOptions {
@@ -25,6 +26,8 @@ export interface SandboxOptions {
   readonly also?: readonly { readonly path: string; readonly at: string }[];
   /** Paths that can be read in addition to the system's programs, at the same paths as outside. */
   readonly read: readonly string[];
+  /** Settings of the system that this sandbox shares with others (`makeSettings`). */
+  readonly settings?: string | undefined;
   /** The folder for HOME. Without it, HOME is new and is removed with the sandbox. */
   readonly home?: string | undefined;
   readonly limits?: GroupLimits;
@@ -45,6 +48,12 @@ export interface WrappedProgram extends Program {
 /** The path of HOME in every sandbox, so that paths that set-up wrote into files stay valid for agents. */
 const HOME = "/home/agent";
 
+/** What starts each program: see launcher.ts. */
+const LAUNCHERS = "launchers";
+
+/** The variables of the channel to this process, which the program does not have. */
+const OF_NODE = ["NODE_CHANNEL_FD", "NODE_CHANNEL_SERIALIZATION_MODE"];
+
 /** Joins the control groups, and executes the remaining arguments. */
 const SCRIPT =
   'for each in $1; do echo $$ >"$each/cgroup.procs" || exit 125; done; shift; exec "$@"';
@@ -59,32 +68,39 @@ export async function openSandbox(options: SandboxOptions) {
   const { data, name, limits = {}, user, egress, parts, variables } = options;
   await mkdir(data, { recursive: true, mode: 0o711 });
   const { uid, gid } = user ?? { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0 };
-  const folder = await makeSandboxFolder(data, `${name}-`, { name: "agent", uid, gid, home: HOME });
+  const agent = { name: "agent", uid, gid, home: HOME };
+  const folder = await makeSandboxFolder(data, `${name}-`, agent, options.settings);
   await chmod(folder, 0o711);
   await mkdir(join(folder, "home"), { mode: 0o700 });
+  await mkdir(join(folder, LAUNCHERS), { mode: 0o755 });
   if (user !== undefined) {
     for (const own of ["home", "tmp", "var-tmp"]) await chown(join(folder, own), uid, gid);
   }
   const group = await ControlGroup.create(groupOf(name, user), limits);
   const view = viewOf(options, folder);
+  let started = 0;
   /** How to start a program in the sandbox. Its environment is passed on, but for our own folders. */
   const wrap = (program: Program): WrappedProgram => {
-    const entry: EnterInput = {
-      program: program.command,
-      args: program.args,
-      cwd: program.cwd,
-      ports: egress === undefined ? [] : [PROXY_PORT],
-      variables: { ...(egress === undefined ? {} : PROXY_VARIABLES), ...variables },
-      ...(parts.landlock ? { landlock: landlockFor(view) } : {}),
-    };
-    const node = [process.execPath, "--experimental-ffi", "--no-warnings", join(folder, ENTER)];
+    const file = join(folder, LAUNCHERS, `${++started}`);
+    const all = { ...(egress === undefined ? {} : PROXY_VARIABLES), ...variables };
     const start = bubblewrapped({
       bwrap: ["/bin/sh", "-c", SCRIPT, "sh", group?.folders.join(" ") ?? "", parts.bwrap],
-      more: namespaces(user),
+      more: [
+        ...namespaces(user),
+        ...[...Object.keys(all), ...OF_NODE].flatMap((it) => ["--unsetenv", it]),
+      ],
       folder,
       view,
-      inside: [...becoming(user), ...node, JSON.stringify(entry)],
+      inside: [...becoming(user), file],
     });
+    const { command, args, cwd } = program;
+    const channel = FIRST_FD + start.files.length;
+    const code = launcher({
+      ...{ program: command, args, cwd, variables: all },
+      listener: egress && { port: PROXY_PORT, channel },
+      landlock: parts.landlock && landlockFor(parts.landlock, view),
+    });
+    writeFileSync(file, code, { mode: 0o755 });
     const env = { ...withoutOurFolders(program.env), HOME, TMPDIR: "/tmp" };
     const takes = egress && ((listener: unknown): void => egress.serve(listener as Server));
     return { ...start, env, takes };
@@ -103,10 +119,10 @@ export async function removeGroups(name: string, user: SandboxOptions["user"]): 
   await (await ControlGroup.left(groupOf(name, user)))[Symbol.asyncDispose]();
 }
 
-/** A second barrier, in case the first has a hole: paths that are not listed cannot be opened. */
-function landlockFor({ own, read, write }: FileView): NonNullable<EnterInput["landlock"]> {
+function landlockFor(rights: LandlockRights, { own, read, write }: FileView): LandlockRules {
   const writable = own.flatMap(({ at, isWritable }) => (isWritable ? [at] : []));
   return {
+    rights,
     read: [...SYSTEM, "/etc", "/proc", "/dev", ...read],
     write: [...write, ...writable, "/dev/null", "/dev/zero", "/dev/tty", "/dev/shm"],
   };
@@ -120,11 +136,11 @@ function viewOf(options: SandboxOptions, folder: string): FileView {
   return {
     own: [
       { at: HOME, from: followed(options.home ?? own("home")), isWritable: true },
-      ...mountsOf(folder),
+      ...mountsOf(folder, options.settings),
     ],
     read: [
       ...[...systemFiles(), ...named.map(({ from }) => from)],
-      ...[...read, process.execPath, own(ENTER)].map(followed),
+      ...[...read, process.execPath, own(LAUNCHERS)].map(followed),
     ],
     write: write.map(followed),
     also: [

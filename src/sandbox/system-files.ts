@@ -1,5 +1,14 @@
-import { lstatSync, readdirSync, readlinkSync, realpathSync } from "node:fs";
-import { copyFile, mkdir, readdir, readlink, stat, symlink, writeFile } from "node:fs/promises";
+import {
+  copyFileSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readlinkSync,
+  realpathSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, isAbsolute, join, resolve } from "node:path";
 
 import { attempt } from "../base/attempt.ts";
@@ -57,36 +66,48 @@ export function systemFiles(): string[] {
   return [...STORES, ...SHOWN].flatMap((path) => real(path) ?? []);
 }
 
-/** Makes the /etc of a sandbox: settings of the system, and names of nobody else. */
-export async function makeEtc(folder: string, user: SandboxUser): Promise<void> {
-  await mkdir(folder, { mode: 0o755 });
-  const versioned = (await readdir("/etc")).filter((name) => VERSIONED.test(name));
+/**
+ * Copies the settings of the system, as the /etc of sandboxes. It waits for the disk: each of hundreds of
+ * small steps takes less time than to hand it to a thread.
+ */
+export function copySettings(folder: string): void {
+  mkdirSync(folder, { recursive: true, mode: 0o755 });
+  const versioned = readdirSync("/etc").filter((name) => VERSIONED.test(name));
   for (const name of [...SETTINGS, ...versioned]) {
-    if (name.includes("/")) await mkdir(dirname(join(folder, name)), { recursive: true });
-    await copy(`/etc/${name}`, join(folder, name));
+    if (name.includes("/")) mkdirSync(dirname(join(folder, name)), { recursive: true });
+    copy(`/etc/${name}`, join(folder, name));
   }
   for (const path of SHOWN.filter(isFolder)) {
-    await mkdir(join(folder, path.slice("/etc/".length)), { recursive: true });
+    mkdirSync(join(folder, path.slice("/etc/".length)), { recursive: true });
   }
-  const { name, uid, gid, home } = user;
+}
+
+/** The files of /etc that have names: of the user of a sandbox, and of nobody else. */
+export const NAMES = ["passwd", "group", "hosts"] as const;
+
+/** Makes these files. Some programs look up the name of their user, and fail if there is none. */
+export function writeNames(folder: string, { name, uid, gid, home }: SandboxUser): void {
+  mkdirSync(folder, { recursive: true, mode: 0o755 });
   const root = uid === 0 ? "" : "root:x:0:0:root:/root:/usr/sbin/nologin\n";
-  // Some programs look up the name of their user, and fail if there is none.
-  const users = `${root}${name}:x:${uid}:${gid}:${name}:${home}:/bin/sh\n`;
-  await writeFile(join(folder, "passwd"), users, { mode: 0o644 });
-  await writeFile(join(folder, "group"), `${name}:x:${gid}:\n`, { mode: 0o644 });
-  await writeFile(join(folder, "hosts"), "127.0.0.1 localhost\n::1 localhost\n", { mode: 0o644 });
+  const texts: Record<(typeof NAMES)[number], string> = {
+    passwd: `${root}${name}:x:${uid}:${gid}:${name}:${home}:/bin/sh\n`,
+    group: `${name}:x:${gid}:\n`,
+    hosts: "127.0.0.1 localhost\n::1 localhost\n",
+  };
+  for (const each of NAMES) writeFileSync(join(folder, each), texts[each], { mode: 0o644 });
 }
 
 /** Copies what everybody may read. Links stay links if they lead to programs, and are followed if not. */
-async function copy(from: string, to: string): Promise<void> {
-  const found = await stat(from).catch(() => undefined);
+function copy(from: string, to: string): void {
+  const found = attempt(() => statSync(from));
   if (found === undefined || (found.mode & 0o004) === 0) return;
-  const target = await readlink(from).catch(() => undefined);
-  if (target !== undefined && isProgram(resolve(dirname(from), target))) return symlink(target, to);
-  if (found.isFile()) return copyFile(from, to);
-  if (!found.isDirectory()) return;
-  await mkdir(to, { mode: 0o755 });
-  for (const name of await readdir(from)) await copy(join(from, name), join(to, name));
+  const target = attempt(() => readlinkSync(from));
+  if (target !== undefined && isProgram(resolve(dirname(from), target))) symlinkSync(target, to);
+  else if (found.isFile()) copyFileSync(from, to);
+  else if (found.isDirectory()) {
+    mkdirSync(to, { mode: 0o755 });
+    for (const name of readdirSync(from)) copy(join(from, name), join(to, name));
+  }
 }
 
 function isProgram(path: string): boolean {

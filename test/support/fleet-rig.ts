@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { AcpSocket } from "./acp-socket.ts";
-import { NatsServer } from "./nats-server.ts";
-import { Program } from "./program.ts";
+import { type NatsPlace, NatsServer } from "./nats-server.ts";
+import { Program, type ProgramOptions } from "./program.ts";
 import { ServedGateway } from "./served-gateway.ts";
 
 const AGENT = join(import.meta.dirname, "acp-agent.mjs");
@@ -35,8 +35,9 @@ export class FleetRig implements AsyncDisposable {
   }
 
   /** With a cluster of three servers of NATS, which all keep each message. */
-  static async clustered(config: object = {}): Promise<FleetRig> {
-    const [one, ...others] = await NatsServer.cluster(3);
+  static async clustered(config: object = {}, places?: readonly NatsPlace[]): Promise<FleetRig> {
+    const servers = places === undefined ? NatsServer.cluster(3) : NatsServer.spread(places);
+    const [one, ...others] = await servers;
     assert.ok(one !== undefined);
     return new FleetRig([one, ...others], { ...config, fleet: { replicas: 3 } });
   }
@@ -47,7 +48,12 @@ export class FleetRig implements AsyncDisposable {
   }
 
   async worker(name: string, ...args: string[]): Promise<Program> {
-    const program = new Program(["worker", "--json", ...this.#args(name), ...args]);
+    return await this.workerOf({}, name, ...args);
+  }
+
+  /** A worker of another program than that of this checkout. */
+  async workerOf(options: ProgramOptions, name: string, ...args: string[]): Promise<Program> {
+    const program = new Program(["worker", "--json", ...this.#args(name), ...args], options);
     await program.until(({ lines }) => lines.length > 0);
     await this.#keep(name, program);
     return program;

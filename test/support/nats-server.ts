@@ -19,26 +19,45 @@ const MOST_TRIES = 100;
 export const noNats: string | false =
   NATS === undefined ? "needs nats-server: apt-get install nats-server" : false;
 
+/** Where a server runs. */
+export interface NatsPlace {
+  readonly host: string;
+  /** A command that runs it in a network, and whose process becomes it. */
+  readonly within?: readonly string[];
+}
+
+const LOOPBACK: NatsPlace = { host: "127.0.0.1" };
+
 /** A real NATS server with JetStream, in a folder of its own, which it keeps when it is started again. */
 export class NatsServer implements AsyncDisposable {
   readonly port: number;
   readonly #folder: string;
+  readonly #place: NatsPlace;
   #child: ChildProcess;
 
-  private constructor(port: number, folder: string, child: ChildProcess) {
+  private constructor(port: number, folder: string, place: NatsPlace) {
     this.port = port;
     this.#folder = folder;
-    this.#child = child;
+    this.#place = place;
+    this.#child = run(folder, place);
   }
 
   /** `settings` is added to its configuration, such as users and TLS. */
-  static async start(settings = ""): Promise<NatsServer> {
+  static async start(settings = "", place: NatsPlace = LOOPBACK): Promise<NatsServer> {
     const folder = mkdtempSync(join(tmpdir(), "trunkline-nats-"));
     const port = await freePort();
-    configure(folder, port, settings);
-    const server = new NatsServer(port, folder, run(folder));
+    configure(folder, port, settings, place);
+    const server = new NatsServer(port, folder, place);
     await server.#listening(MOST_TRIES);
     return server;
+  }
+
+  /** Servers of one cluster, each in a place of its own. */
+  static async spread(places: readonly NatsPlace[]): Promise<NatsServer[]> {
+    const routes = places.map(({ host }) => `nats://${host}:6222`).join(", ");
+    const settings = ({ host }: NatsPlace) =>
+      `cluster { name: c, host: ${host}, port: 6222, routes: [${routes}] }`;
+    return await Promise.all(places.map((place) => NatsServer.start(settings(place), place)));
   }
 
   /** Servers of one cluster, which elect a leader when more than half of them are there. */
@@ -52,7 +71,7 @@ export class NatsServer implements AsyncDisposable {
   }
 
   get url(): string {
-    return `nats://127.0.0.1:${this.port}`;
+    return `nats://${this.#place.host}:${this.port}`;
   }
 
   /** What JetStream keeps on disk. */
@@ -87,13 +106,13 @@ export class NatsServer implements AsyncDisposable {
   /** Starts it again with the same data. */
   async restart(): Promise<void> {
     rmSync(join(this.#folder, "log"));
-    this.#child = run(this.#folder);
+    this.#child = run(this.#folder, this.#place);
     await this.#listening(MOST_TRIES);
   }
 
   /** Gives it other settings while it runs. */
   async reload(settings: string): Promise<void> {
-    configure(this.#folder, this.port, settings);
+    configure(this.#folder, this.port, settings, this.#place);
     const reloads = (): number => this.#log.split("Reloaded server configuration").length;
     const before = reloads();
     this.#child.kill("SIGHUP");
@@ -110,13 +129,13 @@ export class NatsServer implements AsyncDisposable {
   }
 
   async #listening(tries: number): Promise<void> {
-    while (!(await greets(this.port, basename(this.#folder)))) {
+    while (!(await greets(this.#place.host, this.port, basename(this.#folder)))) {
       const { exitCode, signalCode } = this.#child;
       await delay(20);
       if (exitCode === null && signalCode === null) continue;
       // Another test may just look whether the port is free (free-port.ts).
       if (tries > 1 && this.#log.includes("address already in use")) {
-        this.#child = run(this.#folder);
+        this.#child = run(this.#folder, this.#place);
         return this.#listening(tries - 1);
       }
       throw new Error(`nats-server ended with ${signalCode ?? exitCode}: ${this.#log}`);
@@ -124,16 +143,17 @@ export class NatsServer implements AsyncDisposable {
   }
 }
 
-function configure(folder: string, port: number, settings: string): void {
+function configure(folder: string, port: number, settings: string, { host }: NatsPlace): void {
   writeFileSync(
     join(folder, "nats.conf"),
-    `server_name: ${basename(folder)}\nhost: 127.0.0.1\nport: ${port}\njetstream { store_dir: "${folder}/data" }\n${settings}\n`,
+    `server_name: ${basename(folder)}\nhost: ${host}\nport: ${port}\njetstream { store_dir: "${folder}/data" }\n${settings}\n`,
   );
 }
 
-function run(folder: string): ChildProcess {
+function run(folder: string, { within = [] }: NatsPlace): ChildProcess {
   const options = ["-c", join(folder, "nats.conf"), "-l", join(folder, "log")];
-  return spawn(NATS ?? "nats-server", options, { stdio: "ignore" });
+  const [command = "", ...args] = [...within, NATS ?? "nats-server", ...options];
+  return spawn(command, args, { stdio: "ignore" });
 }
 
 function runs(thread: string): boolean {
@@ -143,8 +163,8 @@ function runs(thread: string): boolean {
 }
 
 /** Whether the server of this name listens: a port may be taken by somebody else. */
-async function greets(port: number, name: string): Promise<boolean> {
-  const socket = connect(port, "127.0.0.1").setTimeout(5_000, () => socket.destroy());
+async function greets(host: string, port: number, name: string): Promise<boolean> {
+  const socket = connect(port, host).setTimeout(5_000, () => socket.destroy());
   try {
     const [info] = await Promise.race([once(socket, "data"), once(socket, "close")]);
     return String(info).includes(`"server_name":"${name}"`);

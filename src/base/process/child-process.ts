@@ -123,7 +123,7 @@ export class OwnedChild implements AsyncDisposable {
     if (takes !== undefined) {
       child.on("message", (said: HandleMessage, handle) => {
         takes(handle, said);
-        // The child waits for this, and executes another program after the last handle.
+        // A child that goes on handing out waits for this.
         child.send("taken", () => {
           if (said.isLast && child.connected) child.disconnect();
         });

@@ -67,6 +67,10 @@ const API_TIMEOUT = 5_000;
 const ANSWER_TIMEOUT = 2_000;
 /** Milliseconds between two checks whether the servers have a majority again. */
 const MAJORITY_POLL = 250;
+/** Milliseconds between two looks whether the server of this connection can store anything. */
+const LOOK_EVERY = 3_000;
+/** How often in a row it cannot, until another server is tried. */
+const MOST_VAIN = 2;
 const RECONNECT_WAIT = 200;
 const RECONNECT_JITTER = 800;
 const FIRST_PAUSE = 100;
@@ -114,6 +118,8 @@ export class FleetConnection implements AsyncDisposable {
   #lost = new AbortController();
   /** Resolves with the next connection, or at the end. */
   #back = Promise.withResolvers<void>();
+  readonly #looking: NodeJS.Timeout;
+  #vain = 0;
   /** Bytes of one message that the server accepts. */
   maxPayload: number;
 
@@ -125,6 +131,8 @@ export class FleetConnection implements AsyncDisposable {
     this.name = name;
     this.maxPayload = nats.info?.max_payload ?? 0;
     background(this.#watch(), "Watching the connection to NATS");
+    const look = (): void => background(this.#leaveMinority(), "Looking for a majority of NATS");
+    this.#looking = setInterval(look, LOOK_EVERY).unref();
   }
 
   /** Rejects with a message for people if the first attempt fails. */
@@ -205,6 +213,7 @@ export class FleetConnection implements AsyncDisposable {
   };
 
   async [Symbol.asyncDispose](): Promise<void> {
+    clearInterval(this.#looking);
     if (this.isConnected) {
       // The last messages, such as the last heartbeat, must arrive.
       const flushed = this.nats.flush().catch(() => {});
@@ -212,6 +221,17 @@ export class FleetConnection implements AsyncDisposable {
     }
     await this.nats.close();
     this.#listeners.clear();
+  }
+
+  /** Leaves a server that is cut off from the other ones of its cluster: they may have the majority. */
+  async #leaveMinority(): Promise<void> {
+    const { nats } = this;
+    if (!this.isConnected || nats.info?.cluster === undefined) return;
+    const problem = await jetStreamProblem(nats, ANSWER_TIMEOUT).catch(() => undefined);
+    this.#vain = problem?.err_code === NO_MAJORITY ? this.#vain + 1 : 0;
+    if (this.#vain < MOST_VAIN || !this.isConnected) return;
+    this.#vain = 0;
+    await nats.reconnect();
   }
 
   async #watch(): Promise<void> {

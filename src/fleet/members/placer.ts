@@ -124,6 +124,9 @@ const LONGEST_WAIT = 10 * 60_000;
  */
 export const TAKE_OVER_WITHIN = 30_000;
 
+/** Milliseconds that a request for a slot waits for NATS: its servers may only elect a leader. */
+const NATS_BACK_WITHIN = 10_000;
+
 interface PlacerOptions {
   readonly members: Members;
   readonly queue: JobQueue;
@@ -160,7 +163,16 @@ export class Placer {
     const free = workers.filter((worker) => isKnown || freeSlots(worker) > 0);
     const worker = await this.#takeFrom(free.slice(0, ATTEMPTS), request);
     signal.throwIfAborted();
-    return worker ?? (await this.#wait(workers, request, signal, queued));
+    if (worker !== undefined) return worker;
+    // What is taken is not known without it, and nobody could hear of a free slot.
+    await atMost(NATS_BACK_WITHIN, this.#options.members.connection.connected(signal));
+    this.#refuseIfLost();
+    return await this.#wait(workers, request, signal, queued);
+  }
+
+  #refuseIfLost(): void {
+    if (this.#options.members.connection.isConnected) return;
+    throw cannotPlace("the connection to NATS is lost. Try again when it is back");
   }
 
   /**
@@ -229,6 +241,7 @@ export class Placer {
         queued(place, full);
       });
     } catch (error) {
+      this.#refuseIfLost();
       const next = "Try again later, or add workers";
       const isFull = error instanceof TrunklineError && error.code === "limit";
       if (!isFull && (!deadline.aborted || signal.aborted)) throw error;

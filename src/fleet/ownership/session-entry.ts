@@ -181,7 +181,16 @@ export function toProtocolError(error: unknown): unknown {
 /** Attempts whose answer is lost, until the caller is told. */
 export const ATTEMPTS = 6;
 
-/** Repeats requests that NATS has not answered. `pause` waits before an attempt is repeated. */
+/** The same while servers elect a leader, or this node goes over to those that have one: some 16 s. */
+const ELECTION_ATTEMPTS = 9;
+
+/** Whether a server has answered that is cut off from the others, or for which a leader is elected. */
+function mayPass(error: unknown): boolean {
+  // The library does not export the class of the second.
+  return error instanceof JetStreamApiError || (error as Error).name === "JetStreamNotEnabled";
+}
+
+/** Repeats what NATS has not answered. `pause` waits before an attempt is repeated. */
 export async function retryUnanswered<T>(
   pause: (attempt: number) => Promise<void>,
   work: () => Promise<T>,
@@ -191,7 +200,7 @@ export async function retryUnanswered<T>(
       return await work();
     } catch (error) {
       if (isFinal(error)) throw error;
-      if (attempt === ATTEMPTS) throw unanswered(error);
+      if (attempt >= (mayPass(error) ? ELECTION_ATTEMPTS : ATTEMPTS)) throw unanswered(error);
       await pause(attempt);
     }
   }

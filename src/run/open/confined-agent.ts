@@ -44,6 +44,8 @@ export interface AgentPlace {
 export interface ConfinedAgentOptions {
   readonly place: AgentPlace;
   readonly parts: SandboxParts;
+  /** Those of the system, for sandboxes. */
+  readonly settings?: string | undefined;
   /** The program that speaks ACP. */
   readonly agent: ExternalAgentOptions;
   /** Files and folders that it needs in addition to the system's. */
@@ -56,7 +58,7 @@ export interface ConfinedAgentOptions {
 
 /** Opens an agent in its own sandbox, together with the commands that it runs. They end with the sandbox. */
 export async function openConfinedAgent(options: ConfinedAgentOptions): Promise<InnerAgent> {
-  const { place, parts, agent, allowHosts, models } = options;
+  const { place, parts, settings, agent, allowHosts, models } = options;
   const { PATH = "" } = process.env;
   const program = findProgram(agent.command, PATH);
   if (program === undefined) {
@@ -81,6 +83,7 @@ export async function openConfinedAgent(options: ConfinedAgentOptions): Promise<
     name: workspace,
     data,
     parts,
+    settings,
     write: [tree],
     also: url === "" ? [] : [{ path: tree, at: workspaceFolder(url) }],
     home,

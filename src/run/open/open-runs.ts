@@ -40,6 +40,7 @@ import { openKeys } from "../../identity/open/open-secret-store.ts";
 import { EgressProxy } from "../../sandbox/egress-proxy.ts";
 import type { SandboxParts } from "../../sandbox/probe.ts";
 import { openSandbox, PROXY, removeGroups } from "../../sandbox/sandbox.ts";
+import { makeSettings } from "../../sandbox/sandbox-folder.ts";
 import type { Agent } from "../../session/agent.ts";
 import { isVisitor } from "../../session/workplace.ts";
 import type { SessionSetup } from "../../session/session-setup.ts";
@@ -89,6 +90,7 @@ export async function openRuns(app: AppContext, carried?: SharedCheckpoints): Pr
   const parts = await sandboxFor(folder, remote.sandbox);
   if (parts === undefined) log.warn("run.no-sandbox", { setting: "remote.sandbox" });
   const driver = opening.use(await openDriver(folder, parts));
+  const settings = parts && opening.use(await makeSettings(folder)).path;
   const identify = identifyFor(app);
   const open = openKeys(config.data, process.env);
   const models = configuredModels({ settings: config.models, env: process.env, log, open });
@@ -106,14 +108,14 @@ export async function openRuns(app: AppContext, carried?: SharedCheckpoints): Pr
     pullRequest: { mode: remote.pullRequest, propose: proposeOnForge(remote, identify) },
     coAuthor: remote.coAuthor,
     users,
-    setup: runSetup(remote, { parts, open }),
+    setup: runSetup(remote, { parts, settings, open }),
     removePlace: removeGroups,
     carried,
     log,
   });
   opening.use(runs);
   const inner = (name: string, run: Run): Promise<InnerAgent> =>
-    innerAgent(app, name, { place: placeOf(run), parts, models });
+    innerAgent(app, name, { place: placeOf(run), parts, settings, models });
   const remove = async (plan: unknown): Promise<void> => {
     if (isVisitor(plan)) await removeGroups(plan.visitor, undefined);
     await runs.remove(plan);
@@ -170,6 +172,8 @@ export interface InnerAgentOptions {
   readonly place: AgentPlace;
   /** Undefined if runs have no sandbox (`remote.sandbox`). */
   readonly parts: SandboxParts | undefined;
+  /** Those of the system, for sandboxes. */
+  readonly settings?: string | undefined;
   readonly models: Models;
 }
 
@@ -180,7 +184,7 @@ export interface InnerAgentOptions {
 export async function innerAgent(
   { config, log }: AppContext,
   name: string,
-  { place, parts, models }: InnerAgentOptions,
+  { place, parts, settings, models }: InnerAgentOptions,
 ): Promise<InnerAgent> {
   const configured = name === BUILT_IN ? undefined : config.agents[name];
   if (name !== BUILT_IN && configured === undefined) {
@@ -198,6 +202,7 @@ export async function innerAgent(
   return await openConfinedAgent({
     place,
     parts,
+    settings,
     agent: agent(services),
     needs:
       name === BUILT_IN
@@ -308,6 +313,7 @@ function forgeAt(
 
 interface RunSetupOptions {
   readonly parts: SandboxParts | undefined;
+  readonly settings?: string | undefined;
   readonly env?: NodeJS.ProcessEnv;
   readonly open: SecretStoreOpener;
 }
@@ -315,12 +321,12 @@ interface RunSetupOptions {
 /** The configured set-up of repositories. Secrets come from the environment of the server, or are stored. */
 export function runSetup(
   { setup, egress, limits }: Config["remote"],
-  { parts, env = process.env, open }: RunSetupOptions,
+  { parts, settings, env = process.env, open }: RunSetupOptions,
 ): RunSetup {
   return {
     settings: setup,
     mostLayers: setup.layers,
-    openPlace: setupPlaces(parts, egress.allowHosts, limits),
+    openPlace: setupPlaces(parts, egress.allowHosts, limits, settings),
     maxLayer: setup.maxLayer,
     findSecret: async (name) => env[name] || storedKey(name, open),
     parse: (path, text) => parseFile(path, text).value,
@@ -354,6 +360,7 @@ export function setupPlaces(
   parts: SandboxParts | undefined,
   allowHosts: readonly string[],
   limits: RunLimitSettings = {},
+  settings?: string,
 ): SetupPlaceOpener {
   return async (options) => {
     const { name, url, workspace, folder, owner, home, objects, refused } = options;
@@ -369,6 +376,7 @@ export function setupPlaces(
       // It is removed with the workspace, even if we are killed.
       data: join(workspace.folder, "sandbox"),
       parts,
+      settings,
       write: [workspace.tree],
       also: [{ path: workspace.tree, at: folder }],
       home,
