@@ -3,7 +3,7 @@ import type { KV } from "@nats-io/kv";
 import { objectIn } from "../../base/check.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import type { NewSession, SessionRecord } from "../../session/store.ts";
-import type { FleetConnection } from "../connection/connect.ts";
+import { type FleetConnection, isNobody } from "../connection/connect.ts";
 
 /** What the bucket of sessions has of one session: its record, and who may write its events. */
 export interface SessionEntry {
@@ -180,6 +180,19 @@ export function toProtocolError(error: unknown): unknown {
 
 /** Attempts whose answer is lost, until the caller is told. */
 export const ATTEMPTS = 6;
+/** Attempts while servers of NATS elect a leader, which takes up to 9 s and answers at once: 11 s in all. */
+export const ELECTION_ATTEMPTS = 8;
+
+/** Whether the caller is told of an error now. */
+export function isLastAttempt(attempt: number, error: unknown): boolean {
+  return attempt >= (isElection(error) ? ELECTION_ATTEMPTS : ATTEMPTS);
+}
+
+/** Whether nobody took the question, as while servers have no leader. */
+function isElection(error: unknown): boolean {
+  if (error instanceof JetStreamApiError) return PASSING.has(error.code);
+  return error instanceof Error && isNobody(error.cause);
+}
 
 /** Repeats what NATS has not answered. `pause` waits before an attempt is repeated. */
 export async function retryUnanswered<T>(
@@ -191,7 +204,7 @@ export async function retryUnanswered<T>(
       return await work();
     } catch (error) {
       if (isFinal(error)) throw error;
-      if (attempt === ATTEMPTS) throw unanswered(error);
+      if (isLastAttempt(attempt, error)) throw unanswered(error);
       await pause(attempt);
     }
   }
