@@ -37,7 +37,8 @@ export const dashboard: Bench = {
       headers: Record<string, string>,
       count: number,
     ): Promise<Sample> => {
-      await using watched = await browser!.open({ extraHTTPHeaders: headers });
+      if (browser === undefined) throw new Error("There is no browser");
+      await using watched = await browser.open({ extraHTTPHeaders: headers });
       const { page } = watched;
       let listed = 0;
       const { longest, costs } = await tasksOf(page, async () => {

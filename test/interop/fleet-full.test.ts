@@ -153,7 +153,10 @@ describe("a fleet at its limits", { skip: noNats, timeout: 900_000 }, () => {
     await until(async () => /the connection to NATS is lost/.test((await ask("/readyz"))[1]));
     assert.equal((await ask("/healthz"))[0], 200);
     const refused = await client.answer("session/new", place);
-    assert.match(JSON.stringify(refused.error), /Cannot open the session: the connection to NATS is lost\. Try again when/);
+    assert.match(
+      JSON.stringify(refused.error),
+      /Cannot open the session: the connection to NATS is lost\. Try again when/,
+    );
     // A node that starts now says why it cannot.
     await using late = rig.command(["worker", "--name", "late"]);
     assert.equal(await late.exit, 1);

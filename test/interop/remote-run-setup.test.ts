@@ -177,7 +177,11 @@ describe(
       const { output, text } = await turn(ide, remote, "echo works; ls -a");
       assert.match(output, /^works\n/);
       assert.match(text, /could not be set up \(.*ended with 7 \(.*\ncannot do it: •••\n/);
-      const log = /The whole log is on the server: (\S+)/.exec(text)?.[1] ?? "";
+      const [, id = ""] =
+        /`trunkline run log` shows the whole log \(set-up (\S+)\)\./.exec(text) ?? [];
+      const logs = globSync(join(server.runs, `layers/*/${id}.log`));
+      assert.equal(logs.length, 1, text);
+      const [log = ""] = logs;
       assert.equal(readFileSync(log, "utf8"), "cannot do it: •••\n");
       assert.equal(statSync(log).mode & 0o777, 0o600);
       const { mtimeMs } = statSync(log);

@@ -69,12 +69,12 @@ export class SampleForge implements AsyncDisposable {
       const reply = gitHubComment({ id: ++this.#next, body: body.body, in_reply_to_id: first });
       this.comments.push(reply);
       response.writeHead(201).end(JSON.stringify(reply));
-    } else if (method === "GET" && /\/pulls\/12$/.test(url)) {
+    } else if (method === "GET" && url.endsWith("/pulls/12")) {
       response.end(JSON.stringify({ number: 12, head: { sha: this.head } }));
-    } else if (method === "GET" && /\/merge_requests\/12$/.test(url)) {
+    } else if (method === "GET" && url.endsWith("/merge_requests/12")) {
       const { base_sha, start_sha } = POSITION;
       response.end(JSON.stringify({ diff_refs: { base_sha, start_sha, head_sha: this.head } }));
-    } else if (method === "POST" && /\/pulls\/12\/comments$/.test(url)) {
+    } else if (method === "POST" && url.endsWith("/pulls/12/comments")) {
       if (body.line === 3) {
         // GitHub refuses lines that are not in the diff.
         const why = { field: "pull_request_review_thread.line", code: "invalid" };
@@ -86,7 +86,7 @@ export class SampleForge implements AsyncDisposable {
       const comment = gitHubComment({ id: ++this.#next, user: { login: "ada" }, ...body });
       this.comments.push(comment);
       response.writeHead(201).end(JSON.stringify(comment));
-    } else if (method === "POST" && /\/discussions$/.test(url)) {
+    } else if (method === "POST" && url.endsWith("/discussions")) {
       const note = gitLabNote({ id: ++this.#next, ...body });
       this.discussions.push({ id: `d${this.#next}`, individual_note: false, notes: [note] });
       response.writeHead(201).end(JSON.stringify(this.discussions.at(-1)));

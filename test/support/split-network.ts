@@ -64,9 +64,8 @@ export class SplitNetwork {
   }
 
   #nft(at: number, input: string): void {
-    const { within = [] } = this.places[at] ?? {};
-    const [command = "", ...args] = [...within, "nft", "-f", "-"];
-    execFileSync(command, args, { input });
+    const [command, ...args] = [...(this.places[at]?.within ?? []), "nft", "-f", "-"];
+    execFileSync(command ?? "nft", args, { input });
   }
 }
 

@@ -66,6 +66,7 @@ describe("a secret that we hold", () => {
     holdSecrets({
       GOOGLE_CREDENTIALS: "/etc/google/key.json",
       TOKEN_FILE: "token-file-name",
+      TRUNKLINE_TOKEN_STORE: "keychain",
       token: "${keychain:NAME}",
       LEVEL: "level-of-something",
     });

@@ -121,7 +121,8 @@ export function holdSecrets(settings: unknown, isAll = false): void {
 }
 
 /** Names and values that say where a secret is, such as a path or a reference. */
-const PLACE_NAME = /(?:file|path|dir(?:ectory)?|sock(?:et)?|home|ur[il]|name|type|variable)$/i;
+const PLACE_NAME =
+  /(?:file|path|dir(?:ectory)?|sock(?:et)?|home|ur[il]|name|type|variable|token_?store)$/i;
 const PLACE = /^~?(?:\/[\w.-]+){2,}\/?$|\$\{/;
 
 /** An empty or boolean field gives nothing away, and helps the reader. */

@@ -63,7 +63,8 @@ function parse(text: string): URL {
 /** Milliseconds. */
 const CONNECT_TIMEOUT = 5_000;
 const FLUSH_TIMEOUT = 1_000;
-const API_TIMEOUT = 5_000;
+/** Servers of NATS begin an election 4 to 9 s after the last sign of their leader. */
+const ELECTION_TIMEOUT = 15_000;
 const ANSWER_TIMEOUT = 2_000;
 /** Milliseconds between two checks whether the servers have a majority again. */
 const MAJORITY_POLL = 250;
@@ -321,16 +322,23 @@ async function jetStreamProblem(
     // Servers that have no leader yet, or are beginning, answer nothing.
     const isSilent = error instanceof errors.TimeoutError;
     if (isSilent) return { err_code: NO_MAJORITY, description: "no answer of JetStream" };
-    if (!(error instanceof errors.RequestError && error.isNoResponders())) throw error;
+    if (!isNobody(error)) throw error;
     return { err_code: NOT_ENABLED[0] as number };
   }
 }
 
+/** Whether nobody took a question. */
+export function isNobody(error: unknown): boolean {
+  return error instanceof errors.RequestError && error.isNoResponders();
+}
+
 async function requireJetStream(nats: NatsConnection, where: string): Promise<void> {
-  const end = performance.now() + API_TIMEOUT;
+  const end = performance.now() + ELECTION_TIMEOUT;
   for (;;) {
     const left = end - performance.now();
-    const problem = await jetStreamProblem(nats, Math.max(left, MAJORITY_POLL)).catch((error) => {
+    // What was asked of a leader that was lost is never answered, so nobody waits for one answer only.
+    const timeout = Math.max(Math.min(left, ANSWER_TIMEOUT), MAJORITY_POLL);
+    const problem = await jetStreamProblem(nats, timeout).catch((error) => {
       throw connectionError(where, error);
     });
     if (problem === undefined) return;

@@ -13,7 +13,7 @@ import {
   type ServeGreetedOptions,
 } from "../../wire/channel/greeting.ts";
 import { NODE_NAME } from "../subjects.ts";
-import type { FleetConnection } from "./connect.ts";
+import { type FleetConnection, isNobody } from "./connect.ts";
 import { NatsSocket } from "./nats-socket.ts";
 
 /** Milliseconds. A stopped process (SIGSTOP) answers nothing. */
@@ -136,10 +136,6 @@ function whyNot(error: unknown, timeout: number): string {
   if (error instanceof errors.TimeoutError) return `no answer in ${timeout / 1000} seconds`;
   if (isNobody(error)) return "it is not there";
   return error instanceof Error ? error.message : String(error);
-}
-
-function isNobody(error: unknown): boolean {
-  return error instanceof errors.RequestError && error.isNoResponders();
 }
 
 function cannotReach({ name }: NodeAddress, why: string, cause?: unknown): TrunklineError {

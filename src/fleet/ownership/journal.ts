@@ -12,8 +12,8 @@ import { TrunklineError } from "../../base/errors.ts";
 import type { FleetConnection } from "../connection/connect.ts";
 import { firstFrom, openReader, StreamFollower } from "../stream-reader.ts";
 import {
-  ATTEMPTS,
   isFinal,
+  isLastAttempt,
   isSessionId,
   sessionNotFound,
   toProtocolError,
@@ -169,7 +169,7 @@ export class StreamJournal implements Journal {
         return;
       } catch (error) {
         if (isFinal(error)) throw error;
-        if (attempt === ATTEMPTS) throw unanswered(error);
+        if (isLastAttempt(attempt, error)) throw unanswered(error);
         await this.#options.connection.pause(attempt);
       }
     }

@@ -2,10 +2,10 @@ import { TrunklineError } from "../../base/errors.ts";
 import { HeldElsewhereError } from "../../store/session/session-log.ts";
 import type { EventMessage, Journal } from "./journal.ts";
 import {
-  ATTEMPTS,
   type Bookmark,
   type EntryRecord,
   isFinal,
+  isLastAttempt,
   OutdatedError,
   type Records,
   retryUnanswered,
@@ -196,7 +196,7 @@ export class Ownership {
         // The next round finds whether it was stored.
         if (error instanceof OutdatedError && race < RACES) continue;
         if (isFinal(error)) throw error;
-        if (++failures === ATTEMPTS) throw unanswered(error);
+        if (isLastAttempt(++failures, error)) throw unanswered(error);
         await pause(failures);
       }
     }

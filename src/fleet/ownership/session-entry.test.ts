@@ -1,8 +1,11 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { JetStreamApiError } from "@nats-io/jetstream";
+import { errors } from "@nats-io/nats-core";
 import { TrunklineError } from "../../base/errors.ts";
 import {
   ATTEMPTS,
+  ELECTION_ATTEMPTS,
   newRecord,
   OutdatedError,
   readEntry,
@@ -83,6 +86,19 @@ describe("retryUnanswered", () => {
     assert.ok(outcome instanceof TrunklineError);
     assert.equal(outcome.code, "unavailable");
     assert.equal(outcome.message, "NATS does not answer: timeout.");
+  });
+
+  it("repeats until the servers have elected a leader, which takes seconds", async () => {
+    const cause = new errors.RequestError("no responders", {
+      cause: new errors.NoRespondersError("$JS.API.INFO"),
+    });
+    const nobody = new Error("jetstream is not enabled", { cause });
+    const noLeader = new JetStreamApiError({ code: 503, err_code: 10_008, description: "none" });
+    for (const error of [nobody, noLeader]) {
+      const errors = Array.from({ length: ELECTION_ATTEMPTS - 1 }, () => error);
+      assert.equal((await tried(...errors, undefined)).outcome, "done");
+      assert.equal((await tried(error)).attempts, ELECTION_ATTEMPTS);
+    }
   });
 
   it("does not repeat what would end in the same way", async () => {

@@ -3,7 +3,7 @@ import type { KV } from "@nats-io/kv";
 import { objectIn } from "../../base/check.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import type { NewSession, SessionRecord } from "../../session/store.ts";
-import type { FleetConnection } from "../connection/connect.ts";
+import { type FleetConnection, isNobody } from "../connection/connect.ts";
 
 /** The entry of one session in the bucket of sessions: its record, and who may write its events. */
 export interface SessionEntry {
@@ -180,14 +180,18 @@ export function toProtocolError(error: unknown): unknown {
 
 /** Attempts whose answer is lost, until the caller is told. */
 export const ATTEMPTS = 6;
+/** Attempts while servers of NATS elect a leader, or this node goes over to those that have one: some 16 s. */
+export const ELECTION_ATTEMPTS = 9;
 
-/** The same while servers elect a leader, or this node goes over to those that have one: some 16 s. */
-const ELECTION_ATTEMPTS = 9;
+/** Whether the caller is told of an error now. */
+export function isLastAttempt(attempt: number, error: unknown): boolean {
+  return attempt >= (isElection(error) ? ELECTION_ATTEMPTS : ATTEMPTS);
+}
 
-/** Whether a server has answered that is cut off from the others, or for which a leader is elected. */
-function mayPass(error: unknown): boolean {
-  // The library does not export the class of the second.
-  return error instanceof JetStreamApiError || (error as Error).name === "JetStreamNotEnabled";
+/** Whether nobody took the question, as while servers have no leader. */
+function isElection(error: unknown): boolean {
+  if (error instanceof JetStreamApiError) return PASSING.has(error.code);
+  return error instanceof Error && isNobody(error.cause);
 }
 
 /** Repeats what NATS has not answered. `pause` waits before an attempt is repeated. */
@@ -200,7 +204,7 @@ export async function retryUnanswered<T>(
       return await work();
     } catch (error) {
       if (isFinal(error)) throw error;
-      if (attempt >= (mayPass(error) ? ELECTION_ATTEMPTS : ATTEMPTS)) throw unanswered(error);
+      if (isLastAttempt(attempt, error)) throw unanswered(error);
       await pause(attempt);
     }
   }

@@ -69,9 +69,10 @@ export function limitArrival(request: IncomingMessage): void {
   let seen = socket.bytesRead;
   const check = (): void => {
     const isLong = request.url?.startsWith(MOVES_PATH) === true;
-    if (!isLong || socket.bytesRead - seen < LEAST_PROGRESS) return void socket.destroy();
+    const isSlow = !isLong || socket.bytesRead - seen < LEAST_PROGRESS;
     seen = socket.bytesRead;
-    late.refresh();
+    if (isSlow) socket.destroy();
+    else late.refresh();
   };
   const late = setTimeout(check, ARRIVES_WITHIN).unref();
   for (const end of ["end", "close"]) request.once(end, () => clearTimeout(late));

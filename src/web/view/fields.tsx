@@ -49,8 +49,7 @@ export function TextField({
     <label class={isWide === true ? "field wide" : "field"}>
       <span>{label}</span>
       <input
-        // Preact's types allow no union here.
-        type={type as "text"}
+        type={type}
         step="any"
         autocomplete={isSecret === true ? "off" : ""}
         list={examples.length > 1 ? listId : ""}
