@@ -53,11 +53,17 @@ describe("findIdentity()", () => {
       code: "not-found",
       message: "There is no identity 'wrok'. Did you mean 'work'? Configured: work, home.",
     });
-    assert.throws(() => findIdentity(identities, "zzzzzz"), /'zzzzzz'\. Configured: work, home\./);
+    assert.throws(
+      () => findIdentity(identities, "zz; zz"),
+      /Configured: work, home\. `trunkline identity add 'zz; zz' --provider github --user ACCOUNT --email ADDRESS`/,
+    );
   });
 
   it("says how to add the first identity", () => {
-    assert.throws(() => findIdentity([], "work"), /`trunkline identity add`/);
+    assert.throws(
+      () => findIdentity([], "work"),
+      /None is configured\. `trunkline identity add work --provider github --user ACCOUNT --email ADDRESS` adds it\.$/,
+    );
   });
 });
 

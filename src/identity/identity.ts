@@ -4,6 +4,7 @@ import { normalHost } from "../base/address.ts";
 import { TrunklineError } from "../base/errors.ts";
 import { homeOf } from "../base/process/environment.ts";
 import { type RemoteUrl, USUAL_PORTS } from "../base/remote-url.ts";
+import { shellWord } from "../base/text/shell-word.ts";
 import { suggest } from "../base/text/suggest.ts";
 import type {
   IdentitySettings,
@@ -88,10 +89,12 @@ export function findIdentity(identities: readonly Identity[], name: string): Ide
   if (found !== undefined) return found;
   const names = identities.map((identity) => identity.name);
   const [near] = suggest(name, names);
-  const next =
-    names.length === 0
-      ? "None is configured: add one with `trunkline identity add`."
-      : `${near === undefined ? "" : `Did you mean '${near}'? `}Configured: ${names.join(", ")}.`;
+  const add = `trunkline identity add ${shellWord(name)} --provider github --user ACCOUNT --email ADDRESS`;
+  const next = [
+    ...(near === undefined ? [] : [`Did you mean '${near}'?`]),
+    names.length === 0 ? "None is configured." : `Configured: ${names.join(", ")}.`,
+    ...(near === undefined ? [`\`${add}\` adds it.`] : []),
+  ].join(" ");
   throw new TrunklineError("not-found", `There is no identity '${name}'. ${next}`);
 }
 

@@ -63,15 +63,23 @@ describe("PlainConversation", () => {
     assert.deepEqual(rig.prompts, ["one\ntwo\nthree"]);
   });
 
-  it("queues what is typed during a turn, and takes only a number as an answer", async () => {
+  it("queues what is typed during a turn, and takes only what the question lists as an answer", async () => {
     using rig = new Rig();
     await rig.type("go");
-    const chosen = rig.questions.ask("May I?", ["Yes", "No"], new AbortController().signal);
+    const { signal } = new AbortController();
+    const chosen = rig.questions.ask("May I?", ["Yes", "No"], signal, ["y", "n"]);
     await rig.type("not an answer");
     assert.match(rig.printed, /\(queued\)\n\(The question is still open/);
     rig.conversation.line("");
     rig.conversation.line("2");
     assert.equal(await chosen, 1);
+    const next = rig.questions.ask("And this?", ["Yes", "No"], signal, ["y", "n"]);
+    assert.match(
+      rig.printed,
+      /1 or y\) Yes\n {2}2 or n\) No\n {2}Type y or n or a number from 1 to 2\.\n$/,
+    );
+    rig.conversation.line("y");
+    assert.equal(await next, 0);
     assert.deepEqual(rig.prompts, ["go", "not an answer"]);
   });
 

@@ -20,8 +20,8 @@ const FAREWELL = 2_000;
 const TOGETHER = 50;
 
 const WELCOME =
-  "Plain mode: each line is a prompt, and lines that are pasted together are one. A number answers " +
-  "a question, or `= ` and a text. Ctrl-C cancels a turn, Ctrl-D leaves, /help shows what the agent can do.\n";
+  "Plain mode: each line is a prompt, and lines that are pasted together are one. What a question " +
+  "lists answers it, or `= ` and a text. Ctrl-C cancels a turn, Ctrl-D leaves, /help shows what the agent can do.\n";
 
 /**
  * `trunkline chat --plain`: text is only ever added, without colours, so that screen readers and simple
@@ -30,7 +30,11 @@ const WELCOME =
 export async function conversePlainly(invocation: ChatInvocation): Promise<Moving | undefined> {
   const { out } = invocation;
   const text = new ConversationText();
-  const questions = new Questions(out);
+  // What is asked at once is shown below the conversation that has led to it.
+  const asked: string[] = [];
+  const questions = new Questions((shown) =>
+    replay === undefined ? out(shown) : asked.push(shown),
+  );
   await using opened = new AsyncDisposableStack();
   let replay: string[] | undefined = [];
   const { session, status } = await openChat(invocation, opened, {
@@ -41,9 +45,10 @@ export async function conversePlainly(invocation: ChatInvocation): Promise<Movin
     },
     ...askingWith(questions),
   });
-  const earlier = replay.join("") + text.end();
+  // Its turn may go on.
+  const earlier = replay.join("") + text.newLine();
   replay = undefined;
-  out(lastLines(earlier, session.sessionId) + WELCOME);
+  out(lastLines(earlier, session.sessionId) + WELCOME + asked.join(""));
   const conversation = new PlainConversation({ session, status, out, text, questions });
   const input = createInterface({ input: process.stdin, terminal: false });
   opened.defer(() => input.close());
@@ -143,7 +148,7 @@ export class PlainConversation {
     else if (/^\/move(\s|$)/.test(said)) this.#move(said.slice(5).trim());
     else if (said !== "") {
       if (this.#turns.size > 0) out("(queued)\n");
-      if (questions.isOpen) out("(The question is still open: a number or `=` answers it.)\n");
+      if (questions.isOpen) out("(The question is still open: this is no answer to it.)\n");
       const turn = this.#turn(text).finally(() => {
         this.#turns.delete(turn);
         this.prompt();

@@ -1,5 +1,6 @@
 import type { AttachOptions } from "../../protocol/acp/attach.ts";
 import { DECLINED } from "../session/form-content.ts";
+import { keysOf } from "../session/questions.ts";
 import { firstLine } from "../shell/layout.ts";
 import { type Line, line, linesOf, span, wrapLine } from "../transcript/styled-line.ts";
 import { FormEditor } from "./form-editor.ts";
@@ -43,14 +44,6 @@ interface Question {
 const QUIET = 500;
 /** Milliseconds in which another key says that the one before was the beginning of a text. */
 const ALONE = 300;
-
-/** The dashboard's keys, for the first option of each kind. */
-const KEYS: Readonly<Record<string, string>> = {
-  allow_once: "y",
-  reject_once: "n",
-  allow_always: "a",
-  reject_always: "x",
-};
 
 /**
  * What the agent asks: for permission, by a form, or to visit a page. A key is an answer only if it cannot have been meant for the text:
@@ -240,13 +233,12 @@ function choicesOf(
   call: ToolCall,
   settle: (optionId: string) => void,
 ): Choice[] {
-  const used = new Set<string>();
-  return options.map((option, at) => {
-    const own = KEYS[option.kind] ?? "";
-    const key = own === "" || used.has(own) ? String(at + 1) : own;
-    used.add(key);
-    return { key, says: nameOf(option, call), take: () => settle(option.optionId) };
-  });
+  const keys = keysOf(options);
+  return options.map((option, at) => ({
+    key: keys[at] ?? "",
+    says: nameOf(option, call),
+    take: () => settle(option.optionId),
+  }));
 }
 
 /** Some agents say only "Always allow": then it is told what was asked, and who decides. */

@@ -5,6 +5,7 @@ import { untilSignal } from "../../base/process/long-running.ts";
 import { selfCommand } from "../../base/process/self-command.ts";
 import { shellWord } from "../../base/text/shell-word.ts";
 import { VERSION } from "../../base/version.ts";
+import { workingFolder } from "../../session/workplace.ts";
 import type { Invocation } from "../shell/command.ts";
 import { isAttended, openPage } from "../shell/open-page.ts";
 import { Editor, type Message } from "./editor.ts";
@@ -44,8 +45,11 @@ test "$(sh greet.sh)" = "Hello world" && echo "ok: greets the world"
 `;
 const NEW_LINE = 'echo "Hello ${1:-world}"';
 
-/** How the session goes, by the results so far. Somebody may refuse a step, and may take long to comment. */
-function nextLine(results: string[]): Line {
+/**
+ * How the session goes, by the results so far. Somebody may refuse a step, and may take long to comment,
+ * in a terminal by the command `comment`.
+ */
+function nextLine(results: string[], comment: string): Line {
   const last = results.at(-1) ?? "";
   if (results.length === 0) {
     return {
@@ -67,7 +71,8 @@ function nextLine(results: string[]): Line {
       return `I cannot wait for comments: ${last}`;
     }
     const says =
-      "Look at **Changes** (key `2`) and press a line number to comment on that line. I wait for it.";
+      "Look at **Changes** (key `2`) and press a line number to comment on that line, or in a terminal " +
+      `run \`${comment}\`. I wait for it.`;
     const wait = { tool: "review_wait", arguments: { timeoutSeconds: 300 } };
     return results.length === 2 ? { says, ...wait } : wait;
   }
@@ -93,14 +98,18 @@ function nextLine(results: string[]): Line {
         tool: "git_commit",
         arguments: { message: "Greet the world when nobody is named", paths: ["greet.sh"] },
       };
-    default:
-      return last.includes("Repository: ") ? DONE : `Nothing was committed: ${last}`;
+    default: {
+      const [, branch] = /^\[(\S+) [0-9a-f]+\]/m.exec(last) ?? [];
+      return branch === undefined
+        ? `Nothing was committed: ${last}`
+        : `Done. The work is on the branch \`${branch}\`, ${DONE}`;
+    }
   }
 }
 
 const DONE =
-  "Done. The top of this page names the branch, and the checkout that it came from is as it was. In a " +
-  "repository of yours, `trunkline session land` brings such a branch into it.";
+  "and the checkout that it came from is as it was. In a repository of yours, `trunkline session land` " +
+  "brings such a branch into it.";
 
 /** The id of a thread in what a review tool answered. */
 function idIn(answer: string): string | undefined {
@@ -126,8 +135,10 @@ export class LiveDemo implements AsyncDisposable {
 
   static async begin(signal: AbortSignal): Promise<LiveDemo> {
     await using ending = new AsyncDisposableStack();
-    const model = ending.use(await startScriptedModel(PROMPT, nextLine));
     const home = ending.use(await SampleHome.make(signal));
+    const comment = `sh ${shellWord(home.path("comment"))}`;
+    const script = (results: string[]): Line => nextLine(results, comment);
+    const model = ending.use(await startScriptedModel(PROMPT, script));
     await prepare(home, model.url);
     const gateway = await home.start(["trunkline", "serve", "--port", "0", "--json"]);
     const { login } = JSON.parse(await gateway.line()) as { login: string };
@@ -136,6 +147,8 @@ export class LiveDemo implements AsyncDisposable {
     await editor.ask("initialize", { protocolVersion: 1, clientCapabilities: {}, clientInfo });
     const opened = await editor.ask("session/new", { cwd: home.path(PROJECT), mcpServers: [] });
     const sessionId = String(opened["sessionId"]);
+    const { trunkline = {} } = opened["_meta"] as { trunkline?: Readonly<Record<string, unknown>> };
+    const folder = workingFolder({ cwd: home.path(PROJECT), notes: trunkline });
     await editor.ask("session/set_mode", { sessionId, modeId: "auto-accept" });
     const prompt = [{ type: "text", text: PROMPT }];
     const turn = editor.ask("session/prompt", { sessionId, prompt }, allowReviews);
@@ -144,9 +157,15 @@ export class LiveDemo implements AsyncDisposable {
     background(handled, "The session of the demo");
     const { TRUNKLINE_DATA = "", TRUNKLINE_CONFIG = "" } = home.env;
     const files = ["--data", TRUNKLINE_DATA, "--config", TRUNKLINE_CONFIG];
-    const words = [...selfCommand(), "chat", "--session", sessionId, ...files].map(shellWord);
-    // A person has to type it: in a file it is short.
-    await home.write("chat", `cd ${shellWord(home.path(PROJECT))} && exec ${words.join(" ")}\n`);
+    const command = (...words: string[]): string =>
+      [...selfCommand(), ...words, ...files].map(shellWord).join(" ");
+    const inFolder = (folder: string, line: string): string =>
+      `cd ${shellWord(folder)} && exec ${line}\n`;
+    // A person has to type them: in a file they are short.
+    const talk = command("chat", "--session", sessionId);
+    await home.write("chat", inFolder(home.path(PROJECT), talk));
+    const add = command("review", "add", "--file", "greet.sh", "--line", "3");
+    await home.write("comment", inFolder(folder, `${add} --comment "\${1:-What does it do?}"`));
     const chat = `sh ${shellWord(home.path("chat"))}`;
     return new LiveDemo(`${login}/sessions/${sessionId}`, chat, ending.move());
   }

@@ -13,6 +13,8 @@ type Said = number | string;
 interface Question {
   readonly text: string;
   readonly options: readonly string[];
+  /** A letter that stands for an option, where it has one. */
+  readonly keys: readonly string[];
   readonly takesText: boolean;
   readonly settle: (said: Said | undefined) => void;
 }
@@ -20,7 +22,23 @@ interface Question {
 /** Begins a line that is an answer in words: any other line may be meant for the agent. */
 const TEXT_MARK = "=";
 
-/** Questions at a terminal: shown one at a time, and answered with an option's number or `= TEXT`. */
+/** The dashboard's keys, for the first option of each kind. */
+const KEYS: Readonly<Record<string, string>> = {
+  allow_once: "y",
+  reject_once: "n",
+  allow_always: "a",
+  reject_always: "x",
+};
+
+/** What answers a permission request by one key: a letter, or the number of the option. */
+export function keysOf(options: readonly { readonly kind: string }[]): string[] {
+  return options.map(({ kind }, at) => {
+    const isFirst = options.findIndex((each) => each.kind === kind) === at;
+    return (isFirst ? KEYS[kind] : undefined) ?? String(at + 1);
+  });
+}
+
+/** Questions at a terminal: shown one at a time, and answered with an option's number, its letter or `= TEXT`. */
 export class Questions {
   readonly #out: (text: string) => void;
   readonly #open: Question[] = [];
@@ -41,12 +59,20 @@ export class Questions {
   isAnswer(line: string): boolean {
     const [question] = this.#open;
     if (question === undefined) return false;
-    return /^\d*$/.test(line) || (question.takesText && line.startsWith(TEXT_MARK));
+    const isChoice = /^\d*$/.test(line) || question.keys.includes(line);
+    return isChoice || (question.takesText && line.startsWith(TEXT_MARK));
   }
 
   /** The index of the chosen option; undefined if the request was withdrawn. */
-  ask(text: string, options: readonly string[], signal: AbortSignal): Promise<number | undefined> {
-    return this.askText(text, options, signal, false) as Promise<number | undefined>;
+  ask(
+    text: string,
+    options: readonly string[],
+    signal: AbortSignal,
+    keys: readonly string[] = [],
+  ): Promise<number | undefined> {
+    return this.#ask({ text, options, keys, takesText: false }, signal) as Promise<
+      number | undefined
+    >;
   }
 
   /** The same, or a text. */
@@ -54,10 +80,13 @@ export class Questions {
     text: string,
     options: readonly string[],
     signal: AbortSignal,
-    takesText = true,
   ): Promise<Said | undefined> {
+    return this.#ask({ text, options, keys: [], takesText: true }, signal);
+  }
+
+  #ask(asked: Omit<Question, "settle">, signal: AbortSignal): Promise<Said | undefined> {
     const { promise, resolve: settle } = Promise.withResolvers<Said | undefined>();
-    const question = { text, options, takesText, settle };
+    const question = { ...asked, settle };
     this.#open.push(question);
     if (this.#open[0] === question) this.#print(question);
     if (this.#isInputOver) this.#unanswerable.resolve();
@@ -85,7 +114,8 @@ export class Questions {
       this.#end(question, line.slice(TEXT_MARK.length).trim());
       return;
     }
-    const at = /^\d{1,3}$/.test(line.trim()) ? Number(line) : 0;
+    const number = /^\d{1,3}$/.test(line.trim()) ? Number(line) : 0;
+    const at = question.keys.indexOf(line.trim()) + 1 || number;
     if (at >= 1 && at <= question.options.length) this.#end(question, at - 1);
     else this.#out(`  There is no option '${visibleLine(line)}'. ${how(question)}\n`);
   }
@@ -97,8 +127,11 @@ export class Questions {
   }
 
   #print(question: Question): void {
-    const { text, options } = question;
-    const names = options.map((name, at) => `  ${at + 1}) ${visibleLine(name)}\n`);
+    const { text, options, keys } = question;
+    const names = options.map((name, at) => {
+      const key = keys[at] ?? `${at + 1}`;
+      return `  ${key === `${at + 1}` ? key : `${at + 1} or ${key}`}) ${visibleLine(name)}\n`;
+    });
     this.#out(`\n? ${text}\n${names.join("")}  ${how(question)}\n`);
   }
 
@@ -112,8 +145,9 @@ export class Questions {
   }
 }
 
-function how({ options, takesText }: Question): string {
-  const range = options.length === 1 ? "1" : `a number from 1 to ${options.length}`;
+function how({ options, keys, takesText }: Question): string {
+  const letters = keys.filter((key) => /\D/.test(key)).map((key) => `${key} or `);
+  const range = `${letters.join("")}${options.length === 1 ? "1" : `a number from 1 to ${options.length}`}`;
   return `Type ${takesText ? "`= ` and your answer, or " : ""}${range}.`;
 }
 
@@ -251,7 +285,7 @@ function choosing(questions: Questions): Permit {
     const { why } = (_meta?.trunkline ?? {}) as { readonly why?: unknown };
     if (typeof why === "string") return questions.show(questionText(toolCall), why);
     const names = options.map(({ name }) => name);
-    const chosen = await questions.ask(questionText(toolCall), names, signal);
+    const chosen = await questions.ask(questionText(toolCall), names, signal, keysOf(options));
     return chosen === undefined ? undefined : options[chosen]?.optionId;
   };
 }

@@ -97,7 +97,7 @@ export class ConversationText {
   /** The end of a turn: prints the rest of the text, and ends the line. */
   end(): string {
     this.#calls.clear();
-    return this.#newLine();
+    return this.newLine();
   }
 
   /** The Markdown that waits for its end: it is printed before something that others print. */
@@ -107,7 +107,7 @@ export class ConversationText {
 
   #said(kind: "answer" | "thought", text: string): string {
     if (text === "") return "";
-    const before = this.#kind === kind ? "" : this.#newLine();
+    const before = this.#kind === kind ? "" : this.newLine();
     this.#kind = kind;
     if (kind === "answer" && this.#markdown !== undefined)
       return before + this.#set(this.#markdown.write(text, this.#width));
@@ -150,12 +150,13 @@ export class ConversationText {
   }
 
   #lines(text: string): string {
-    const before = this.#newLine();
+    const before = this.newLine();
     this.#kind = "line";
     return `${before}${text}\n`;
   }
 
-  #newLine(): string {
+  /** Ends the line, before something that others print. */
+  newLine(): string {
     const end = this.#isAtStart ? "" : "\n";
     this.#isAtStart = true;
     return end + this.rest();

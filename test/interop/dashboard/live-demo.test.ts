@@ -94,7 +94,7 @@ describe("npm start for somebody new", { timeout: 300_000, skip: withoutTmux() ?
       await asked.getByText("git commit").first().waitFor();
       await page.keyboard.press("y");
       await page.keyboard.press("1");
-      await page.getByText("Done. The top of this page").waitFor();
+      await page.getByText("Done. The work is on the branch").waitFor();
       const [, branch = ""] =
         /app @ (trunkline\/\S+)/.exec(await page.locator(".session-head").innerText()) ?? [];
       const app = join(home, demosIn(home)[0] ?? "", "app");
@@ -125,10 +125,23 @@ describe("npm start for somebody new", { timeout: 300_000, skip: withoutTmux() ?
     const shown = await terminal.shows(/no browser can be opened here/, /leaves nothing/);
     const [, chat = ""] = /^ {2}(sh .+)$/m.exec(shown) ?? [];
     assert.ok(chat.length < 80, chat);
+    // A terminal that cannot move its cursor gets lines, with the question below what has led to it.
+    const plain = (line: string): Tmux =>
+      new Tmux({
+        ...{ command: ["sh", "-c", line], cwd: ROOT, columns: 200, rows: 60 },
+        env: { HOME: other.path, TERM: "dumb" },
+      });
+    {
+      await using first = plain(chat);
+      await first.shows(/- sh test\.sh[^]*Plain mode[^]*\? sh test\.sh[^]*1 or y\)/);
+      first.press("C-d");
+      await first.ended();
+    }
     await using second = new Tmux({
       command: ["sh", "-c", chat],
       cwd: ROOT,
       env: { HOME: other.path },
+      columns: 200,
     });
     await second.shows(/Press a key to answer/);
     second.press("Tab");
@@ -137,6 +150,13 @@ describe("npm start for somebody new", { timeout: 300_000, skip: withoutTmux() ?
     await second.shows(/Wait for review comments/);
     second.press("C-d");
     await second.ended();
+    const [, comment = ""] = /`(sh \S+comment)`/.exec(second.scrollback) ?? [];
+    await using third = plain(`${comment} Why?; ${chat}`);
+    await third.shows(/\? git commit[^]*1 or y\)/);
+    third.enter("y");
+    await third.shows(/✓ git commit/, /The work is on the branch `trunkline\/\S+`/);
+    third.press("C-d");
+    await third.ended();
     terminal.press("C-c");
     await terminal.ended();
     await gone(other.path);
