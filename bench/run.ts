@@ -7,6 +7,7 @@ import { authorship } from "./authorship.ts";
 import { authorshipCost } from "./authorship-cost.ts";
 import { bus } from "./bus.ts";
 import { coldStart } from "./cold-start.ts";
+import { dashboard } from "./dashboard.ts";
 import { fleetSessions } from "./fleet-sessions.ts";
 import type { Bench, BenchOptions } from "./harness/bench.ts";
 import { interleave } from "./harness/interleave.ts";
@@ -31,6 +32,7 @@ const BENCHES = [
   acpUpdates,
   bus,
   userWaits,
+  dashboard,
   anchors,
   renames,
   authorship,

@@ -45,7 +45,7 @@ export const userWaits: Bench = {
     let id = "";
     if (isBuilt) {
       id = await fillLong(long);
-      await fillMany(many);
+      await fillSessions(many, SESSIONS);
       fillRepository(repository);
       await useOnce(folder, long, model);
     }
@@ -115,10 +115,11 @@ async function fillLong(data: string): Promise<string> {
   return id;
 }
 
-async function fillMany(data: string): Promise<void> {
+/** Sessions of several folders, which have a title and nothing else. */
+export async function fillSessions(data: string, count: number): Promise<void> {
   mkdirSync(data, { recursive: true });
   await using log = await SessionLog.open(data, { isHasty: true });
-  for (let n = 0; n < SESSIONS; n++) {
+  for (let n = 0; n < count; n++) {
     const cwd = `/home/ada/project-${n % 50}`;
     const title = `Mend the part that is number ${n}`;
     const notes = { chosen: { mode: "code", model: "fake/m" }, turnAfter: 40 };

@@ -12,6 +12,8 @@ export interface QuestionField {
   readonly type: "text" | "number" | "boolean" | "choice" | "choices" | "lines" | "json";
   readonly choices: readonly { readonly value: string; readonly title: string }[];
   readonly initial: string | boolean | readonly string[];
+  /** It is not shown while it is typed. */
+  readonly isSecret: boolean;
 }
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -36,6 +38,7 @@ export function fieldsOf(schema: unknown): QuestionField[] {
       type,
       choices: choicesOf(type === "choices" ? ((property.items ?? {}) as Fields) : property),
       initial: initialOf(type, initial),
+      isSecret: property.format === "password",
     };
   });
 }

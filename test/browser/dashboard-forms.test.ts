@@ -52,7 +52,7 @@ describe(
       await add.getByLabel("Command line, or URL").fill(`'${process.execPath}' "${NOTES}`);
       await add.getByRole("button", { name: "Add" }).press("Enter");
       const line = add.getByLabel("Command line, or URL");
-      assert.equal(await messageOf(line), "A quote is not closed.");
+      await add.getByRole("alert").getByText("A quote is not closed.").waitFor();
       await line.fill(`'${process.execPath}' "${NOTES}"`);
       await add.getByRole("button", { name: "With a variable" }).press("Enter");
       await add.getByLabel("Name of variable 1").fill("NOTES_KEY");

@@ -2,10 +2,7 @@ import type { ComponentChildren, ComponentType, JSX } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 
 import { RequestError } from "../client/request.ts";
-import { Form, Submit } from "../view/fields.tsx";
 import { Button, useLoaded } from "../view/parts.tsx";
-import { contentOf, fieldsOf, type FieldValues } from "../../base/question-fields.ts";
-import { FormFields } from "../session/question-form.tsx";
 
 /** A window above the page. Escape closes it, and the focus goes back to where it was. */
 export function Dialog(props: {
@@ -22,6 +19,7 @@ export function Dialog(props: {
   useLayoutEffect(() => {
     const shown = dialog.current;
     shown?.showModal();
+    shown?.querySelector<HTMLElement>(".dialog-body :is(input, select, textarea)")?.focus();
     return () => shown?.close();
   }, []);
   return (
@@ -77,34 +75,4 @@ export function lazily<P extends object>(
     const [Loaded] = useLoaded(load, []);
     return Loaded === undefined ? null : <Loaded {...props} />;
   };
-}
-
-/** A form that a JSON schema declares. What the server refuses is said in it, and what was typed stays. */
-export function DeclaredForm(props: {
-  readonly label: string;
-  readonly schema: object;
-  readonly submit: string;
-  readonly onSubmit: (content: Readonly<Record<string, unknown>>) => Promise<unknown>;
-  /** What came of it. */
-  readonly children?: ComponentChildren;
-  readonly class?: string;
-}): JSX.Element {
-  const { label, schema, submit, onSubmit, children } = props;
-  const [fields] = useState(() => fieldsOf(schema));
-  const [values, setValues] = useState<FieldValues>({});
-  const [isBusy, refusal, run] = useAction();
-  return (
-    <Form
-      class={props.class}
-      aria-label={label}
-      onSend={() => run(() => onSubmit(contentOf(fields, values)))}
-    >
-      <FormFields fields={fields} values={values} onChange={setValues} />
-      <Refusal says={refusal} />
-      {children}
-      <div class="buttons">
-        <Submit disabled={isBusy}>{submit}</Submit>
-      </div>
-    </Form>
-  );
 }

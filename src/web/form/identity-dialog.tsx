@@ -3,7 +3,8 @@ import { useState } from "preact/hooks";
 
 import type { Identities, IdentitySwitched } from "../../server/dashboard/api.ts";
 import { post } from "../client/request.ts";
-import { DeclaredForm, Dialog } from "./dialog.tsx";
+import { DeclaredForm } from "./declared-form.tsx";
+import { Dialog } from "./dialog.tsx";
 
 /** What a dialog about identities is for. */
 export type IdentityTask = { readonly kind: "add" } | ({ readonly kind: "switch" } & Identities);

@@ -2,12 +2,12 @@ import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 
 import type { ServerRow, ServerTested } from "../../server/dashboard/api.ts";
-import { post } from "../client/request.ts";
+import { post, RequestError } from "../client/request.ts";
 import { servers } from "../client/state.ts";
 import { commandWords } from "../text/command-words.ts";
 import { milliseconds, plural } from "../text/format.ts";
-import { Form, Submit, TextField } from "../view/fields.tsx";
 import { Button } from "../view/parts.tsx";
+import { DeclaredForm } from "./declared-form.tsx";
 import { Dialog, Refusal, useAction } from "./dialog.tsx";
 
 /** What a dialog about servers is for: a new one, or an action on one. */
@@ -36,30 +36,42 @@ interface Pair {
   readonly value: string;
 }
 
+const SERVER = {
+  required: ["name", "line"],
+  properties: {
+    name: { type: "string", title: "Name", examples: ["notes"] },
+    line: {
+      ...{ type: "string", title: "Command line, or URL", examples: ["npx -y @example/notes-mcp"] },
+      description: "A program is started on the machine of the gateway, as you.",
+    },
+  },
+};
+
 function AddServer({ onClose }: { readonly onClose: () => void }): JSX.Element {
-  const [name, setName] = useState("");
-  const [line, setLine] = useState("");
+  const [isUrl, setUrl] = useState(false);
   const [pairs, setPairs] = useState<readonly Pair[]>([]);
-  const [added, setAdded] = useState<readonly string[] | undefined>(undefined);
-  const [isBusy, refusal, run] = useAction();
-  const isUrl = /^\s*[a-z]+:\/\//i.test(line);
+  const [added, setAdded] = useState<{ name: string; notes: readonly string[] } | undefined>();
   const pairName = isUrl ? "Header" : "Variable";
   const change = (at: number, pair: Pair): void =>
     setPairs(pairs.map((each, index) => (index === at ? pair : each)));
-  const add = (): void =>
-    run(async () => {
-      const given = Object.fromEntries(pairs.map((pair) => [pair.name, pair.value]));
-      const secrets = pairs.length === 0 ? {} : { [isUrl ? "headers" : "env"]: given };
-      const body = { name, words: commandWords(line), ...secrets };
-      const { notes } = await post<{ notes: readonly string[] }>("/servers", body);
-      await servers.reload();
-      setAdded(notes);
+  const add = async (wanted: Readonly<Record<string, unknown>>): Promise<void> => {
+    const name = String(wanted["name"]).trim();
+    const words = commandWords(String(wanted["line"]));
+    if (words === undefined) throw new RequestError(400, "A quote is not closed.");
+    const given = Object.fromEntries(pairs.map((pair) => [pair.name, pair.value]));
+    const secrets = pairs.length === 0 ? {} : { [isUrl ? "headers" : "env"]: given };
+    const { notes } = await post<{ notes: readonly string[] }>("/servers", {
+      ...{ name, words },
+      ...secrets,
     });
+    await servers.reload();
+    setAdded({ name, notes });
+  };
   if (added !== undefined) {
-    const path = `/servers/${encodeURIComponent(name.trim())}`;
+    const path = `/servers/${encodeURIComponent(added.name)}`;
     return (
-      <Dialog title={`Added ${name}`} onClose={onClose}>
-        {added.map((note) => (
+      <Dialog title={`Added ${added.name}`} onClose={onClose}>
+        {added.notes.map((note) => (
           <p key={note}>{note}</p>
         ))}
         <Test path={path} />
@@ -68,22 +80,13 @@ function AddServer({ onClose }: { readonly onClose: () => void }): JSX.Element {
   }
   return (
     <Dialog title="Add a server" onClose={onClose}>
-      <Form aria-label="Add a server" onSend={add}>
-        <TextField label="Name" required value={name} placeholder="notes" onText={setName} />
-        <TextField
-          label="Command line, or URL"
-          required
-          class="mono"
-          value={line}
-          placeholder="npx -y @example/notes-mcp"
-          onText={(text, field) => {
-            const isOpen = commandWords(text) === undefined;
-            field.setCustomValidity(isOpen ? "A quote is not closed." : "");
-            setLine(text);
-          }}
-        >
-          <small>A program is started on the machine of the gateway, as you.</small>
-        </TextField>
+      <DeclaredForm
+        label="Add a server"
+        schema={SERVER}
+        submit="Add"
+        onSubmit={add}
+        onChange={({ line = "" }) => setUrl(/^\s*[a-z]+:\/\//i.test(String(line)))}
+      >
         {pairs.map((pair, at) => (
           <fieldset key={at} class="pair">
             <legend>
@@ -117,11 +120,7 @@ function AddServer({ onClose }: { readonly onClose: () => void }): JSX.Element {
           {isUrl ? "With a header" : "With a variable"}
         </Button>
         <p class="note">Values are kept in your configuration file, and are not shown again.</p>
-        <Refusal says={refusal} />
-        <div class="buttons">
-          <Submit disabled={isBusy}>{isBusy ? "Adding …" : "Add"}</Submit>
-        </div>
-      </Form>
+      </DeclaredForm>
     </Dialog>
   );
 }

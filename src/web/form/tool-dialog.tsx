@@ -12,12 +12,13 @@ import {
   valuesOf,
 } from "../../base/question-fields.ts";
 import { wordIn } from "../session/conversation.ts";
-import { checkJson, FormFields, QuestionForm } from "../session/question-form.tsx";
+import { QuestionForm } from "../session/question-form.tsx";
 import { Pre } from "../session/tool-call.tsx";
 import { clock, milliseconds, prettyIn, prettyJson } from "../text/format.ts";
 import { Form, Submit } from "../view/fields.tsx";
 import { MarkdownView } from "../view/markdown-view.tsx";
 import { Badge, Button, Unloaded, useLoaded } from "../view/parts.tsx";
+import { checkJson, FormFields } from "./declared-form.tsx";
 import { Dialog, Refusal, useAction } from "./dialog.tsx";
 
 type Fields = Readonly<Record<string, unknown>>;

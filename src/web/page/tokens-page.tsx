@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 
 import type { RevokedToken, TokenRow } from "../../server/dashboard/api.ts";
 import { get, post } from "../client/request.ts";
-import { DeclaredForm } from "../form/dialog.tsx";
+import { DeclaredForm } from "../form/declared-form.tsx";
 import { type Column, column, DataTable, lead } from "../view/data-table.tsx";
 import {
   act,

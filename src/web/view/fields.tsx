@@ -1,4 +1,5 @@
 import type { ComponentChildren, JSX } from "preact";
+import { useId } from "preact/hooks";
 
 type FormProps = Omit<JSX.IntrinsicElements["form"], "onSubmit"> & { readonly onSend: () => void };
 
@@ -26,24 +27,42 @@ export function TextField({
   label,
   onText,
   children,
+  examples = [],
   isWide,
+  isNumber,
   isSecret,
   ...rest
 }: InputProps & {
   readonly label: string;
-  readonly onText: (text: string, field: HTMLInputElement) => void;
+  readonly onText: (text: string) => void;
   readonly children?: ComponentChildren;
+  /** The first is shown while it is empty; several are offered. */
+  readonly examples?: readonly string[];
   readonly isWide?: boolean;
+  readonly isNumber?: boolean;
   readonly isSecret?: boolean;
 }): JSX.Element {
+  const listId = useId();
+  const [placeholder = ""] = examples;
+  const type = isNumber === true ? "number" : isSecret === true ? "password" : "text";
   return (
     <label class={isWide === true ? "field wide" : "field"}>
       <span>{label}</span>
       <input
+        // Preact's types allow no union here.
+        type={type as "text"}
+        step="any"
+        autocomplete={isSecret === true ? "off" : ""}
+        list={examples.length > 1 ? listId : ""}
+        placeholder={placeholder}
         {...rest}
-        {...(isSecret === true ? { type: "password", autocomplete: "off" } : {})}
-        onInput={({ currentTarget: it }) => onText(it.value, it)}
+        onInput={({ currentTarget }) => onText(currentTarget.value)}
       />
+      <datalist id={listId}>
+        {examples.map((each) => (
+          <option key={each} value={each} />
+        ))}
+      </datalist>
       {children}
     </label>
   );
