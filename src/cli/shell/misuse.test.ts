@@ -18,6 +18,8 @@ const SAID: Readonly<Record<string, string>> = {
   "--style plain draw":
     "unknown option '--style' for 'trunkline'. It belongs after 'trunkline draw'.",
   version: "unknown command 'version'. Did you mean 'trunkline --version'?",
+  versoin: "unknown command 'versoin'. Did you mean 'trunkline --version'?",
+  "store item rm": "unknown command 'store item rm'. Did you mean 'store item remove'?",
   wrp: "unknown command 'wrp'.",
   "wrap --jsn a b": "unknown option '--jsn' for 'trunkline wrap'. Did you mean '--json'?",
   "wrap a npx -y b$":

@@ -209,19 +209,23 @@ function asks(tokens: readonly Token[], name: string): boolean {
   return tokens.some((token) => token.kind === "option" && token.name === name);
 }
 
+/** What other programs call their commands, which may look like a slip of another word of ours. */
+const SAME_WORDS: Readonly<Record<string, string>> = {
+  ...{ get: "show", ls: "list", rm: "remove", delete: "remove", new: "create" },
+};
+
 export function unknownCommand(path: Path, given: string): string {
   const group = path.slice(1).map(({ name }) => name);
   const whole = (name: string): string => [...group, name].join(" ");
   const siblings = offeredBy(last(path));
-  // `trunkline version` means `trunkline --version`.
-  if (Object.hasOwn(optionsOf(last(path)), given)) {
-    return `unknown command '${whole(given)}'. Did you mean '${callOf(path)} --${given}'?`;
-  }
-  let meant = suggest(
-    given,
-    siblings.map(({ name }) => name),
-  );
+  const names = siblings.map(({ name }) => name);
+  const same = SAME_WORDS[given];
+  let meant = same !== undefined && names.includes(same) ? [same] : suggest(given, names);
   if (meant.length === 0) {
+    // `trunkline version` means `trunkline --version`.
+    const [option] = suggest(given, Object.keys(optionsOf(last(path))));
+    if (option !== undefined)
+      return `unknown command '${whole(given)}'. Did you mean '${callOf(path)} --${option}'?`;
     // Someone who types `trunkline show` may well mean `config show`.
     const parents = siblings.filter(({ commands }) => commands?.some(({ name }) => name === given));
     meant = parents.map(({ name }) => `${name} ${given}`);

@@ -64,7 +64,10 @@ export async function checkConfig(
   } catch (error) {
     if (!(error instanceof TrunklineError)) throw error;
     const next = "Fix it, then run `trunkline config check`.";
-    const findings: CheckResult[] = error.message.split("\n").map((line) => fail(line, next));
+    const lines = error.message.split("\n");
+    const findings: CheckResult[] = lines.map((line, at) => {
+      return fail(line, at === lines.length - 1 ? next : {});
+    });
     const own = await loadConfig({ ...input, ignoreProject: true }).catch(() => undefined);
     return own === undefined ? { findings } : { findings, loaded: own };
   }
