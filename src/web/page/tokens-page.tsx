@@ -3,6 +3,7 @@ import { useState } from "preact/hooks";
 
 import type { RevokedToken, TokenRow } from "../../server/dashboard/api.ts";
 import { get, post } from "../client/request.ts";
+import { mayDo } from "../client/state.ts";
 import { DeclaredForm } from "../form/declared-form.tsx";
 import { type Column, column, DataTable, lead } from "../view/data-table.tsx";
 import {
@@ -51,6 +52,7 @@ export function TokensPage(): JSX.Element {
   const [secret, setSecret] = useState<string | undefined>(undefined);
   const [isMaking, setMaking] = useState(false);
   if (found === undefined) return <Unloaded what="The tokens" failed={failed} />;
+  const isAllowed = mayDo("admin");
   const columns: readonly Column<TokenRow>[] = [
     lead("Token", "minmax(8rem, 2fr)", ({ name, id }) => (
       <TwoLines main={name} sub={id} code="sub" />
@@ -67,14 +69,22 @@ export function TokensPage(): JSX.Element {
         new Date(expires).toISOString().slice(0, 10)
       ),
     ),
-    column("Action", "6rem", ({ id, name }) => <Revoke id={id} name={name} onDone={reload} />),
+    ...(isAllowed
+      ? [
+          column<TokenRow>("Action", "6rem", ({ id, name }) => (
+            <Revoke id={id} name={name} onDone={reload} />
+          )),
+        ]
+      : []),
   ];
   return (
     <>
       <PageHead title="Tokens">
-        <Button class="primary" onClick={() => setMaking(!isMaking)}>
-          New token
-        </Button>
+        {isAllowed ? (
+          <Button class="primary" onClick={() => setMaking(!isMaking)}>
+            New token
+          </Button>
+        ) : null}
       </PageHead>
       {secret === undefined ? null : <Secret token={secret} onClose={() => setSecret(undefined)} />}
       {isMaking ? (

@@ -101,6 +101,7 @@ function FileChanges({ session, file }: { session: OpenSession; file: ChangedFil
   const [places, setPlaces] = useState<readonly DiffPlace[]>(() =>
     begun(session).filter((each) => each.path === path),
   );
+  const [asked, setAsked] = useState<readonly DiffPlace[]>([]);
   const [found, failed] = useLoaded(
     () => get<FileDiff>(`${session.path}/diff?path=${encodeURIComponent(path)}`),
     // By object, which is new after each load: other lines may have changed, though the counts are equal.
@@ -110,7 +111,6 @@ function FileChanges({ session, file }: { session: OpenSession; file: ChangedFil
   if (file.isBinary === true) return <p class="note">A binary file.</p>;
   const hunks = hunksIn(found.diff);
   const own = threads.rows.value.filter((each) => each.path === path && isAbout(each, session));
-  const [asked, setAsked] = useState<readonly DiffPlace[]>([]);
   const isAt = (at: DiffPlace, { side, line }: DiffPlace): boolean =>
     at.side === side && at.line === line;
   const canComment = mayDo("review");

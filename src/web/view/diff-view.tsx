@@ -1,4 +1,4 @@
-import type { ComponentChildren, JSX } from "preact";
+import type { ComponentChildren, JSX, TargetedKeyboardEvent } from "preact";
 
 import type { DiffHunk, DiffLine } from "../text/unified-diff.ts";
 
@@ -33,13 +33,15 @@ export function DiffView(props: {
       );
     }
     for (const [at, line] of lines.slice(0, left).entries()) {
-      rows.push(...lineRows(line, `${index}.${at}`, props));
+      rows.push(
+        ...lineRows(line, `${index}.${at}`, { ...props, tabIndex: rows.length > 1 ? -1 : 0 }),
+      );
     }
     left -= lines.length;
     if (left <= 0) break;
   }
   return (
-    <div class="diff" role="region" aria-label={props.label} tabIndex={0}>
+    <div class="diff" role="region" aria-label={props.label} tabIndex={0} onKeyDown={goToLine}>
       <table>
         <tbody>{rows}</tbody>
       </table>
@@ -48,10 +50,26 @@ export function DiffView(props: {
   );
 }
 
+/** Tab stops at the first line only, and the arrows go on to others: a diff has thousands. */
+function goToLine(event: TargetedKeyboardEvent<HTMLElement>): void {
+  const by = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : undefined;
+  const kinds = [".number button", ".text [role=button]"];
+  const kind = kinds.find((each) => (event.target as Element).matches(each));
+  if (by === undefined || kind === undefined) return;
+  event.preventDefault();
+  const stops = [...event.currentTarget.querySelectorAll<HTMLElement>(kind)];
+  stops[stops.indexOf(event.target as HTMLElement) + by]?.focus();
+}
+
 function lineRows(
   line: DiffLine,
   key: string,
-  { onComment, onAsk, under }: Parameters<typeof DiffView>[0],
+  {
+    onComment,
+    onAsk,
+    under,
+    tabIndex,
+  }: Parameters<typeof DiffView>[0] & { readonly tabIndex: number },
 ): JSX.Element[] {
   const place: DiffPlace =
     line.new === undefined ? { side: "old", line: line.old ?? 0 } : { side: "new", line: line.new };
@@ -62,6 +80,7 @@ function lineRows(
     ) : (
       <button
         type="button"
+        tabIndex={tabIndex}
         title="Comment on this line"
         aria-label={`Comment on ${place.side} line ${place.line}`}
         onClick={() => onComment(place)}
@@ -80,7 +99,7 @@ function lineRows(
         {onAsk === undefined ? (
           line.text
         ) : (
-          <AskedText text={line.text} onAsk={() => onAsk(place)} />
+          <AskedText text={line.text} tabIndex={tabIndex} onAsk={() => onAsk(place)} />
         )}
       </td>
     </tr>
@@ -95,12 +114,16 @@ function lineRows(
 }
 
 /** The text of a line that tells who wrote it when it is pressed. It can be selected, as in a button it could not. */
-function AskedText(props: { readonly text: string; readonly onAsk: () => void }): JSX.Element {
-  const { text, onAsk } = props;
+function AskedText(props: {
+  readonly text: string;
+  readonly tabIndex: number;
+  readonly onAsk: () => void;
+}): JSX.Element {
+  const { text, tabIndex, onAsk } = props;
   return (
     <span
       role="button"
-      tabIndex={0}
+      tabIndex={tabIndex}
       title="Who wrote it?"
       onClick={() => (getSelection()?.isCollapsed === false ? undefined : onAsk())}
       onKeyDown={({ key }) => (key === "Enter" ? onAsk() : undefined)}

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
+import { isDeepStrictEqual } from "node:util";
 
 import type { Locator, Page } from "playwright-core";
 
@@ -14,9 +15,13 @@ const NOTES = join(import.meta.dirname, "../../support/notes-server.mjs");
 /** More than any page has; who presses Tab so often is in a trap. */
 const MOST_STOPS = 200;
 
+/** Of a date and time, in Chromium: six numbers, half of the day, and the calendar. */
+const PARTS = 7;
+
 /** A person without a mouse: Tab, Enter and what they type. */
 class Keyboard {
   readonly #page: Page;
+  #held = 0;
 
   constructor(page: Page) {
     this.#page = page;
@@ -51,13 +56,14 @@ class Keyboard {
     await this.#page.getByRole("heading", { level: 1 }).waitFor();
   }
 
-  /** Presses Tab until it begins again. Returns what it has come to. */
+  /** Presses Tab once around the page, from its first stop. Returns what it has come to. */
   async around(): Promise<string[]> {
-    const first = await this.next();
-    const seen = [first];
-    for (let said = await this.next(); said !== first; said = await this.next()) {
-      assert.ok(seen.push(said) < MOST_STOPS, `Tab does not come round: ${seen.join("; ")}`);
-    }
+    await this.to(this.#page.getByRole("link", { name: "Skip to the content" }));
+    const seen: string[] = [];
+    do {
+      assert.ok(seen.length < MOST_STOPS, `Tab does not come round: ${seen.join("; ")}`);
+      seen.push(await this.next());
+    } while (!seen.at(-1)?.startsWith("A Skip"));
     return seen;
   }
 
@@ -69,7 +75,9 @@ class Keyboard {
     // The end of the page is a stop as well: the browser's own controls come there.
     if (now.says === "") return now.says;
     assert.equal(now.problem, "", `${now.says} has the focus`);
-    assert.notDeepEqual(now, before, "Tab goes on");
+    // The parts of a date are stops of one field.
+    this.#held = isDeepStrictEqual(now, before) ? this.#held + 1 : 0;
+    assert.ok(this.#held <= PARTS, `${now.says} holds the focus`);
     return now.says;
   }
 }
@@ -96,7 +104,7 @@ const FOCUS = `(() => {
     : outlineStyle === "none" || outlineWidth === "0px" ? "it has no outline"
     : isOver || element.labels?.[0]?.contains(over) ? ""
     : "it is covered by " + over?.outerHTML.slice(0, 100);
-  const says = element.tagName + " " + (element.getAttribute("aria-label") ?? element.textContent ?? "").slice(0, 60);
+  const says = element.tagName + " " + (element.getAttribute("aria-label") ?? element.labels?.[0]?.textContent ?? element.textContent ?? "").slice(0, 60);
   return { says, at: [left, top].map(Math.round).join(), problem };
 })()`;
 
@@ -136,10 +144,12 @@ describe(
         assert.ok(existsSync(file));
 
         await keyboard.press(page.getByRole("tab", { name: "Changes" }));
-        await keyboard.press(
-          page.getByRole("button", { name: "Comment on new line 1", exact: true }),
-        );
-        const comment = page.getByRole("form", { name: "Comment on line 1" });
+        const line = (n: number): Locator =>
+          page.getByRole("button", { name: `Comment on new line ${n}`, exact: true });
+        await keyboard.to(line(1));
+        await page.keyboard.press("ArrowDown");
+        await keyboard.press(line(2));
+        const comment = page.getByRole("form", { name: "Comment on line 2" });
         await keyboard.type(comment.getByRole("textbox"), "Say more.");
         await keyboard.press(comment.getByRole("button", { name: "Comment" }));
         await page.locator(".thread").getByText("Say more.").waitFor();
@@ -209,6 +219,7 @@ describe(
           "Toolbox",
           "Servers",
           "Audit",
+          "Tokens",
         ];
         const stops: string[] = [];
         for (const name of pages) {
