@@ -50,6 +50,7 @@ export const PROJECT_USES: Readonly<Record<string, ProjectUse>> = {
 export const REVIEW_TOOLS: readonly ToolDefinition[] = [
   {
     name: "check_lazygit_messages",
+    title: "Check for new messages from lazygit",
     description: "Check for new messages from lazygit",
     inputSchema: {
       type: "object",

@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 
 import type { ServerRow, ServerTested } from "../../server/dashboard/api.ts";
 import { post, RequestError } from "../client/request.ts";
@@ -51,6 +51,10 @@ function AddServer({ onClose }: { readonly onClose: () => void }): JSX.Element {
   const [isUrl, setUrl] = useState(false);
   const [pairs, setPairs] = useState<readonly Pair[]>([]);
   const [added, setAdded] = useState<{ name: string; notes: readonly string[] } | undefined>();
+  // One that was asked for is typed next.
+  useEffect(() => {
+    document.querySelector<HTMLElement>(".pair:last-of-type input")?.focus();
+  }, [pairs.length]);
   const pairName = isUrl ? "Header" : "Variable";
   const change = (at: number, pair: Pair): void =>
     setPairs(pairs.map((each, index) => (index === at ? pair : each)));
@@ -148,10 +152,10 @@ function Test({ path }: { readonly path: string }): JSX.Element {
   );
 }
 
-function Tested({ tested }: { readonly tested: ServerTested }): JSX.Element {
+function Tested({ tested }: { readonly tested: ServerTested }): JSX.Element | null {
   const { works, tools, held, log } = tested;
   if (!works) {
-    return (
+    return log.length === 0 ? null : (
       <pre tabIndex={0} aria-label="Its last output">
         {log.join("\n")}
       </pre>

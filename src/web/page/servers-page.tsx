@@ -142,6 +142,7 @@ export function ServersPage(): JSX.Element {
         detail={(server) => (
           <>
             <ServerActions server={server} />
+            {server.says === undefined ? null : <p class="bad">{server.says}</p>}
             <Log lines={server.log} />
           </>
         )}
