@@ -15,7 +15,8 @@ const PARTS = {
   "protocol/juggler": ["base", "wire", "rpc", "tool"],
   "protocol/lsp": ["base", "wire", "rpc"],
   "protocol/bus": ["base", "wire", "tool"],
-  store: ["base"],
+  // The stores of sessions fulfil the contract of the waist.
+  store: ["base", "session/store.ts"],
   git: ["base"],
   sandbox: ["base"],
   hooks: ["base", "config/schema/schema.gen.ts"],

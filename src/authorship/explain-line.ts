@@ -1,3 +1,4 @@
+import type { StoredEvent } from "../session/store.ts";
 import { TrunklineError } from "../base/errors.ts";
 import {
   hasScope,
@@ -15,7 +16,6 @@ import type { ContentBlock } from "../session/agent.ts";
 import type { SessionEvent } from "../session/event.ts";
 import type { Thread } from "../store/review/review-thread.ts";
 import { Reviews } from "../store/review/reviews.ts";
-import type { LoggedEvent } from "../store/session/session-pages.ts";
 import { allEvents, maySeeSession, SessionReader } from "../store/session/session-reader.ts";
 import { type LineSource, LineTracer } from "./line-tracer.ts";
 import type { WorkHistory, WorkStep } from "./work-history.ts";
@@ -122,7 +122,7 @@ async function maySeeReview(principal: Principal, { repository }: Thread): Promi
 type LineReason = Awaited<ReturnType<typeof reasonOf>>;
 
 /** Why a line is there: reads a session's events for the turn and the call that wrote it. */
-async function reasonOf({ step }: LineSource, events: AsyncIterable<LoggedEvent>) {
+async function reasonOf({ step }: LineSource, events: AsyncIterable<StoredEvent>) {
   /** What the person asked for. */
   let prompt: string | undefined;
   const asked = new Map<string, string | undefined>();

@@ -1,4 +1,7 @@
+import type { Amounts } from "../base/limit/budget.ts";
 import type { StoredEvent } from "./event.ts";
+
+export type { StoredEvent };
 
 /** The events of one session that are committed together. */
 export interface AppendResult {
@@ -67,23 +70,45 @@ export interface NewSession extends Pick<SessionRecord, "id" | "cwd" | "agent" |
   readonly parent?: string;
 }
 
-export interface SessionRecord {
+/** What is stored of a session beside its events. */
+export interface SessionFields {
   readonly id: string;
   readonly cwd: string;
   readonly agent: string;
   readonly title: string | undefined;
   readonly created: number;
   readonly updated: number;
+  /** Id of the session that it was forked from. */
   readonly parent: string | undefined;
+  /** Further data of its owner, as JSON. */
   readonly notes: Readonly<Record<string, unknown>>;
+}
+
+/** The stored record of a session, without its events. */
+export interface SessionRecord extends SessionFields {
   readonly isDeleted: boolean;
+  /** A process, perhaps this one, has the session open. */
   readonly isHeld: boolean;
 }
 
+/** A session that this process has open and may append to. */
 export interface HeldSession {
   readonly key: number;
   readonly record: SessionRecord;
+  /** Number of its last event. */
   readonly last: number;
+}
+
+/** What one turn has used. */
+export interface TurnUsage extends Amounts {
+  readonly turn: string;
+  readonly session: string;
+  /** Id of the principal that prompted; empty for the owner. */
+  readonly principal: string;
+  /** The day on which the turn began, in UTC: `2026-11-15`. */
+  readonly day: string;
+  /** The cost of the whole session that the agent last reported. */
+  readonly reportedCost: number | undefined;
 }
 
 /** Stores the answers that people gave with "always". */

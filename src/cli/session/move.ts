@@ -1,3 +1,4 @@
+import type { SessionRecord } from "../../session/store.ts";
 import { resolve } from "node:path";
 
 import { background } from "../../base/background.ts";
@@ -11,7 +12,6 @@ import { betweenCalls } from "../../session/open/move/let-go.ts";
 import { Mover } from "../../session/open/move/mover.ts";
 import { moveHere, moveTo } from "../../session/open/move/other-side.ts";
 import { SessionCommands } from "../../session/open/session-commands.ts";
-import type { SessionRecord } from "../../store/session/session-log.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
 import { gatewayOf, httpGateway } from "../shell/gateway-url.ts";
 import { linesText, print } from "../shell/layout.ts";

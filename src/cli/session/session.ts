@@ -1,3 +1,4 @@
+import type { SessionRecord } from "../../session/store.ts";
 import { existsSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 
@@ -22,7 +23,6 @@ import {
   type ListedForeign,
   readForeignId,
 } from "../../session/foreign/foreign-sessions.ts";
-import type { SessionRecord } from "../../store/session/session-log.ts";
 import type { LandResult, LandOptions } from "../../worktree/land.ts";
 import { confirm } from "../shell/ask.ts";
 import { firstLine, linesText, print, table } from "../shell/layout.ts";

@@ -1,5 +1,5 @@
-import type { SessionStore } from "../../session/store.ts";
-import type { SessionLog, SessionRecord } from "../../store/session/session-log.ts";
+import type { SessionRecord, SessionStore } from "../../session/store.ts";
+import type { SessionLog } from "../../store/session/session-log.ts";
 
 /** Sessions that are looked at together. */
 const PAGE = 100;

@@ -1,10 +1,9 @@
 import { untilAborted } from "../../base/abort.ts";
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
-import type { StoredEvent } from "../../session/event.ts";
-import type { HeldSession, SessionRecord, SessionStore } from "../../session/store.ts";
+import type { HeldSession, SessionRecord, SessionStore, StoredEvent } from "../../session/store.ts";
 import { HeldElsewhereError } from "../../store/session/session-log.ts";
-import { type LoggedEvent, READ } from "../../store/session/session-pages.ts";
+import { READ } from "../../store/session/session-pages.ts";
 import {
   type ListRequest,
   type Mark,
@@ -189,8 +188,8 @@ export class FleetReader implements SessionReading {
     return this.#sessionOf(entry);
   }
 
-  async events(id: string, from: number, limit: number): Promise<LoggedEvent[]> {
-    const events: LoggedEvent[] = [];
+  async events(id: string, from: number, limit: number): Promise<StoredEvent[]> {
+    const events: StoredEvent[] = [];
     let read = 0;
     for await (const page of this.#pages(id, from - 1)) {
       events.push(...page.events);
@@ -200,7 +199,7 @@ export class FleetReader implements SessionReading {
     return events.slice(0, limit);
   }
 
-  async eventsBefore(id: string, before: number, limit: number): Promise<LoggedEvent[]> {
+  async eventsBefore(id: string, before: number, limit: number): Promise<StoredEvent[]> {
     const pages: EventPage[] = [];
     let read = 0;
     for await (const page of this.#pages(id, Math.max(0, before - 1 - limit), before - 1)) {

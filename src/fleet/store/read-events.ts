@@ -1,5 +1,5 @@
-import type { StoredEvent } from "../../session/event.ts";
-import { type LoggedEvent, eventsIn } from "../../store/session/session-pages.ts";
+import type { StoredEvent } from "../../session/store.ts";
+import { eventsIn } from "../../store/session/session-pages.ts";
 import type { SessionReplicas } from "../../store/session/session-replicas.ts";
 import { eventPages, linesUpTo } from "../ownership/event-pages.ts";
 import { retryUnanswered, type SessionEntry, sessionNotFound } from "../ownership/session-entry.ts";
@@ -12,7 +12,7 @@ const NEAR = 100;
 
 /** Events that were stored together. */
 export interface EventPage {
-  readonly events: readonly LoggedEvent[];
+  readonly events: readonly StoredEvent[];
   /** Characters that they take. */
   readonly size: number;
 }

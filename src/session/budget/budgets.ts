@@ -8,19 +8,8 @@ import {
 } from "../../base/limit/budget.ts";
 import type { Log } from "../../base/log.ts";
 import { OWNER, type Principal } from "../../base/principal.ts";
+import type { TurnUsage } from "../store.ts";
 import { type Allowance, TurnMeter } from "./turn-meter.ts";
-
-/** What one turn has used. */
-export interface TurnUsage extends Amounts {
-  readonly turn: string;
-  readonly session: string;
-  /** Id of the principal that prompted. */
-  readonly principal: string;
-  /** The day on which the turn began, in UTC: `2026-11-15`. */
-  readonly day: string;
-  /** The cost of the whole session that the agent last reported. */
-  readonly reportedCost: number | undefined;
-}
 
 /** Stores what turns have used. All processes on the data folder share it. */
 export interface UsageStore {

@@ -1,3 +1,4 @@
+import type { SessionRecord } from "../store.ts";
 import { join } from "node:path";
 
 import { Journal } from "../../agent/files/journal.ts";
@@ -9,7 +10,7 @@ import type { SessionEvent } from "../event.ts";
 import { subjectOf } from "../permission/permission.ts";
 import { workplaceOf } from "../workplace.ts";
 import { AuditLog } from "../../store/audit/audit-log.ts";
-import { SessionLog, type SessionRecord } from "../../store/session/session-log.ts";
+import { SessionLog } from "../../store/session/session-log.ts";
 import type { SessionMoves } from "../../store/session/session-moves.ts";
 import { SessionRules } from "../../store/session/session-rules.ts";
 import { SessionUsage } from "../../store/session/session-usage.ts";

@@ -1,6 +1,6 @@
+import type { SessionRecord } from "../store.ts";
 import type { Log } from "../../base/log.ts";
 import type { Config } from "../../config/config.ts";
-import type { SessionRecord } from "../../store/session/session-log.ts";
 import { Worktrees } from "../../worktree/worktrees.ts";
 import { workplaceOf } from "../workplace.ts";
 

@@ -1,3 +1,4 @@
+import type { AppendResult } from "../../session/store.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import type { Database } from "../database.ts";
 import {
@@ -11,16 +12,6 @@ import {
 /** Commits block the thread, so they get at most 1/SHARE of the time. */
 const SHARE = 4;
 const LONGEST_GAP = 50;
-
-/** The events of one session that are committed together. */
-export interface AppendResult {
-  /** Number of the last appended event. */
-  readonly last: number;
-  /** Resolves when all of them are on disk. */
-  readonly stored: Promise<void>;
-  /** Why they could not be stored. It is set before `stored` rejects. */
-  readonly failure: Error | undefined;
-}
 
 /** The same with the events themselves, which are complete when they are stored. */
 export interface AppendedPage extends AppendResult {

@@ -1,3 +1,4 @@
+import type { HeldSession } from "../../session/store.ts";
 import assert from "node:assert/strict";
 import { truncate } from "node:fs/promises";
 import { join } from "node:path";
@@ -8,7 +9,7 @@ import { DiskFaults } from "../../../test/support/disk-faults.ts";
 import { HoldingProcess } from "../../../test/support/holding-process.ts";
 import { SampleFolder } from "../../../test/samples/sample-folder.ts";
 import { until } from "../../../test/support/until.ts";
-import { type HeldSession, SessionLog } from "./session-log.ts";
+import { SessionLog } from "./session-log.ts";
 
 const NEW = { id: "s1", cwd: "/a", agent: "x", notes: { a: 1 } };
 

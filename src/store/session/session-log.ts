@@ -1,3 +1,10 @@
+import type {
+  HeldSession,
+  NewSession,
+  SessionFields,
+  SessionRecord,
+  StoredEvent,
+} from "../../session/store.ts";
 import type { DatabaseSync } from "node:sqlite";
 import { join } from "node:path";
 
@@ -10,7 +17,6 @@ import {
   copyPages,
   type Direction,
   lastOf,
-  type LoggedEvent,
   PAGE_SIZE,
   PAGES,
   readPages,
@@ -261,7 +267,7 @@ export class SessionLog implements AsyncDisposable {
   }
 
   /** Events after `after`, oldest first, in batches. Reading needs no hold on the session. */
-  async *read(id: string, after = 0): AsyncGenerator<readonly LoggedEvent[]> {
+  async *read(id: string, after = 0): AsyncGenerator<readonly StoredEvent[]> {
     await this.flush();
     const { key } = await this.database.read((database) => this.#rowOf(database, id));
     let seen = after;
@@ -493,40 +499,6 @@ class SessionHolds implements Disposable {
 
 function release(database: DatabaseSync, key: number, epoch: number): void {
   sql(database).run`UPDATE session SET holder = NULL WHERE id = ${key} AND epoch = ${epoch}`;
-}
-
-/** What is stored of a session beside its events. */
-export interface SessionFields {
-  readonly id: string;
-  readonly cwd: string;
-  readonly agent: string;
-  readonly title: string | undefined;
-  readonly created: number;
-  readonly updated: number;
-  /** Id of the session that it was forked from. */
-  readonly parent: string | undefined;
-  /** Further data of its owner, as JSON. */
-  readonly notes: Readonly<Record<string, unknown>>;
-}
-
-/** The stored record of a session, without its events. */
-export interface SessionRecord extends SessionFields {
-  readonly isDeleted: boolean;
-  /** A process, perhaps this one, has the session open. */
-  readonly isHeld: boolean;
-}
-
-interface NewSession extends Pick<SessionFields, "id" | "cwd" | "agent" | "notes"> {
-  readonly title?: string;
-  readonly parent?: string;
-}
-
-/** A session that this process has open and may append to. */
-export interface HeldSession {
-  readonly key: number;
-  readonly record: SessionRecord;
-  /** Number of its last event. */
-  readonly last: number;
 }
 
 export function fieldsOf(row: Row): SessionFields {

@@ -1,3 +1,4 @@
+import type { SessionFields } from "../../session/store.ts";
 import type { DatabaseSync } from "node:sqlite";
 
 import { TrunklineError } from "../../base/errors.ts";
@@ -5,7 +6,6 @@ import type { Database, Row } from "../database.ts";
 import type { Holder } from "../holder.ts";
 import { sql } from "../sql.ts";
 import type { MovedUsage } from "../schema.gen.ts";
-import type { SessionFields } from "./session-log.ts";
 import { lastOf, type Page, writePages } from "./session-pages.ts";
 
 /**

@@ -1,3 +1,4 @@
+import type { StoredEvent } from "../../session/store.ts";
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { describe, it } from "node:test";
@@ -8,7 +9,6 @@ import {
   eventsIn,
   lastOf,
   lineOf,
-  type LoggedEvent,
   PAGES,
   pagesAfter,
   READ,
@@ -127,7 +127,7 @@ describe("session pages", () => {
       return database;
     }
 
-    const messages = (events: readonly LoggedEvent[]) => events.map(({ message }) => message);
+    const messages = (events: readonly StoredEvent[]) => events.map(({ message }) => message);
 
     it("are read as whole events, from anywhere", () => {
       using database = spoken();

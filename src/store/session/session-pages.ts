@@ -1,16 +1,9 @@
+import type { StoredEvent } from "../../session/store.ts";
 import type { DatabaseSync } from "node:sqlite";
 
 import { sql } from "../sql.ts";
 
 export type Direction = "client" | "agent";
-
-/** One stored event: number in its session, time, direction and message. */
-export interface LoggedEvent {
-  readonly seq: number;
-  readonly at: number;
-  readonly direction: Direction;
-  readonly message: unknown;
-}
 
 /** The events of one session in one commit. */
 export interface Page {
@@ -83,10 +76,10 @@ export function textLineOf(text: string, later: number): string {
  * The events of lines. All are parsed at once, as one flat array, which takes half as long as one by one.
  * JSON has line feeds only between values, so none is replaced within an event.
  */
-export function eventsIn(lines: string): LoggedEvent[] {
+export function eventsIn(lines: string): StoredEvent[] {
   const values = JSON.parse(lines.trimEnd().replaceAll("]\n[", ",") || "[]") as unknown[];
-  const events: LoggedEvent[] = [];
-  let before: LoggedEvent | undefined;
+  const events: StoredEvent[] = [];
+  let before: StoredEvent | undefined;
   for (let next = 0; next < values.length;) {
     const first = values[next++] as number;
     const second = values[next++];
@@ -102,7 +95,7 @@ export function eventsIn(lines: string): LoggedEvent[] {
 }
 
 /** The event after another, from which it differs in its text alone. */
-function withText({ seq, at, direction, message }: LoggedEvent, later: number, text: string) {
+function withText({ seq, at, direction, message }: StoredEvent, later: number, text: string) {
   const said = message as { readonly update: { readonly content: object } };
   const update = { ...said.update, content: { ...said.update.content, text } };
   return { seq: seq + 1, at: at + later, direction, message: { ...said, update } };
@@ -137,7 +130,7 @@ export function readPages(
   session: number,
   after: number,
   limit = Infinity,
-): LoggedEvent[] {
+): StoredEvent[] {
   const statement = database.prepare(`SELECT lines, last ${AFTER}`);
   // Rows as objects take twice as long.
   statement.setReturnArrays(true);
@@ -157,7 +150,7 @@ export function readPagesBefore(
   session: number,
   before: number,
   limit: number,
-): LoggedEvent[] {
+): StoredEvent[] {
   const rows = sql(database).iterate`SELECT lines, first FROM session_page
     WHERE session = ${session} AND first < ${before} ORDER BY first DESC`;
   let text = "";
@@ -208,7 +201,7 @@ export function cutPages(database: DatabaseSync, session: number, last: number):
   writePages(database, kept);
 }
 
-function wholeLines(events: readonly LoggedEvent[]): string {
+function wholeLines(events: readonly StoredEvent[]): string {
   return events
     .map(({ seq, direction, message, at }) => lineOf(seq, direction, JSON.stringify(message), at))
     .join("");

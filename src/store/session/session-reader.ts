@@ -1,3 +1,4 @@
+import type { SessionFields, StoredEvent } from "../../session/store.ts";
 import type { DatabaseSync } from "node:sqlite";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -5,8 +6,8 @@ import { join } from "node:path";
 import { mayUseAgent, mayUseAll, mayUseFolder, type Principal } from "../../base/principal.ts";
 import { Database, type Row } from "../database.ts";
 import { Holder, HOLDERS } from "../holder.ts";
-import { fieldsOf, SESSION_MIGRATIONS, type SessionFields } from "./session-log.ts";
-import { type LoggedEvent, PAGE_SIZE, readPages, readPagesBefore } from "./session-pages.ts";
+import { fieldsOf, SESSION_MIGRATIONS } from "./session-log.ts";
+import { PAGE_SIZE, readPages, readPagesBefore } from "./session-pages.ts";
 
 /** A session as readers see it, without its events. */
 export interface ReadSession extends SessionFields {
@@ -40,9 +41,9 @@ export interface SessionReading extends Disposable {
   held(): Promise<ReadSession[]>;
   find(id: string): Promise<ReadSession | undefined>;
   /** Events from a number on, oldest first; at most `limit`, fewer where they are large. */
-  events(id: string, from: number, limit: number): Promise<LoggedEvent[]>;
+  events(id: string, from: number, limit: number): Promise<StoredEvent[]>;
   /** The last events before a number, oldest first; at most `limit`, fewer where they are large. */
-  eventsBefore(id: string, before: number, limit: number): Promise<LoggedEvent[]>;
+  eventsBefore(id: string, before: number, limit: number): Promise<StoredEvent[]>;
   /** The current position, from which `changed` reports later changes. */
   mark(): Promise<Mark>;
   /** Sessions that may have changed since a mark. Undefined where nothing has. */
@@ -119,7 +120,7 @@ export class SessionReader implements SessionReading {
   }
 
   /** Events from a number on, oldest first; at most `limit`, fewer where they are large. */
-  events(id: string, from: number, limit: number): Promise<LoggedEvent[]> {
+  events(id: string, from: number, limit: number): Promise<StoredEvent[]> {
     return this.#database.read((database) => {
       const key = keyOf(database, id);
       return key === undefined ? [] : readPages(database, key, from - 1, limit);
@@ -127,7 +128,7 @@ export class SessionReader implements SessionReading {
   }
 
   /** The last events before a number, oldest first; at most `limit`, fewer where they are large. */
-  eventsBefore(id: string, before: number, limit: number): Promise<LoggedEvent[]> {
+  eventsBefore(id: string, before: number, limit: number): Promise<StoredEvent[]> {
     return this.#database.read((database) => {
       const key = keyOf(database, id);
       return key === undefined ? [] : readPagesBefore(database, key, before, limit);
@@ -190,7 +191,7 @@ export function maySeeSession(
 }
 
 /** All events of a session, oldest first. */
-export async function* allEvents(reader: SessionReading, id: string): AsyncGenerator<LoggedEvent> {
+export async function* allEvents(reader: SessionReading, id: string): AsyncGenerator<StoredEvent> {
   for (let from = 1; ;) {
     const events = await reader.events(id, from, BATCH);
     const last = events.at(-1);

@@ -1,19 +1,8 @@
+import type { TurnUsage } from "../../session/store.ts";
 import { type Amounts, NOTHING_USED } from "../../base/limit/budget.ts";
 import type { DatabaseSync } from "node:sqlite";
 import type { Database } from "../database.ts";
 import { sql } from "../sql.ts";
-
-/** What one turn has used. */
-export interface StoredUsage extends Amounts {
-  readonly turn: string;
-  readonly session: string;
-  /** Id of the principal that prompted; empty for the owner. */
-  readonly principal: string;
-  /** The day on which the turn began, in UTC: `2026-11-15`. */
-  readonly day: string;
-  /** What the agent last said that the whole session had cost. */
-  readonly reportedCost: number | undefined;
-}
 
 /** Rows outlive their session, so that deleting one does not give its budget back. */
 export const USAGE = `CREATE TABLE turn_usage (
@@ -48,7 +37,7 @@ export class SessionUsage {
    * Stores the usage of a turn, and replaces its earlier record. It does not wait for the disk: the
    * commit at the end of the turn does.
    */
-  async note(usage: StoredUsage): Promise<void> {
+  async note(usage: TurnUsage): Promise<void> {
     const { turn, session, principal, day, tokens, cost, steps, time, reportedCost } = usage;
     const write = (database: DatabaseSync) => {
       sql(database).run`INSERT INTO turn_usage

@@ -44,7 +44,9 @@ export function TextField({
 }): JSX.Element {
   const listId = useId();
   const [placeholder = ""] = examples;
-  const type = isNumber === true ? "number" : isSecret === true ? "password" : "text";
+  const kind = isNumber === true ? "number" : isSecret === true ? "password" : "text";
+  // Preact's types allow no union here.
+  const type = kind as "text";
   return (
     <label class={isWide === true ? "field wide" : "field"}>
       <span>{label}</span>

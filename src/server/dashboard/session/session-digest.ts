@@ -1,8 +1,8 @@
+import type { StoredEvent } from "../../../session/store.ts";
 import type { SessionEvent } from "../../../session/event.ts";
 import type { PermissionRequest } from "../../../session/permission/permission.ts";
 import type { UnansweredRequest } from "../../../session/permission/permissions.ts";
 import { subagentOf } from "../../../session/subagent.ts";
-import type { LoggedEvent } from "../../../store/session/session-pages.ts";
 import type { ReadSession, SessionReading } from "../../../store/session/session-reader.ts";
 import type { ConfigOption, PlanEntry, SessionRow } from "../session-api.ts";
 
@@ -55,7 +55,7 @@ export class SessionDigest {
     return pending.filter(({ requestId }) => requestId === again);
   }
 
-  read({ seq, at, message }: LoggedEvent): void {
+  read({ seq, at, message }: StoredEvent): void {
     if (seq <= this.last) return;
     this.last = seq;
     const event = message as SessionEvent;
@@ -235,7 +235,7 @@ export class SessionDigests {
 
   /** A turn that may ask something is read from its prompt on, since that may be far back. */
   async #begin(id: string, last: number, isAsking: boolean): Promise<SessionDigest> {
-    const events: LoggedEvent[] = [];
+    const events: StoredEvent[] = [];
     let before = last + 1;
     while (before > 1 && events.length < LONGEST_TAIL) {
       const more = await this.#reader.eventsBefore(id, before, TAIL);

@@ -1,3 +1,4 @@
+import type { StoredEvent } from "../../../session/store.ts";
 import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import {
@@ -15,7 +16,6 @@ import { maskText, maskWords } from "../../../base/text/mask.ts";
 import { PlainForms } from "../../../protocol/acp/update-forms.ts";
 import type { SessionEvent, UpdateEvent } from "../../../session/event.ts";
 import { exportedEvents } from "../../../session/turn/exported-events.ts";
-import type { LoggedEvent } from "../../../store/session/session-pages.ts";
 import {
   allEvents,
   type ReadSession,
@@ -272,7 +272,7 @@ async function exportSession(
 interface Entry {
   readonly seq: number;
   readonly at: string;
-  readonly direction: LoggedEvent["direction"];
+  readonly direction: StoredEvent["direction"];
   readonly event: SessionEvent;
 }
 

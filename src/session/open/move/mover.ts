@@ -1,3 +1,4 @@
+import type { SessionRecord } from "../../store.ts";
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 
@@ -5,7 +6,7 @@ import { TrunklineError } from "../../../base/errors.ts";
 import { Semaphore } from "../../../base/limit/semaphore.ts";
 import { OWNER } from "../../../base/principal.ts";
 import { BUILT_IN, type Config } from "../../../config/config.ts";
-import { SessionLog, type SessionRecord } from "../../../store/session/session-log.ts";
+import { SessionLog } from "../../../store/session/session-log.ts";
 import type { MovedWork } from "../../../store/schema.gen.ts";
 import type { ArrivedSession, SessionMoves } from "../../../store/session/session-moves.ts";
 import { workingFolder } from "../../workplace.ts";

@@ -1,3 +1,4 @@
+import type { SessionRecord } from "../../store.ts";
 import { existsSync, lstatSync } from "node:fs";
 import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join, relative } from "node:path";
@@ -20,7 +21,7 @@ import { exportReviews, importReviews } from "../../../review/transfer/transfer.
 import { DENIED_NAMES, nameJudge } from "../../../run/change/scan.ts";
 import { FileLock } from "../../../store/file-lock.ts";
 import type { MovedSession, MovedUsage, MovedWork } from "../../../store/schema.gen.ts";
-import { SessionLog, type SessionRecord } from "../../../store/session/session-log.ts";
+import { SessionLog } from "../../../store/session/session-log.ts";
 import type { ArrivedSession } from "../../../store/session/session-moves.ts";
 import { lineOf, type Page } from "../../../store/session/session-pages.ts";
 import {
