@@ -15,8 +15,8 @@ const PARTS = {
   "protocol/juggler": ["base", "wire", "rpc", "tool"],
   "protocol/lsp": ["base", "wire", "rpc"],
   "protocol/bus": ["base", "wire", "tool"],
-  // The stores of sessions fulfil the contract of the waist.
-  store: ["base", "session/store.ts"],
+  // The stores of sessions and tasks fulfil the contracts of the waists.
+  store: ["base", "session/store.ts", "tool/task-record.ts"],
   git: ["base"],
   sandbox: ["base"],
   hooks: ["base", "config/schema/schema.gen.ts"],
@@ -28,7 +28,7 @@ const PARTS = {
     "config/schema/schema.gen.ts",
   ],
   authorship: ["base", "tool", "session", "git", "store", "review/anchor"],
-  upstream: ["base", "wire", "rpc", "tool", "protocol/mcp"],
+  upstream: ["base", "wire", "rpc", "tool", "protocol/mcp", "config/schema/schema.gen.ts"],
   plugin: ["base", "wire", "rpc", "tool", "protocol/bus", "store", "config/schema/schema.gen.ts"],
   forge: ["base"],
   run: ["base", "session", "git", "store", "config/schema/schema.gen.ts"],

@@ -111,21 +111,24 @@ export interface TurnUsage extends Amounts {
   readonly reportedCost: number | undefined;
 }
 
+/** An "always" answer of a person to a permission request, for one subject in one folder. */
+export interface PermissionRule {
+  readonly id: number;
+  readonly workspace: string;
+  /** The key of the subject: JSON with its parts in the order of their names. */
+  readonly subject: string;
+  readonly decision: "allow" | "reject";
+  readonly created: number;
+  /** Id of the session in which it was given. */
+  readonly session: string;
+  readonly by: string;
+  /** Id of the principal that answered, to whom alone the rule applies; empty for the owner. */
+  readonly principal: string;
+}
+
 /** Stores the answers that people gave with "always". */
 export interface RuleStore {
   /** `subject` is the key of a subject. */
-  find(
-    workspace: string,
-    subject: string,
-    principal: string,
-  ): Promise<{ readonly id: number; readonly decision: "allow" | "reject" } | undefined>;
-  add(rule: {
-    readonly workspace: string;
-    readonly subject: string;
-    readonly decision: "allow" | "reject";
-    readonly session: string;
-    readonly by: string;
-    /** Id of the principal that answered. The rule applies to that principal alone. */
-    readonly principal: string;
-  }): Promise<void>;
+  find(workspace: string, subject: string, principal: string): Promise<PermissionRule | undefined>;
+  add(rule: Omit<PermissionRule, "id" | "created">): Promise<void>;
 }

@@ -5,11 +5,12 @@ import type { Readable, Writable } from "node:stream";
 import { describe, it } from "node:test";
 
 import { SampleFolder } from "../../test/samples/sample-folder.ts";
-import { type StoredTaskRecord, TaskRecords } from "./task-records.ts";
+import type { TaskRecord } from "../tool/task-record.ts";
+import { TaskRecords } from "./task-records.ts";
 
 const MODULE = JSON.stringify(new URL("task-records.ts", import.meta.url).href);
 
-function task(id: string, more: Partial<StoredTaskRecord> = {}): StoredTaskRecord {
+function task(id: string, more: Partial<TaskRecord> = {}): TaskRecord {
   const now = new Date().toISOString();
   const times = { createdAt: now, lastUpdatedAt: now };
   return { id, owner: "me", ttl: null, status: "working", ...times, ...more };

@@ -1,32 +1,10 @@
+import type { TaskRecord, TaskStore } from "../tool/task-record.ts";
 import type { DatabaseSync } from "node:sqlite";
 import { join } from "node:path";
 
 import { Database } from "./database.ts";
 import { sql } from "./sql.ts";
 import { Holder, HOLDERS } from "./holder.ts";
-
-/** The stored record of a task (MCP 2025-11-25, basic/utilities/tasks). */
-export interface StoredTaskRecord {
-  readonly id: string;
-  readonly owner: string;
-  readonly createdAt: string;
-  readonly lastUpdatedAt: string;
-  /** Milliseconds from its creation for which it is kept; null if the client did not say. */
-  readonly ttl: number | null;
-  readonly status: "working" | "input_required" | "completed" | "failed" | "cancelled";
-  readonly result?: Readonly<Record<string, unknown>> | undefined;
-  readonly error?: { readonly code: number; readonly message: string } | undefined;
-  /** The task of another server that it waits for, which continues when this process ends. */
-  readonly remote?: RemoteTaskRecord | undefined;
-  /** Not stored: the process that worked on it has ended, and it continues at the other server. */
-  readonly isLost?: true;
-}
-
-export interface RemoteTaskRecord {
-  readonly tool: string;
-  readonly server: string;
-  readonly taskId: string;
-}
 
 export const TASK_MIGRATIONS = [
   `CREATE TABLE task (
@@ -57,7 +35,7 @@ const INTERRUPTED = {
  * The tasks of MCP clients, in `tasks.sqlite` of the data folder. They outlive the process that works on
  * them: results stay available, and unfinished tasks of a dead process count as failed.
  */
-export class TaskRecords implements Disposable {
+export class TaskRecords implements TaskStore, Disposable {
   readonly #database: Database;
   readonly #holder: Holder;
   readonly #now: () => number;
@@ -74,7 +52,7 @@ export class TaskRecords implements Disposable {
   }
 
   /** Stores a task that this process works on. */
-  async begin(task: StoredTaskRecord): Promise<void> {
+  async begin(task: TaskRecord): Promise<void> {
     await this.#database.change((database) => {
       this.#tidy(database);
       sql(database).run`INSERT INTO task (id, holder, record)
@@ -83,17 +61,17 @@ export class TaskRecords implements Disposable {
   }
 
   /** Stores the outcome of a task until it expires. */
-  async end(task: StoredTaskRecord): Promise<void> {
+  async end(task: TaskRecord): Promise<void> {
     await this.#database.change((database) => this.#end(database, task));
   }
 
   /** Stores the server at which a task continues. */
-  async goesOn(id: string, remote: RemoteTaskRecord): Promise<void> {
+  async goesOn(id: string, remote: NonNullable<TaskRecord["remote"]>): Promise<void> {
     await this.#database.change((database) => {
       const found = sql(database).get`SELECT record FROM task
         WHERE id = ${id} AND holder = ${this.#holder.id}`;
       if (found === undefined) return;
-      const task = { ...(JSON.parse(String(found.record)) as StoredTaskRecord), remote };
+      const task = { ...(JSON.parse(String(found.record)) as TaskRecord), remote };
       sql(database).run`UPDATE task SET record = ${JSON.stringify(task)} WHERE id = ${id}`;
     });
   }
@@ -108,11 +86,11 @@ export class TaskRecords implements Disposable {
     });
   }
 
-  async find(id: string): Promise<StoredTaskRecord | undefined> {
+  async find(id: string): Promise<TaskRecord | undefined> {
     const row = await this.#database.get`SELECT * FROM task WHERE id = ${id}
       AND (expires IS NULL OR expires > ${this.#now()})`;
     if (row === undefined) return undefined;
-    const task = JSON.parse(String(row.record)) as StoredTaskRecord;
+    const task = JSON.parse(String(row.record)) as TaskRecord;
     if (row.holder === null || this.#holder.isAlive(String(row.holder))) return task;
     return this.#isAdoptable(task) ? { ...task, isLost: true } : interrupted(task);
   }
@@ -122,7 +100,7 @@ export class TaskRecords implements Disposable {
     this.#holder[Symbol.dispose]();
   }
 
-  #end(database: DatabaseSync, task: StoredTaskRecord): void {
+  #end(database: DatabaseSync, task: TaskRecord): void {
     const expires = task.ttl === null ? this.#now() + KEPT : Date.parse(task.createdAt) + task.ttl;
     sql(database).run`UPDATE task SET holder = NULL, record = ${JSON.stringify(task)}, expires =
       ${expires} WHERE id = ${task.id}`;
@@ -134,17 +112,17 @@ export class TaskRecords implements Disposable {
     const rows = sql(database).all`SELECT holder, record FROM task WHERE holder IS NOT NULL`;
     for (const { holder, record } of rows) {
       if (this.#holder.isAlive(String(holder))) continue;
-      const task = JSON.parse(String(record)) as StoredTaskRecord;
+      const task = JSON.parse(String(record)) as TaskRecord;
       if (!this.#isAdoptable(task)) this.#end(database, interrupted(task));
     }
   }
 
   /** Whether it continues at another server, and can still be taken over. */
-  #isAdoptable({ remote, createdAt, ttl }: StoredTaskRecord): boolean {
+  #isAdoptable({ remote, createdAt, ttl }: TaskRecord): boolean {
     return remote !== undefined && Date.parse(createdAt) + (ttl ?? ADOPTABLE) > this.#now();
   }
 }
 
-function interrupted(task: StoredTaskRecord): StoredTaskRecord {
+function interrupted(task: TaskRecord): TaskRecord {
   return { ...task, status: "failed", error: INTERRUPTED };
 }

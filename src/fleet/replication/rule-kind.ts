@@ -2,7 +2,7 @@ import { createHash, hash } from "node:crypto";
 import type { DatabaseSync } from "node:sqlite";
 import { objectIn } from "../../base/check.ts";
 import { fromKept } from "../../store/review/reviews-rows.ts";
-import type { PermissionRule } from "../../store/session/session-rules.ts";
+import type { PermissionRule } from "../../session/store.ts";
 import { DatabaseKind, rowText, type SharedRows, type SharedText } from "./shared-base.ts";
 
 /** A rule without its number, which differs between nodes. */

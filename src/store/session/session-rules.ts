@@ -1,20 +1,6 @@
+import type { PermissionRule } from "../../session/store.ts";
 import type { Database, Row } from "../database.ts";
 import { sql } from "../sql.ts";
-
-/** An "always" answer of a person to a permission request, for one subject in one folder. */
-export interface PermissionRule {
-  readonly id: number;
-  readonly workspace: string;
-  /** The key of the subject: JSON with its parts in the order of their names. */
-  readonly subject: string;
-  readonly decision: "allow" | "reject";
-  readonly created: number;
-  /** Id of the session in which it was given. */
-  readonly session: string;
-  readonly by: string;
-  /** Id of the principal that answered, to whom alone the rule applies; empty for the owner. */
-  readonly principal: string;
-}
 
 export const RULES = `CREATE TABLE permission_rule (
      id INTEGER PRIMARY KEY,

@@ -1,7 +1,7 @@
 import type { Code } from "../../../rpc/codes.ts";
 import type { ToolContext, ToolDefinition, ToolResult } from "../../../tool/tool.ts";
 import type { JsonObject } from "../json-object.ts";
-import type { KnownTask } from "../serve/task/task-record.ts";
+import type { KnownTask } from "../serve/task/known-task.ts";
 
 export type Revision = "2024-11-05" | "2025-03-26" | "2025-06-18" | "2025-11-25" | "2026-07-28";
 

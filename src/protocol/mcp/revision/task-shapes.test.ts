@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { covers } from "../../../../test/support/requirement.ts";
-import type { KnownTask, TaskStatus } from "../serve/task/task-record.ts";
+import type { TaskStatus } from "../../../tool/task-record.ts";
+import type { KnownTask } from "../serve/task/known-task.ts";
 import { CORE_TASKS, EXTENSION_TASKS } from "./task-shapes.ts";
 
 /** A task in a status, which counts how often it is cancelled. */

@@ -1,7 +1,7 @@
 import { STANDARD } from "../../../rpc/codes.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
 import type { JsonObject } from "../json-object.ts";
-import type { KnownTask } from "../serve/task/task-record.ts";
+import type { KnownTask } from "../serve/task/known-task.ts";
 import type { Codec } from "./codec.ts";
 
 /** Milliseconds after which clients should look at a task again. */

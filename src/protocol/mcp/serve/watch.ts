@@ -9,7 +9,7 @@ import { EVENTS, LISTS } from "../methods.ts";
 import { META } from "../meta.ts";
 import type { ListenParams } from "../schema.gen.ts";
 import { keptTask, requireTasks } from "./task/answer-tasks.ts";
-import type { KnownTask } from "./task/task-record.ts";
+import type { KnownTask } from "./task/known-task.ts";
 
 type Filter = ListenParams["notifications"];
 

@@ -12,7 +12,7 @@ import {
 import { hasTasksExtension, TASKS_CAPABILITY } from "../../meta.ts";
 import { pageOf } from "../list-result.ts";
 import type { TaskParams } from "../../schema.gen.ts";
-import type { KnownTask } from "./task-record.ts";
+import type { KnownTask } from "./known-task.ts";
 import type { RemoteTask, Tool } from "../../../../tool/tool.ts";
 import { type Client, missingCapability } from "../connection.ts";
 import type { ResumableRequest } from "../input-required.ts";

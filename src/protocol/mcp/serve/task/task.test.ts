@@ -5,7 +5,7 @@ import { covers } from "../../../../../test/support/requirement.ts";
 import { CannotAsk, type Question, ToolFault } from "../../../../tool/tool.ts";
 import type { JsonObject } from "../../json-object.ts";
 import { Rounds } from "../rounds.ts";
-import type { TaskRecord } from "./task-record.ts";
+import type { TaskRecord } from "../../../../tool/task-record.ts";
 import { Task } from "./task.ts";
 
 type Work = (ask: (question: Question) => Promise<unknown>) => Promise<JsonObject>;

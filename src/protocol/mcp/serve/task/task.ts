@@ -6,13 +6,8 @@ import type { JsonObject } from "../../json-object.ts";
 import { META } from "../../meta.ts";
 import { neededFor } from "../question.ts";
 import type { Rounds } from "../rounds.ts";
-import {
-  isOver,
-  type KnownTask,
-  type TaskError,
-  type TaskRecord,
-  type TaskStatus,
-} from "./task-record.ts";
+import type { TaskError, TaskRecord, TaskStatus } from "../../../../tool/task-record.ts";
+import { isOver, type KnownTask } from "./known-task.ts";
 
 export interface TaskOptions {
   readonly id: string;

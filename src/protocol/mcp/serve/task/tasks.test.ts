@@ -9,7 +9,7 @@ import { Offer } from "../../../../tool/offer/offer.ts";
 import { textResult } from "../../../../tool/tool.ts";
 import { McpDoor } from "../door.ts";
 import { TASKS_CAPABILITY } from "../../meta.ts";
-import type { TaskRecord, TaskStore } from "./task-record.ts";
+import type { TaskRecord, TaskStore } from "../../../../tool/task-record.ts";
 import { covers } from "../../../../../test/support/requirement.ts";
 
 const MODERN = {

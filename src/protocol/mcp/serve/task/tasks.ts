@@ -3,7 +3,8 @@ import { RpcError } from "../../../../rpc/rpc-error.ts";
 import type { RemoteTask, Question } from "../../../../tool/tool.ts";
 import type { JsonObject } from "../../json-object.ts";
 import type { Rounds } from "../rounds.ts";
-import { type KnownTask, type TaskRecord, type TaskStore, isOver } from "./task-record.ts";
+import type { TaskRecord, TaskStore } from "../../../../tool/task-record.ts";
+import { type KnownTask, isOver } from "./known-task.ts";
 import { Task } from "./task.ts";
 import { setTimeout as delay } from "node:timers/promises";
 

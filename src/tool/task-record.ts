@@ -1,5 +1,6 @@
-import type { Question, RemoteTask } from "../../../../tool/tool.ts";
-import type { JsonObject } from "../../json-object.ts";
+import type { RemoteTask } from "./tool.ts";
+
+type JsonObject = Readonly<Record<string, unknown>>;
 
 export type TaskStatus = "working" | "input_required" | "completed" | "failed" | "cancelled";
 
@@ -9,7 +10,7 @@ export interface TaskError {
   readonly data?: unknown;
 }
 
-/** The record of a task, whichever process works on it. */
+/** The record of a task (MCP 2025-11-25, basic/utilities/tasks), whichever process works on it. */
 export interface TaskRecord {
   readonly id: string;
   /** The principal who began it. */
@@ -23,7 +24,7 @@ export interface TaskRecord {
   readonly error?: TaskError | undefined;
   /** The task of another server that goes on when our process ends. */
   readonly remote?: RemoteTask | undefined;
-  /** The process that ran it has ended, and it goes on at another server. */
+  /** Not stored: the process that ran it has ended, and it goes on at another server. */
   readonly isLost?: true;
 }
 
@@ -39,19 +40,4 @@ export interface TaskStore {
   adopt(id: string): Promise<boolean>;
   /** A task that is kept. One whose process died while it worked has failed, unless it goes on elsewhere. */
   find(id: string): Promise<TaskRecord | undefined>;
-}
-
-export function isOver(status: TaskStatus): boolean {
-  return status !== "working" && status !== "input_required";
-}
-
-/** A task, whether this process runs it or another one. */
-export interface KnownTask extends TaskRecord {
-  readonly isOver: boolean;
-  /** Its open questions, by key. */
-  readonly questions: ReadonlyMap<string, Question>;
-  give(answers: JsonObject): void;
-  cancel(): void;
-  /** Resolves when its status may have changed. */
-  next(signal?: AbortSignal): Promise<void>;
 }
