@@ -1,75 +1,22 @@
 import type { BackoffLimits } from "../base/limit/backoff.ts";
 import { glob } from "../base/text/glob.ts";
+import type { McpAddress, McpCommand, OpenApiServer } from "../config/schema/schema.gen.ts";
 import { QUESTION_LIMITS } from "../protocol/mcp/connect/questions.ts";
 
-/** What all kinds of MCP servers have. */
-interface ServerSettings {
-  /** Whether all clients share it, or each has an instance of its own; "shared" when left out. */
-  readonly instance?: "shared" | "client";
-  /** Whether it is left out. */
-  readonly disabled?: boolean;
-  /** How long a call may take without progress (`timeoutOf`). */
-  readonly timeout?: number;
-  /** Its tools that need no question, by its own names. */
-  readonly autoApprove?: readonly string[];
-  /** Patterns of the tools that are offered; all when left out. */
-  readonly include?: readonly string[];
-  readonly exclude?: readonly string[];
-  /** Of an instance for a project: its folder, for which `${workspaceFolder}` stands. */
+/** What the configuration does not say of a server. */
+interface InstanceSettings {
+  /** The folder of an instance for a project, which replaces `${workspaceFolder}`. */
   readonly folder?: string;
 }
 
-/** An MCP server that is started, and spoken to on its standard streams. */
-export interface CommandSettings extends ServerSettings {
-  readonly command: string;
-  readonly args?: readonly string[];
-  /** Environment variables in addition to the usual ones. */
-  readonly env?: Readonly<Record<string, string>>;
-  readonly cwd?: string;
-  /** A file with further variables. */
-  readonly envFile?: string;
-}
-
-/** How to log in to a server that requires it. Settings that are left out are discovered. */
-export interface OAuthSettings {
-  /** The authorization server, where the MCP server names none, or one in a private network. */
-  readonly issuer?: string;
-  /** The client that the person has registered there. */
-  readonly clientId?: string;
-  readonly clientSecret?: string;
-  /** Where a client metadata document is published. */
-  readonly clientMetadataUrl?: string;
-  /** What to ask for instead of what the server names. */
-  readonly scopes?: readonly string[];
-  /** Whether the server is named in requests for tokens (RFC 8707); true when left out. */
-  readonly resource?: boolean;
-  /** The port that the browser comes back to; any free one when left out. */
-  readonly callbackPort?: number;
-}
+/** An MCP server that is started, and used on its standard streams. */
+export type CommandSettings = McpCommand & InstanceSettings;
 
 /** An MCP server that is reached over HTTP. */
-export interface AddressSettings extends ServerSettings {
-  /** `sse` is the transport of 2024-11-05; anything else is Streamable HTTP. */
-  readonly type?: string;
-  readonly url: string;
-  readonly headers?: Readonly<Record<string, string>>;
-  /** A command of the shell that prints further headers. */
-  readonly headersHelper?: string;
-  readonly oauth?: OAuthSettings;
-  /** Whose login it is used with; "shared" when left out. */
-  readonly login?: "shared" | "each" | "passed on";
-}
+export type AddressSettings = McpAddress & InstanceSettings;
 
 /** An API that an OpenAPI document describes. Its operations are the tools. */
-export interface OpenApiSettings extends ServerSettings {
-  /** A file or a URL. */
-  readonly openapi: string;
-  /** The address of the API, where the document does not say it. */
-  readonly url?: string;
-  readonly headers?: Readonly<Record<string, string>>;
-  /** Credentials, by the names of the document's security schemes. */
-  readonly auth?: Readonly<Record<string, string>>;
-}
+export type OpenApiSettings = OpenApiServer & InstanceSettings;
 
 /** One entry of `mcpServers`. */
 export type UpstreamSettings = CommandSettings | AddressSettings | OpenApiSettings;
@@ -92,7 +39,7 @@ export function isPersonal(settings: UpstreamSettings): settings is AddressSetti
 /** Whether a tool is offered, by any of its names. */
 export function isIncluded(
   names: readonly string[],
-  { include, exclude = [] }: Pick<ServerSettings, "include" | "exclude">,
+  { include, exclude = [] }: Pick<UpstreamSettings, "include" | "exclude">,
 ): boolean {
   const fits = (patterns: readonly string[]): boolean =>
     patterns.some((pattern) => {

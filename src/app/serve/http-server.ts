@@ -21,7 +21,7 @@ import {
 import {
   clearTextWarning,
   resolveServing,
-  type ServeSettings,
+  type ServingOptions,
 } from "../../server/access/serving.ts";
 import { LazyDashboard } from "../../server/dashboard/lazy-dashboard.ts";
 import type { DashboardSources } from "../../server/dashboard/sources.ts";
@@ -80,7 +80,7 @@ export class HttpServer {
   /** The address by which it is reached; the port is known once it listens. */
   #own: OwnAddress;
   readonly #app: AppContext;
-  readonly #serving: ServeSettings;
+  readonly #serving: ServingOptions;
   readonly #admission: Admission;
   readonly #login: Login;
   readonly #sockets: WebSocketAcceptor;
@@ -104,7 +104,7 @@ export class HttpServer {
   readonly #fleet: DashboardSources["fleet"];
   readonly #readiness: Readiness;
 
-  private constructor(app: AppContext, serving: ServeSettings, options: HttpServerOptions) {
+  private constructor(app: AppContext, serving: ServingOptions, options: HttpServerOptions) {
     const { limits } = app.config;
     this.#app = app;
     this.#metrics = options.metrics ?? new Metrics();

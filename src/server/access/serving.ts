@@ -11,7 +11,7 @@ import {
 /**
  * How the gateway is served, and to whom: the resolved settings `server` and `serve`.
  */
-export interface ServeSettings extends Reachability {
+export interface ServingOptions extends Reachability {
   readonly host: string;
   readonly port: number;
   /**
@@ -57,7 +57,7 @@ export const METADATA_PATH = "/.well-known/oauth-protected-resource";
 export function resolveServing(
   { serve }: Pick<Config, "serve">,
   { noAuth = false }: { readonly noAuth?: boolean } = {},
-): ServeSettings {
+): ServingOptions {
   const { host, port } = serve;
   const publicUrl = readPublicUrl(serve.publicUrl);
   const isLoopback = isLoopbackAddress(host);
@@ -95,7 +95,7 @@ export function clearTextWarning({
   isLoopback,
   tls,
   publicUrl,
-}: ServeSettings): string | undefined {
+}: ServingOptions): string | undefined {
   if (isLoopback || tls !== undefined || publicUrl?.startsWith("https:") === true) return undefined;
   return (
     "tokens travel in clear text to this address. Set `serve.tls`, or put a proxy in front that " +

@@ -104,7 +104,7 @@ function settingsOf(server: McpServer, cwd: string): UpstreamSettings {
   // Only a name; it is never resolved.
   if (type === "acp") return { url: `acp:${String(serverId)}` };
   if (typeof url === "string") {
-    return { url, headers: pairs(headers), ...(typeof type === "string" ? { type } : {}) };
+    return { url, headers: pairs(headers), ...(type === "sse" ? { type } : {}) };
   }
   return { command: command as string, args: (args ?? []) as string[], env: pairs(env), cwd };
 }

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { type IncomingMessage, request } from "node:http";
 import { describe, it } from "node:test";
 import { SmallIssuer } from "../../../test/upstream/small-issuer.ts";
-import type { OAuthSettings } from "../settings.ts";
+import type { OAuthSettings } from "../../config/schema/schema.gen.ts";
 import { Callback, clientFor, logIn } from "./log-in.ts";
 import type { Login, OAuthClient } from "./login-tokens.ts";
 import { OAuthHttp } from "./oauth-http.ts";

@@ -7,7 +7,7 @@ import { defined } from "../../base/defined.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { isLoopback } from "../../base/private-address.ts";
 import { untilAborted } from "../../base/abort.ts";
-import type { OAuthSettings } from "../settings.ts";
+import type { OAuthSettings } from "../../config/schema/schema.gen.ts";
 import { bearerChallenge, discover, type LoginEndpoint, unionOf } from "./discovery.ts";
 import type { ClientMethod, Login, OAuthClient } from "./login-tokens.ts";
 import {
