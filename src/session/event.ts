@@ -68,6 +68,16 @@ export interface StoredEvent {
   readonly message: unknown;
 }
 
+/** One event of a session, as a person or a program reads it. */
+export interface SessionEntry extends Pick<StoredEvent, "seq" | "direction"> {
+  readonly at: string;
+  readonly event: SessionEvent;
+}
+
+export function entryOf({ seq, at, direction, message }: StoredEvent): SessionEntry {
+  return { seq, at: new Date(at).toISOString(), direction, event: message as SessionEvent };
+}
+
 /** Which side caused an event. */
 export function directionOf(event: SessionEvent): "client" | "agent" {
   return event.kind === "prompt" || event.kind === "answer" || event.kind === "setting"

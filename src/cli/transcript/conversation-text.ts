@@ -1,6 +1,6 @@
 import { visibleLine } from "../../base/text/visible.ts";
 import { PlainForms } from "../../protocol/acp/update-forms.ts";
-import type { SessionEntry } from "../../session/open/session-commands.ts";
+import type { SessionEntry } from "../../session/event.ts";
 import type { PermissionOutcome } from "../../session/permission/permission.ts";
 import { MarkdownStream } from "./markdown-lines.ts";
 import { cutLine, type Line, lineText } from "./styled-line.ts";

@@ -11,20 +11,13 @@ import type { Offer } from "../../tool/offer/offer.ts";
 import { selfCommand } from "../../base/process/self-command.ts";
 import type { Config } from "../../config/config.ts";
 import { codeFile } from "../plugin/pin.ts";
-import type { PluginProgram } from "../../config/schema/schema.gen.ts";
+import type { BusSettings, PluginProgram } from "../../config/schema/schema.gen.ts";
 import type { ConfinePluginsOptions } from "./confine-plugins.ts";
 
 export const BUS_ADDRESS = "localhost:50100";
 
 /** The settings of a bus, from the configuration or from Orchestra's `plugins.yaml`. */
-export interface BusPlan {
-  readonly listen: string;
-  readonly certsDir: string;
-  readonly clientCertificate: "require" | "request";
-  readonly callTimeout: number;
-  /** Whether plugins with permissions reach only the approved hosts: where possible, always, or never. */
-  readonly sandbox: "auto" | "on" | "off";
-  readonly workspace: string;
+export interface BusPlan extends Required<Omit<BusSettings, "plugins">> {
   readonly plugins: readonly PluginSettings[];
 }
 

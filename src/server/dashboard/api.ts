@@ -17,6 +17,7 @@
 import type { PluginStatus } from "../../plugin/plugin/plugin.ts";
 import type { NoticeReason } from "../../session/notice.ts";
 import type { DeliveryState } from "../../store/notify/notify-store.ts";
+import type { AccessToken } from "../../store/schema.gen.ts";
 import type { Severity, ThreadState } from "../../store/review/review-thread.ts";
 import type { PersonQuestion, EventLog, SessionRow } from "./session-api.ts";
 
@@ -459,15 +460,10 @@ export interface DeliveryRow {
  * Needs `admin`: `GET /api/tokens` → `{tokens}`, `POST /api/tokens` `NewToken` → `{token, row}` (the
  * secret is in this answer only), `POST /api/tokens/ID/revoke` → `RevokedToken`.
  */
-export interface TokenRow {
-  readonly id: string;
-  readonly name: string;
-  readonly scopes: readonly string[];
-  readonly limits?: Readonly<Record<string, unknown>>;
-  /** The profile that its bearer has, by name. */
-  readonly profile?: string;
-  /** The id of the token that made it, and with which it ends. */
-  readonly maker?: string;
+export interface TokenRow extends Pick<
+  AccessToken,
+  "id" | "name" | "scopes" | "limits" | "profile" | "maker"
+> {
   readonly created: number;
   readonly expires?: number;
   readonly used?: number;

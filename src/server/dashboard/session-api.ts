@@ -2,6 +2,7 @@
  * The part of the dashboard's API that is about sessions: types only. What holds for every endpoint is
  * in `api.ts`.
  */
+import type { StoredEvent } from "../../session/store.ts";
 
 export type SessionState = "waiting" | "running" | "idle";
 
@@ -135,12 +136,7 @@ export interface EventLog {
 }
 
 /** An event of the log: `message` is `SessionEvent` of `src/session/event.ts`. */
-export interface LogEvent {
-  readonly seq: number;
-  readonly at: number;
-  readonly direction: "client" | "agent";
-  readonly message: unknown;
-}
+export type LogEvent = StoredEvent;
 
 /**
  * `GET /api/sessions/ID/traffic?from=N&limit=N`: the messages that passed, as far as the ring has them.

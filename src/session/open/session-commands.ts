@@ -6,7 +6,7 @@ import type { Amounts } from "../../base/limit/budget.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { withLock } from "../../store/replace-file.ts";
 import { folderOf, LOCK, readRecord } from "../../worktree/worktrees.ts";
-import type { SessionEvent } from "../event.ts";
+import { entryOf, type SessionEntry } from "../event.ts";
 import { subjectOf } from "../permission/permission.ts";
 import { workplaceOf } from "../workplace.ts";
 import { AuditLog } from "../../store/audit/audit-log.ts";
@@ -17,14 +17,6 @@ import { SessionUsage } from "../../store/session/session-usage.ts";
 import { type LandResult, type LandOptions, landWorktree } from "../../worktree/land.ts";
 import { stateOf, type WorktreeState } from "../../worktree/branches.ts";
 import type { SessionWorktrees } from "./session-worktrees.ts";
-
-/** One event of a session, as a person or a program reads it. */
-export interface SessionEntry {
-  readonly seq: number;
-  readonly at: string;
-  readonly direction: "client" | "agent";
-  readonly event: SessionEvent;
-}
 
 /** `trunkline session`: works on the store, whether a gateway runs or not. */
 export class SessionCommands implements AsyncDisposable {
@@ -67,9 +59,7 @@ export class SessionCommands implements AsyncDisposable {
   /** The events after an event, oldest first. */
   async *events(id: string, after = 0): AsyncGenerator<SessionEntry> {
     for await (const batch of this.#log.read(id, after)) {
-      for (const { seq, at, direction, message } of batch) {
-        yield { seq, at: new Date(at).toISOString(), direction, event: message as SessionEvent };
-      }
+      yield* batch.map(entryOf);
     }
   }
 

@@ -31,18 +31,11 @@ export interface ThreadEvent extends Omit<WrittenEvent, "comments"> {
 }
 
 /** A thread, computed from its events. */
-export interface Thread {
-  readonly id: string;
+export interface Thread extends Pick<
+  ThreadDocument,
+  "id" | "anchor" | "severity" | "comment" | "suggestion" | "state" | "by" | "source" | "at"
+> {
   readonly repository: Repository;
-  readonly anchor: Anchor;
-  readonly severity: Severity;
-  readonly comment: string;
-  readonly suggestion?: Suggestion;
-  readonly state: ThreadState;
-  readonly by: string;
-  /** Where it came from: the command line, a drop file, another tool. */
-  readonly source: string;
-  readonly at: number;
   readonly updated: number;
   readonly claim?: Claim;
 }

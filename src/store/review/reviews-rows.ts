@@ -8,13 +8,12 @@ import type {
   EventKind,
   Message,
   Repository,
-  Role,
   Severity,
   Thread,
   ThreadEvent,
   ThreadState,
 } from "./review-thread.ts";
-import type { Anchor, Proposal, Suggestion } from "../schema.gen.ts";
+import type { Anchor, Proposal, Suggestion, WrittenEvent } from "../schema.gen.ts";
 
 /** The holder of a claim of another machine, which lasts as long as its lease. */
 export const ELSEWHERE = "elsewhere";
@@ -26,12 +25,8 @@ export interface QueryContext {
   readonly holder: Pick<Holder, "id" | "isAlive">;
 }
 
-export interface NewEvent {
+export interface NewEvent extends Pick<WrittenEvent, "kind" | "at" | "by" | "role"> {
   readonly thread: string;
-  readonly kind: EventKind;
-  readonly at: number;
-  readonly by: string;
-  readonly role: Role;
   readonly text?: string | undefined;
   readonly proposal?: Proposal | undefined;
   /** Set if a person says something to agents. */
@@ -138,7 +133,7 @@ export function eventOf(row: Row): ThreadEvent {
     kind: row.kind as EventKind,
     at: Number(row.at),
     by: String(row.author),
-    role: row.role as Role,
+    role: row.role as ThreadEvent["role"],
     ...(text === undefined ? {} : { text }),
     ...(proposal === undefined ? {} : { proposal }),
   };
@@ -224,13 +219,10 @@ export function fromKept(kept: Uint8Array, most?: number): Uint8Array {
   return process.getBuiltinModule("node:zlib").inflateSync(kept, limit);
 }
 
-export interface NewThread {
-  readonly repository: Repository;
-  readonly anchor: Anchor;
-  readonly comment: string;
-  readonly severity: Severity;
-  readonly by: string;
-  readonly source: string;
+export interface NewThread extends Pick<
+  Thread,
+  "repository" | "anchor" | "comment" | "severity" | "by" | "source"
+> {
   readonly suggestion?: Suggestion | undefined;
   /** The file's text, stored under the anchor's blob id. */
   readonly content?: Uint8Array | undefined;

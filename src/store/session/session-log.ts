@@ -384,11 +384,8 @@ interface Hold {
 }
 
 /** A hold of another process. */
-interface OthersHold {
-  readonly key: number;
+interface OthersHold extends Omit<StoredSession, "record"> {
   readonly id: string;
-  readonly holder: string;
-  readonly epoch: number;
 }
 
 /**

@@ -5,6 +5,7 @@ import type { Channel, ChannelLimits } from "../../wire/channel.ts";
 import { memoryPair } from "../../wire/channel/memory.ts";
 import type { OpenApiSettings } from "../settings.ts";
 import { isDeeper, type Json, textOf, listOf, OpenApiDocument, refused } from "./document.ts";
+import { type Content, errorResult, type ToolResult } from "../../tool/tool.ts";
 import { httpCall, type HttpRequest, type HttpResult } from "../http/http-call.ts";
 import { type Operation, operationsOf, type Parameter, schemesOf } from "./operations.ts";
 import { mcpDialect } from "../../protocol/mcp/dialect.ts";
@@ -203,14 +204,8 @@ const LONGEST_ERROR = 4_000;
 /** Levels of an object: those of a message, without the ones around it. */
 const MOST_LEVELS = DEFAULT_LIMITS.maxDepth - 8;
 
-interface Result {
-  readonly content: readonly object[];
-  readonly structuredContent?: object;
-  readonly isError?: boolean;
-}
-
 /** The answer to a request as the result of a tool. */
-function resultOf(what: string, { status, type, body, isCut }: HttpResult): Result {
+function resultOf(what: string, { status, type, body, isCut }: HttpResult): ToolResult {
   if (status >= 300) return failed(`${what} answered ${statusText(status)}${hint(status)}`, body);
   const ends = isCut
     ? [note(`The answer is longer than ${body.length} bytes and was cut off.`)]
@@ -236,17 +231,17 @@ function resultOf(what: string, { status, type, body, isCut }: HttpResult): Resu
 }
 
 /** The answer for a request that failed before there was one. */
-function failed(why: string, body: Buffer = Buffer.alloc(0)): Result {
+function failed(why: string, body: Buffer = Buffer.alloc(0)): ToolResult {
   const said = body
     .subarray(0, LONGEST_ERROR * 4)
     .toString("utf8")
     .slice(0, LONGEST_ERROR)
     .trim();
   const text = said === "" ? `${why}.` : `${why}: ${said}`;
-  return { content: [note(text)], isError: true };
+  return errorResult(text);
 }
 
-function note(text: string): object {
+function note(text: string): Content {
   return { type: "text", text };
 }
 

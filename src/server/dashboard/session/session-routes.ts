@@ -1,4 +1,3 @@
-import type { StoredEvent } from "../../../session/store.ts";
 import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import {
@@ -14,7 +13,12 @@ import { DEFAULT_LIMITS } from "../../../base/limit/limits.ts";
 import { type Principal, hasScope } from "../../../base/principal.ts";
 import { maskText, maskWords } from "../../../base/text/mask.ts";
 import { PlainForms } from "../../../protocol/acp/update-forms.ts";
-import type { SessionEvent, UpdateEvent } from "../../../session/event.ts";
+import {
+  entryOf,
+  type SessionEntry,
+  type SessionEvent,
+  type UpdateEvent,
+} from "../../../session/event.ts";
 import { exportedEvents } from "../../../session/turn/exported-events.ts";
 import {
   allEvents,
@@ -40,17 +44,12 @@ import { changedFiles, diffOfFile, undoPreview, whyOfChange } from "./changed-fi
 import type { MoveContext } from "../../http/move-routes.ts";
 import { moveSession } from "./move-session.ts";
 import { SessionActions, type SessionActionsOptions, canUndo } from "./session-actions.ts";
-import type { SessionClients } from "./session-clients.ts";
 import type { SessionDigest } from "./session-digest.ts";
-import { type SessionRows, askOf } from "./session-rows.ts";
+import { askOf } from "./session-rows.ts";
 
-export interface SessionRoutesOptions {
-  readonly rows: SessionRows;
-  readonly clients: SessionClients;
+export interface SessionRoutesOptions extends SessionActionsOptions {
   readonly data: string;
-  readonly limits: SessionActionsOptions["limits"];
   readonly traffic: TrafficRing;
-  readonly failed: SessionActionsOptions["failed"];
   readonly moving: () => Promise<MoveContext>;
 }
 
@@ -269,18 +268,8 @@ async function exportSession(
   response.end(isHtml ? `${page.end()}</html>\n` : "");
 }
 
-interface Entry {
-  readonly seq: number;
-  readonly at: string;
-  readonly direction: StoredEvent["direction"];
-  readonly event: SessionEvent;
-}
-
-async function* eventsOf(reader: SessionReading, id: string): AsyncGenerator<Entry> {
-  for await (const { seq, at, direction, message } of allEvents(reader, id)) {
-    const event = message as SessionEvent;
-    yield { seq, at: new Date(at).toISOString(), direction, event };
-  }
+async function* eventsOf(reader: SessionReading, id: string): AsyncGenerator<SessionEntry> {
+  for await (const stored of allEvents(reader, id)) yield entryOf(stored);
 }
 
 function headOf({ id, title: given = id, agent, cwd }: ReadSession): string {
@@ -301,7 +290,7 @@ class Page {
   #isAnswer = false;
   readonly #forms = new PlainForms();
 
-  add({ at, event }: Entry): string {
+  add({ at, event }: SessionEntry): string {
     if (event.kind !== "update") return this.#add(at, partOf(event));
     return this.#forms
       .of(event.update)
