@@ -1,4 +1,4 @@
-import { emitKeypressEvents } from "node:readline";
+import { emitKeypressEvents, type Key as NodeKey } from "node:readline";
 
 import { control, ESCAPE } from "../shell/layout.ts";
 
@@ -32,14 +32,6 @@ const PASTE_ON = control("?2004h");
 const PASTE_OFF = control("?2004l");
 /** Shift-Enter, as terminals write it that tell it from Enter. */
 const SHIFT_ENTER = new Set([`${ESCAPE}[13;2u`, `${ESCAPE}[27;2;13~`]);
-
-interface NodeKey {
-  readonly sequence?: string;
-  readonly name?: string;
-  readonly ctrl?: boolean;
-  readonly meta?: boolean;
-  readonly shift?: boolean;
-}
 
 /** The keys of a terminal in raw mode, with pasted text as one. */
 export class TerminalInput implements Disposable {
