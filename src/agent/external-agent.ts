@@ -3,7 +3,7 @@ import { background, currentSession } from "../base/background.ts";
 import { TrunklineError } from "../base/errors.ts";
 import type { LimitTable } from "../base/limit/limits.ts";
 import type { Log } from "../base/log.ts";
-import { type ChildConfiner, OwnedChild } from "../base/process/child-process.ts";
+import { type Confiner, OwnedChild } from "../base/process/child-process.ts";
 import { usualVariables } from "../base/process/environment.ts";
 import { LastStderrLine } from "../base/process/stderr-log.ts";
 import { carrierOf, endSpan } from "../base/trace.ts";
@@ -67,7 +67,7 @@ export interface ExternalAgentOptions {
   /** Finds the identity for git in a folder. Each identity has its own process, with its own environment. */
   readonly actsAs?: IdentityLookup | undefined;
   /** Runs the agent, and the commands that it has us run, in a sandbox. */
-  readonly confine?: ChildConfiner | undefined;
+  readonly confine?: Confiner | undefined;
   /** Opens the sandbox of the commands that it has us run, where only those are in one. */
   readonly sandbox?: CommandSandboxOpener | undefined;
   /** The holder of its sessions. The processes serve all of them, so a holder that takes one over ends the processes. */
@@ -304,7 +304,7 @@ export class ExternalAgent implements Agent, AsyncDisposable {
   }
 }
 
-const asItIs: ChildConfiner = (options) => options;
+const asItIs: Confiner = (options) => options;
 
 const CLOSED = { action: "cancel" } as const;
 

@@ -5,7 +5,7 @@ import { background, belongingTo, currentSession } from "../base/background.ts";
 import { TrunklineError } from "../base/errors.ts";
 import { writeOver } from "../base/file/overwrite.ts";
 import { readRegularFile } from "../base/file/read-regular-file.ts";
-import { type ChildConfiner, OwnedChild } from "../base/process/child-process.ts";
+import { type Confiner, OwnedChild } from "../base/process/child-process.ts";
 import { closeStreams } from "../base/process/close-streams.ts";
 import { isGitOwned } from "../git/git-folder.ts";
 import type {
@@ -46,7 +46,7 @@ export interface ExternalServicesOptions extends Pick<
 > {
   /** The identity that the agent uses for git. */
   readonly identity: AgentIdentity | undefined;
-  readonly confine: ChildConfiner;
+  readonly confine: Confiner;
   readonly sandbox?: CommandSandbox | undefined;
   /** The running turn. */
   readonly turn: () => Turn | undefined;
@@ -222,10 +222,10 @@ class ExternalTerminals {
   readonly #showing = new Map<string, ShownCall>();
   readonly #shownAt = new Map<string, number>();
   readonly #show: (update: SessionUpdate) => void;
-  readonly #confine: ChildConfiner;
+  readonly #confine: Confiner;
 
   /** `show` sends a tool call again when its command has new output. */
-  constructor(show: (update: SessionUpdate) => void, confine: ChildConfiner) {
+  constructor(show: (update: SessionUpdate) => void, confine: Confiner) {
     this.#show = show;
     this.#confine = confine;
   }

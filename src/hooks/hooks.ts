@@ -1,4 +1,4 @@
-import type { ChildConfiner } from "../base/process/child-process.ts";
+import type { Confiner } from "../base/process/child-process.ts";
 import {
   type Hook,
   type HookEvent,
@@ -16,7 +16,7 @@ export interface HookSandbox {
   /** False or an error where there is none. */
   isThere(): Promise<boolean>;
   /** Lets one command in, without a network. */
-  enter(): Promise<AsyncDisposable & { readonly confine: ChildConfiner }>;
+  enter(): Promise<AsyncDisposable & { readonly confine: Confiner }>;
 }
 
 export interface HooksOptions {

@@ -2,7 +2,7 @@ import { currentSession } from "../base/background.ts";
 import {
   type ChildExit,
   type ChildOptions,
-  type ChildConfiner,
+  type Confiner,
   OwnedChild,
 } from "../base/process/child-process.ts";
 import { readOutput } from "../base/process/read-output.ts";
@@ -17,7 +17,7 @@ export interface HookProcess {
   /** Milliseconds. */
   readonly timeout: number;
   readonly signal: AbortSignal;
-  readonly confine?: ChildConfiner | undefined;
+  readonly confine?: Confiner | undefined;
 }
 
 /** How a hook ended. */

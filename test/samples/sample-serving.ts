@@ -1,4 +1,4 @@
-import { resolveServing, type ServingOptions } from "../../src/server/access/serving.ts";
+import { resolveServing, type ServePlan } from "../../src/server/access/serving.ts";
 import { type Config, defaultConfig } from "../../src/config/config.ts";
 
 /** How a gateway is served, for tests: as configured, on an address. */
@@ -6,7 +6,7 @@ export function sampleServing(
   host: string,
   serve: Partial<Config["serve"]> = {},
   options: { readonly noAuth?: boolean } = {},
-): ServingOptions {
+): ServePlan {
   const defaults = defaultConfig("/data").serve;
   return resolveServing({ serve: { ...defaults, host, ...serve } }, options);
 }

@@ -7,7 +7,7 @@ import { describe, it } from "node:test";
 import { AgentRig, type AgentRigOptions } from "../../../test/agent/agent-rig.ts";
 import { FakeLlm, type ScriptedCall } from "../../../test/agent/fake-llm.ts";
 import { ALLOW, REJECT } from "../../../test/agent/sample-turn.ts";
-import type { ChildConfiner } from "../../base/process/child-process.ts";
+import type { Confiner } from "../../base/process/child-process.ts";
 import { Log } from "../../base/log.ts";
 import { until } from "../../../test/support/until.ts";
 import type { TurnClient } from "../../session/agent.ts";
@@ -25,7 +25,7 @@ function sandbox(
   started: string[],
   { isThere = true, closed = [] }: { isThere?: boolean; closed?: number[] } = {},
 ): CommandSandboxOpener {
-  const confine: ChildConfiner = (program) => {
+  const confine: Confiner = (program) => {
     started.push([program.command, ...(program.args ?? [])].join(" "));
     return program;
   };

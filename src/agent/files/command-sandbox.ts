@@ -1,4 +1,4 @@
-import type { ChildConfiner } from "../../base/process/child-process.ts";
+import type { Confiner } from "../../base/process/child-process.ts";
 
 /** Asks whether a command may connect to a host. */
 export type HostConsent = (host: string) => Promise<boolean>;
@@ -18,7 +18,7 @@ export interface CommandSandbox extends AsyncDisposable {
 
 /** One command in a sandbox. Disposing of it when it has ended takes over what it did with git. */
 export interface Confinement extends AsyncDisposable {
-  readonly confine: ChildConfiner;
+  readonly confine: Confiner;
   /** The hosts that it was kept from, each with the reason. */
   readonly refused: ReadonlyMap<string, string>;
   /** Whether a path of the machine can be seen in it, if it exists. */

@@ -1,11 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 
 import { currentSession } from "../../base/background.ts";
-import {
-  type ChildExit,
-  type ChildConfiner,
-  OwnedChild,
-} from "../../base/process/child-process.ts";
+import { type ChildExit, type Confiner, OwnedChild } from "../../base/process/child-process.ts";
 import { untilAborted } from "../../base/abort.ts";
 import type { TerminalHost } from "../../session/agent.ts";
 import {
@@ -26,7 +22,7 @@ export interface CommandLine {
   readonly signal: AbortSignal;
   /** The identity for git. */
   readonly identity?: AgentIdentity | undefined;
-  readonly confine?: ChildConfiner | undefined;
+  readonly confine?: Confiner | undefined;
   /** Called with a function that pauses the timeout while a person is asked. */
   readonly pauses?: (pausedWhile: Countdown["pausedWhile"]) => void;
 }

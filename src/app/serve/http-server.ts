@@ -18,11 +18,7 @@ import {
   type OwnAddress,
   refuseForeign,
 } from "../../server/access/refuse-foreign.ts";
-import {
-  clearTextWarning,
-  resolveServing,
-  type ServingOptions,
-} from "../../server/access/serving.ts";
+import { clearTextWarning, resolveServing, type ServePlan } from "../../server/access/serving.ts";
 import { LazyDashboard } from "../../server/dashboard/lazy-dashboard.ts";
 import type { DashboardSources } from "../../server/dashboard/sources.ts";
 import { TrafficRing } from "../../server/dashboard/traffic/traffic-ring.ts";
@@ -80,7 +76,7 @@ export class HttpServer {
   /** The address by which it is reached; the port is known once it listens. */
   #own: OwnAddress;
   readonly #app: AppContext;
-  readonly #serving: ServingOptions;
+  readonly #serving: ServePlan;
   readonly #admission: Admission;
   readonly #login: Login;
   readonly #sockets: WebSocketAcceptor;
@@ -104,7 +100,7 @@ export class HttpServer {
   readonly #fleet: DashboardSources["fleet"];
   readonly #readiness: Readiness;
 
-  private constructor(app: AppContext, serving: ServingOptions, options: HttpServerOptions) {
+  private constructor(app: AppContext, serving: ServePlan, options: HttpServerOptions) {
     const { limits } = app.config;
     this.#app = app;
     this.#metrics = options.metrics ?? new Metrics();

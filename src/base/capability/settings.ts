@@ -46,10 +46,10 @@ export interface SettingsSchema {
 export type PathKind = "file" | "program" | "document";
 
 /** Everything about a setting but its type and description. */
-type SettingExtras = Omit<Setting, "type" | "description">;
+type Extras = Omit<Setting, "type" | "description">;
 
 /** A text, which is not empty unless a pattern says so. */
-export function text(description: string, more: SettingExtras = {}): Setting {
+export function text(description: string, more: Extras = {}): Setting {
   const filled = more.pattern === undefined ? { minLength: 1 } : {};
   return { type: "string", ...filled, ...more, description };
 }
@@ -64,46 +64,42 @@ export const NAME: Setting = { type: "string", minLength: 1 };
 export const FILE: Setting = { ...NAME, "x-path": "file" };
 
 /** An address with one of the schemes. */
-export function url(description: string, more: SettingExtras = {}): Setting {
+export function url(description: string, more: Extras = {}): Setting {
   return { type: "string", format: "uri", pattern: "^https?://", ...more, description };
 }
 
 /** A file or folder. */
-export function path(description: string, more: SettingExtras = {}): Setting {
+export function path(description: string, more: Extras = {}): Setting {
   return text(`${description} A relative path counts from this file's folder.`, {
     "x-path": "file",
     ...more,
   });
 }
 
-export function integer(description: string, more: SettingExtras = {}): Setting {
+export function integer(description: string, more: Extras = {}): Setting {
   return { type: "integer", ...more, description };
 }
 
-export function number(description: string, more: SettingExtras = {}): Setting {
+export function number(description: string, more: Extras = {}): Setting {
   return { type: "number", ...more, description };
 }
 
 /** Yes or no. */
-export function flag(description: string, more: SettingExtras = {}): Setting {
+export function flag(description: string, more: Extras = {}): Setting {
   return { type: "boolean", ...more, description };
 }
 
 /** One of some values. */
-export function choice(
-  values: readonly string[],
-  description: string,
-  more: SettingExtras = {},
-): Setting {
+export function choice(values: readonly string[], description: string, more: Extras = {}): Setting {
   return { enum: values, ...more, description };
 }
 
-export function list(items: Setting, description: string, more: SettingExtras = {}): Setting {
+export function list(items: Setting, description: string, more: Extras = {}): Setting {
   return { type: "array", items, ...more, description };
 }
 
 /** Values by names that people choose. */
-export function byName(values: Setting, description: string, more: SettingExtras = {}): Setting {
+export function byName(values: Setting, description: string, more: Extras = {}): Setting {
   return { type: "object", additionalProperties: values, ...more, description };
 }
 
@@ -117,7 +113,7 @@ export function shape(
   name: string,
   description: string,
   properties: Settings,
-  more: SettingExtras = {},
+  more: Extras = {},
 ): Setting {
   return group(properties, { "x-name": name, description, ...more });
 }

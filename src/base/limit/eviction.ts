@@ -1,5 +1,5 @@
 /** A session or connection that stays open for a client that may come back. */
-export interface EvictionCandidate {
+export interface Candidate {
   /** The id of the principal that it belongs to. */
   readonly owner: string;
   /** Milliseconds since it was last used; 0 while it is in use. */
@@ -11,10 +11,7 @@ export interface EvictionCandidate {
  * newcomer, or of the owner with the most. So nobody can push out others by opening many. Undefined if all of
  * these are in use.
  */
-export function evictedFor<T extends EvictionCandidate>(
-  newcomer: string,
-  all: Iterable<T>,
-): T | undefined {
+export function evictedFor<T extends Candidate>(newcomer: string, all: Iterable<T>): T | undefined {
   const counts = new Map<string, number>();
   let most = newcomer;
   const kept = [...all];

@@ -31,7 +31,7 @@ export interface ChildOptions {
 }
 
 /** Changes how a program is started, for example to run it in a sandbox. */
-export type ChildConfiner = (options: ChildOptions) => ChildOptions;
+export type Confiner = (options: ChildOptions) => ChildOptions;
 
 /** The message that a child sends with each handle. */
 export interface HandleMessage {

@@ -1,3 +1,4 @@
+import { nextTurn } from "../../base/event-loop.ts";
 import { TaskQueue } from "../../base/limit/task-queue.ts";
 import { addAbortListener } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
@@ -247,10 +248,6 @@ export abstract class SharedStore implements AsyncDisposable {
 
 async function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
   await delay(milliseconds, undefined, { signal }).catch(() => {});
-}
-
-function nextTurn(): Promise<undefined> {
-  return new Promise((resolve) => setImmediate(() => resolve(undefined)));
 }
 
 /** Marks a rejection as handled: the promise may fail before it is awaited. */

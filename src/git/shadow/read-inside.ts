@@ -2,7 +2,7 @@ import { lstatSync, readdirSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
-import type { ChildConfiner } from "../../base/process/child-process.ts";
+import type { Confiner } from "../../base/process/child-process.ts";
 import { runProgram } from "../run-program.ts";
 import { ID } from "./git-files.ts";
 import { PLAIN, type Shadow } from "./shadow-folder.ts";
@@ -61,7 +61,7 @@ git config --file "$2/config" --no-includes --list -z
 /** Throws if the git folder cannot be read. The message is for the model. */
 export async function readInside(
   shadow: Shadow,
-  confine: ChildConfiner,
+  confine: Confiner,
   ids: { readonly known: Iterable<string>; readonly needed: Iterable<string> },
 ): Promise<ShadowContent> {
   requireFiles(shadow);

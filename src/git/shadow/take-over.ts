@@ -4,7 +4,7 @@ import { open } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
-import type { ChildConfiner } from "../../base/process/child-process.ts";
+import type { Confiner } from "../../base/process/child-process.ts";
 import { parseConfigList } from "../config/git-config.ts";
 import { Git } from "../git.ts";
 import { GITLINK, type IndexEntry, parseIndex } from "../index-entries.ts";
@@ -46,7 +46,7 @@ interface TakeOverResult {
  * Takes over what a command did with git: checks it, and changes the person's repository accordingly.
  * Throws "untrusted" if nothing can be taken over, and another error if a retry may help.
  */
-export async function takeOver(shadow: Shadow, confine: ChildConfiner): Promise<TakeOverResult> {
+export async function takeOver(shadow: Shadow, confine: Confiner): Promise<TakeOverResult> {
   const { work, base, own, repository } = shadow;
   const isOwn = shadow.before.size > 0;
   if (existsSync(join(work, PLAN))) return { state: "done", notes: await applyPlan(work) };

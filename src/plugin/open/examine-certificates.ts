@@ -6,7 +6,7 @@ import {
   checkPair,
   parseCertificates,
   parseKey,
-  UnusableFileError,
+  FileError,
 } from "../../protocol/bus/certificates/certificate-files.ts";
 
 /** A certificate of the bus that cannot be used. */
@@ -56,7 +56,7 @@ async function problemOf(folder: string, name: string, now: number): Promise<str
     if (first.validToDate.getTime() > now || canRenew) return undefined;
     return `'${certificate}' has expired, and there is no 'ca.key' to renew it with`;
   } catch (error) {
-    if (error instanceof UnusableFileError) return error.message;
+    if (error instanceof FileError) return error.message;
     throw error;
   }
 }
@@ -70,7 +70,7 @@ async function readText(path: string): Promise<string | undefined> {
     return await readFile(path, "utf8");
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw new UnusableFileError(`'${path}' cannot be read: ${fileWords(error, path)}`, {
+    throw new FileError(`'${path}' cannot be read: ${fileWords(error, path)}`, {
       cause: error,
     });
   }

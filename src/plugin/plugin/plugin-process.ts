@@ -4,11 +4,7 @@ import { isAbsolute } from "node:path";
 
 import { atMost, onAbort } from "../../base/abort.ts";
 import { background } from "../../base/background.ts";
-import {
-  type ChildOptions,
-  type ChildConfiner,
-  OwnedChild,
-} from "../../base/process/child-process.ts";
+import { type ChildOptions, type Confiner, OwnedChild } from "../../base/process/child-process.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { readLines } from "../../base/process/lines.ts";
 import { LastStderrLine } from "../../base/process/stderr-log.ts";
@@ -40,7 +36,7 @@ export interface ConfinedPlugin extends PermittedPaths {
 
 /** The confinement of a running plugin to its permissions. */
 export interface PluginConfinement extends AsyncDisposable {
-  readonly confine: ChildConfiner;
+  readonly confine: Confiner;
   /** Where it reaches the bus. */
   readonly busAddress: string;
   /** Connects to a port that it listens at. */

@@ -6,7 +6,7 @@ import { type AddressInfo, createServer } from "node:net";
 import { isAbsolute, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { ExternalAgent, type ExternalAgentOptions } from "../../agent/external-agent.ts";
-import type { ChildConfiner } from "../../base/process/child-process.ts";
+import type { Confiner } from "../../base/process/child-process.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { EgressProxy } from "../../sandbox/egress-proxy.ts";
 import type { SandboxParts } from "../../sandbox/probe.ts";
@@ -94,7 +94,7 @@ export async function openConfinedAgent(options: ConfinedAgentOptions): Promise<
     egress,
     user: place.owner,
   });
-  const confine: ChildConfiner = ({ command, args = [], env, cwd = tree, ...rest }) => {
+  const confine: Confiner = ({ command, args = [], env, cwd = tree, ...rest }) => {
     const path = command === agent.command ? program.path : command;
     const start = besideServices(options.services, path, args);
     return { ...rest, ...sandbox.wrap({ ...start, env: { ...env, ...SAFE }, cwd }) };

@@ -21,7 +21,7 @@ import type {
 import { attempt } from "../../base/attempt.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { isInside, realPath } from "../../base/file/path.ts";
-import type { ChildOptions, ChildConfiner } from "../../base/process/child-process.ts";
+import type { ChildOptions, Confiner } from "../../base/process/child-process.ts";
 import { Lazy } from "../../base/lazy.ts";
 import { isOtherMachine } from "../../base/private-address.ts";
 import { homeOf } from "../../base/process/environment.ts";
@@ -113,7 +113,7 @@ export class LocalSandbox implements CommandSandbox {
     const refused = new Map<string, string>();
     const visit = ask && { ask, answers: new Map(), refused };
     if (visit !== undefined) this.#visits.add(visit);
-    const confine: ChildConfiner = (program) =>
+    const confine: Confiner = (program) =>
       this.#wrap(sandbox, program, git.mounts, visit !== undefined);
     const notes: string[] = [];
     const end = new Lazy(async () => {

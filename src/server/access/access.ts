@@ -15,7 +15,7 @@ import type { BrowserLogins } from "./browser-logins.ts";
 import type { Verdict } from "./jwt-verifier.ts";
 import type { Proof } from "./admission.ts";
 import { isLocal } from "./refuse-foreign.ts";
-import type { ServingOptions } from "./serving.ts";
+import type { ServePlan } from "./serving.ts";
 import type { Verifications } from "./verifications.ts";
 import { isIPv6 } from "node:net";
 
@@ -38,7 +38,7 @@ const TELL_EVERY = 60_000;
 const RENEWAL = 60_000;
 
 export interface AccessOptions {
-  readonly serving: ServingOptions;
+  readonly serving: ServePlan;
   readonly owner: OwnerToken;
   readonly tokens: AccessTokens;
   readonly logins: BrowserLogins;

@@ -11,11 +11,11 @@ import type { AppContext } from "../../config/app-context.ts";
 import { Access, type AdmittedCaller, type AccessRefusal, challenge } from "./access.ts";
 import { BrowserLogins } from "./browser-logins.ts";
 import type { OwnAddress } from "./refuse-foreign.ts";
-import type { ServingOptions } from "./serving.ts";
+import type { ServePlan } from "./serving.ts";
 import { Verifications } from "./verifications.ts";
 
 export interface AdmissionOptions {
-  readonly serving: ServingOptions;
+  readonly serving: ServePlan;
   /** The server as it is reached; known once it listens. */
   readonly own: () => OwnAddress;
   /** The token of the principal with that id is no longer valid: what it started must end. */
@@ -136,7 +136,7 @@ export class Admission implements AsyncDisposable {
 /** People whose tokens are kept at once. */
 const MOST_KEPT = 1_000;
 
-function metadataOf({ oauth }: ServingOptions): Readonly<Record<string, unknown>> | undefined {
+function metadataOf({ oauth }: ServePlan): Readonly<Record<string, unknown>> | undefined {
   if (oauth === undefined) return undefined;
   const { resource, authorizationServers, scopes } = oauth;
   return {

@@ -20,10 +20,10 @@ import type { Admission } from "./admission.ts";
 import { COMEBACK_PATH, LOGINS_PAGE, LOGINS_PATH } from "./login-page.ts";
 import { cookieIn, HOST, type PeerUser, peerUser } from "./browser-logins.ts";
 import { hostOf, isLoopbackAddress, isOwnOrigin, type OwnAddress } from "./refuse-foreign.ts";
-import type { ServingOptions } from "./serving.ts";
+import type { ServePlan } from "./serving.ts";
 
 export interface ServerLoginRoutesOptions {
-  readonly serving: ServingOptions;
+  readonly serving: ServePlan;
   readonly own: () => OwnAddress;
   readonly admission: Pick<Admission, "admit" | "logins">;
   readonly offer: Pick<Offer, "profileFor">;

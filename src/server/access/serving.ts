@@ -11,7 +11,7 @@ import {
 /**
  * How the gateway is served, and to whom: the resolved settings `server` and `serve`.
  */
-export interface ServingOptions extends Reachability {
+export interface ServePlan extends Reachability {
   readonly host: string;
   readonly port: number;
   /**
@@ -57,7 +57,7 @@ export const METADATA_PATH = "/.well-known/oauth-protected-resource";
 export function resolveServing(
   { serve }: Pick<Config, "serve">,
   { noAuth = false }: { readonly noAuth?: boolean } = {},
-): ServingOptions {
+): ServePlan {
   const { host, port } = serve;
   const publicUrl = readPublicUrl(serve.publicUrl);
   const isLoopback = isLoopbackAddress(host);
@@ -91,11 +91,7 @@ function refuseOpen(...reaches: (string | undefined)[]): void {
 }
 
 /** A warning where tokens would travel in clear text over a network. */
-export function clearTextWarning({
-  isLoopback,
-  tls,
-  publicUrl,
-}: ServingOptions): string | undefined {
+export function clearTextWarning({ isLoopback, tls, publicUrl }: ServePlan): string | undefined {
   if (isLoopback || tls !== undefined || publicUrl?.startsWith("https:") === true) return undefined;
   return (
     "tokens travel in clear text to this address. Set `serve.tls`, or put a proxy in front that " +

@@ -19,7 +19,7 @@ import type { NoticeReason } from "../../session/notice.ts";
 import type { DeliveryState } from "../../store/notify/notify-store.ts";
 import type { AccessToken } from "../../store/schema.gen.ts";
 import type { Severity, ThreadState } from "../../store/review/review-thread.ts";
-import type { PersonQuestion, EventLog, SessionRow } from "./session-api.ts";
+import type { AskRow, EventLog, SessionRow } from "./session-api.ts";
 
 /** The body of every answer with a status of 400 or more. */
 export interface Problem {
@@ -71,7 +71,7 @@ export type LiveEvent =
   /** Events of the session that the stream was opened for, in order, without gaps. */
   | { readonly event: "session-events"; readonly data: EventLog }
   /** What is asked in that session at this moment. Replaces the former list. */
-  | { readonly event: "session-asks"; readonly data: { readonly asks: readonly PersonQuestion[] } };
+  | { readonly event: "session-asks"; readonly data: { readonly asks: readonly AskRow[] } };
 
 /** A row was added or changed, or (`row` is null) is gone. */
 export interface Change<T> {

@@ -65,7 +65,7 @@ export interface SessionDetail {
     readonly configOptions?: readonly ConfigOption[];
   };
   readonly commands: readonly { readonly name: string; readonly description: string }[];
-  readonly asks: readonly PersonQuestion[];
+  readonly asks: readonly AskRow[];
   /** Whether its agent keeps what `undo` needs. */
   readonly canUndo: boolean;
 }
@@ -108,7 +108,7 @@ export interface PlanEntry {
 }
 
 /** A question to a person that nobody has answered yet. */
-export interface PersonQuestion {
+export interface AskRow {
   /** For `POST /api/sessions/ID/answer`. */
   readonly id: string;
   readonly kind: "permission" | "question";
@@ -243,9 +243,9 @@ export type {
  * - `GET /api/start/agents` → `{agents}`: those that the principal may use, the default one first.
  * - `GET /api/start/folders[?path=PATH]` → `FolderPage`: the folders in a folder; without a path, where to begin.
  * - `GET /api/start/files?folder=PATH&q=TEXT` → `{files}`: names of files for `@` in a prompt.
- * - `POST /api/sessions` `NewSession` → `StartedSession`, as soon as the prompt is accepted. Where something of it
+ * - `POST /api/sessions` `NewSession` → `IdAnswer`, as soon as the prompt is accepted. Where something of it
  *   fails, the session is deleted again.
- * - `POST /api/runs` `NewRun` → `StartedSession`: what `trunkline run` does, on this server.
+ * - `POST /api/runs` `NewRun` → `IdAnswer`: what `trunkline run` does, on this server.
  */
 export interface AgentChoice {
   readonly name: string;
@@ -267,7 +267,7 @@ export interface FolderPage {
   /** There are more than are listed. */
   readonly isCut: boolean;
 }
-export interface StartedSession {
+export interface IdAnswer {
   /** Of the session; a run has the same. */
   readonly id: string;
 }

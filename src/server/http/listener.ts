@@ -4,7 +4,7 @@ import { createServer as createTlsServer } from "node:https";
 import { TrunklineError } from "../../base/errors.ts";
 import { memoryReturn } from "../../base/process/give-back-memory.ts";
 import type { Log } from "../../base/log.ts";
-import type { ServingOptions } from "../access/serving.ts";
+import type { ServePlan } from "../access/serving.ts";
 import { runningGateways } from "../../store/access/running-gateways.ts";
 import { watchFiles } from "../../config/watch-files.ts";
 import { MOVES_PATH } from "./move-routes.ts";
@@ -18,7 +18,7 @@ const KEEP_ALIVE = 60_000;
 
 /** An HTTP server that is not listening yet; with TLS if that is configured. */
 export function createListener(
-  { tls }: ServingOptions,
+  { tls }: ServePlan,
   log: Log,
   handle: RequestListener,
 ): { readonly server: Server; readonly scheme: "http" | "https" } {
@@ -81,7 +81,7 @@ export function limitArrival(request: IncomingMessage): void {
 /** Listens on the configured address. The data folder says which gateways run already. */
 export async function listen(
   server: Server,
-  { host, port }: ServingOptions,
+  { host, port }: ServePlan,
   data: string,
 ): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();

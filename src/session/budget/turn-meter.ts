@@ -132,7 +132,7 @@ interface TurnMeterOptions {
 /** Called by a meter while its turn is running. */
 interface MeterListener {
   /** A budget is used up; called once. */
-  spent(spent: SpentAllowance): void;
+  spent(spent: Overspend): void;
   /** A budget is nearly used up. */
   warned(words: string): void;
 }
@@ -284,7 +284,7 @@ export interface Allowance {
 }
 
 /** Why a turn has to end: an amount is used up. */
-export interface SpentAllowance {
+export interface Overspend {
   readonly amount: Amount;
   readonly words: string;
 }
@@ -316,10 +316,7 @@ function limited(allowances: readonly Allowance[]) {
 }
 
 /** The amount that a turn has used up, if any; `used` is what it has used itself. */
-export function spentBy(
-  allowances: readonly Allowance[],
-  used: Amounts,
-): SpentAllowance | undefined {
+export function spentBy(allowances: readonly Allowance[], used: Amounts): Overspend | undefined {
   const spent = limited(allowances).find(({ amount, limit, base }) => {
     const total = base + used[amount];
     // The last allowed step may finish, so only the step after it ends the turn.
@@ -331,7 +328,7 @@ export function spentBy(
 }
 
 /** The amount of which a turn has used up what this process has reserved. */
-function shareSpentBy(allowances: readonly Allowance[], used: Amounts): SpentAllowance | undefined {
+function shareSpentBy(allowances: readonly Allowance[], used: Amounts): Overspend | undefined {
   const spent = limited(allowances).find(({ allowance: { share }, amount }) => {
     const left = share?.left[amount] ?? Infinity;
     return amount === "steps" ? used.steps > left : used[amount] >= left;

@@ -1,7 +1,7 @@
 import { TrunklineError } from "../../base/errors.ts";
 import { OWNER, type Principal } from "../../base/principal.ts";
 import type { Span } from "../../base/trace.ts";
-import { type SpentAllowance, stopReasonFor, type TurnMeter } from "../budget/turn-meter.ts";
+import { type Overspend, stopReasonFor, type TurnMeter } from "../budget/turn-meter.ts";
 import type {
   ContentBlock,
   Meta,
@@ -73,7 +73,7 @@ export class RunningTurn implements Turn {
   #failure: Error | undefined;
   #meter: TurnMeter | undefined;
   #recording: TurnRecording | undefined;
-  #spent: SpentAllowance | undefined;
+  #spent: Overspend | undefined;
   /** The commit of the last update. Many updates share one, whose failure is handled once. */
   #stored: Promise<void> | undefined;
 

@@ -5,11 +5,7 @@ import { isIP } from "node:net";
 import { TrunklineError } from "../../base/errors.ts";
 import { shellQuote } from "../../base/text/shell-word.ts";
 import { counted } from "../../base/text/counted.ts";
-import {
-  clearTextWarning,
-  resolveServing,
-  type ServingOptions,
-} from "../../server/access/serving.ts";
+import { clearTextWarning, resolveServing, type ServePlan } from "../../server/access/serving.ts";
 import type { Config } from "../../config/config.ts";
 import { readTls } from "../../server/http/tls-files.ts";
 import { AccessTokens } from "../../store/access/access-tokens.ts";
@@ -33,7 +29,7 @@ export async function checkAccess(config: Config): Promise<CheckResult[]> {
   }
 }
 
-function entryFinding(serving: ServingOptions, data: string): CheckResult {
+function entryFinding(serving: ServePlan, data: string): CheckResult {
   const ways = ["the owner's token", counted(new AccessTokens(data).list().length, "other token")];
   if (serving.oauth !== undefined) ways.push("OAuth");
   const who = serving.isOpen ? "other machines" : "programs on this machine";
@@ -48,7 +44,7 @@ function ownerFindings(data: string): CheckResult[] {
   return [warn(says, byCommand("trunkline token rotate"))];
 }
 
-function tlsFindings(serving: ServingOptions): CheckResult[] {
+function tlsFindings(serving: ServePlan): CheckResult[] {
   const warning = clearTextWarning(serving);
   const setting = "Set `serve.tls.certFile` and `serve.tls.keyFile`, or `serve.publicUrl`.";
   const findings: CheckResult[] = warning === undefined ? [] : [warn(warning, setting)];
@@ -60,7 +56,7 @@ function tlsFindings(serving: ServingOptions): CheckResult[] {
 }
 
 /** Whether the keys that verify OAuth tokens can be fetched (RFC 8414, OpenID Connect Discovery). */
-async function issuerFindings({ oauth }: ServingOptions): Promise<CheckResult[]> {
+async function issuerFindings({ oauth }: ServePlan): Promise<CheckResult[]> {
   if (oauth === undefined) return [];
   const { findKeysUrl } = await import("../../server/access/issuer-keys.ts");
   return Promise.all(

@@ -28,7 +28,7 @@ export const MOVES = `CREATE TABLE session_move (
 /** The notes about moves of a session that was never moved. */
 const NEVER_MOVED = JSON.stringify({ moved: { folders: [], carried: [], top: "" } });
 
-type JsonFields = Readonly<Record<string, unknown>>;
+type Facts = Readonly<Record<string, unknown>>;
 
 export interface StoredMove {
   readonly session: string;
@@ -38,7 +38,7 @@ export interface StoredMove {
   readonly state: "moving" | "moved" | "incoming" | "active";
   /** The process that moves it away; undefined where the other side drives that. */
   readonly holder: string | undefined;
-  readonly facts: JsonFields;
+  readonly facts: Facts;
 }
 
 /** The session is on another machine. */
@@ -70,7 +70,7 @@ function moveOf(
 }
 
 function readMove({ facts, ...row }: Row): StoredMove {
-  return { ...row, facts: JSON.parse(String(facts)) as JsonFields } as unknown as StoredMove;
+  return { ...row, facts: JSON.parse(String(facts)) as Facts } as unknown as StoredMove;
 }
 
 /**
@@ -134,12 +134,7 @@ export class SessionMoves {
    * Begins to move a session away. Throws if a process has it open. Nobody opens it from then on, unless the
    * other side drives the move: that may never be heard of again, so whoever opens the session ends the move.
    */
-  async begin(
-    session: string,
-    move: string,
-    facts: JsonFields,
-    isDriven: boolean,
-  ): Promise<number> {
+  async begin(session: string, move: string, facts: Facts, isDriven: boolean): Promise<number> {
     const isAlive = (holder: string): boolean => this.#holder.isAlive(holder);
     return await this.#database.change((database) => {
       const row = sql(database).get`SELECT * FROM session
@@ -165,7 +160,7 @@ export class SessionMoves {
   }
 
   /** Adds facts of a move. False if it was given up. */
-  note(session: string, move: string, facts: JsonFields): Promise<boolean> {
+  note(session: string, move: string, facts: Facts): Promise<boolean> {
     return this.#database.run`UPDATE session_move
       SET facts = json_patch(facts, ${JSON.stringify(facts)})
       WHERE session = ${session} AND move = ${move}`;
@@ -205,7 +200,7 @@ export class SessionMoves {
   }
 
   /** Records a session that is about to arrive. Throws if it is here already, or the move is an old one. */
-  async accept(session: string, move: string, epoch: number, facts: JsonFields): Promise<void> {
+  async accept(session: string, move: string, epoch: number, facts: Facts): Promise<void> {
     await this.#database.change((database) => {
       const known = moveOf(database, session, "in");
       if (known?.move === move && known.state === "active") return;

@@ -2,7 +2,7 @@ import { signal } from "@preact/signals";
 
 import type { LiveEvent } from "../../server/dashboard/api.ts";
 import type {
-  PersonQuestion,
+  AskRow,
   EventLog,
   LogEvent,
   PromptBody,
@@ -19,7 +19,7 @@ const PAGE = 1000;
 export class OpenSession {
   readonly id: string;
   readonly detail = signal<SessionDetail | undefined>(undefined);
-  readonly asks = signal<readonly PersonQuestion[]>([]);
+  readonly asks = signal<readonly AskRow[]>([]);
   readonly failed = signal<string | undefined>(undefined);
   /** The conversation, in a new object after each change, so that the signal notices it. */
   readonly shown = signal({ conversation: new Conversation() });
@@ -91,7 +91,7 @@ export class OpenSession {
     return post(`${this.path}/${what}`);
   }
 
-  async answer(ask: PersonQuestion, answer: object): Promise<void> {
+  async answer(ask: AskRow, answer: object): Promise<void> {
     try {
       await post(`${this.path}/answer`, { id: ask.id, ...answer });
     } finally {

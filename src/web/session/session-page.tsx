@@ -2,7 +2,7 @@ import { Component, type JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 
 import type {
-  PersonQuestion,
+  AskRow,
   PlanEntry,
   SessionRow,
   UndoneTurn,
@@ -233,7 +233,7 @@ function UndoDialog(props: {
   );
 }
 
-type Option = NonNullable<PersonQuestion["options"]>[number];
+type Option = NonNullable<AskRow["options"]>[number];
 
 /** The open questions to the person. The keys y and n answer the first permission request. */
 function Asks(props: {
@@ -276,7 +276,7 @@ function Asks(props: {
 }
 
 function AskCard(props: {
-  readonly ask: PersonQuestion;
+  readonly ask: AskRow;
   readonly session: OpenSession;
   readonly hasKeys: boolean;
   readonly isShort: boolean;

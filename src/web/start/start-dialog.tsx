@@ -2,11 +2,7 @@ import { computed, signal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 
-import type {
-  AgentChoice,
-  StartedSession,
-  FolderPage,
-} from "../../server/dashboard/session-api.ts";
+import type { AgentChoice, IdAnswer, FolderPage } from "../../server/dashboard/session-api.ts";
 import { get, post, RequestError, START_TIMEOUT_MS } from "../client/request.ts";
 import { go, linkTo } from "../client/router.ts";
 import { mayDo, sessions } from "../client/state.ts";
@@ -86,8 +82,8 @@ export function StartDialog(): JSX.Element {
     // The agent that is shown: the one of an old draft may be gone.
     const shown = { ...draft.value, agent: agent?.name ?? "" };
     const { id } = isRun
-      ? await post<StartedSession>("/runs", runOf(shown, images ?? []), START_TIMEOUT_MS)
-      : await post<StartedSession>(
+      ? await post<IdAnswer>("/runs", runOf(shown, images ?? []), START_TIMEOUT_MS)
+      : await post<IdAnswer>(
           "/sessions",
           sessionOf(shown, images ?? [], agent?.settings),
           START_TIMEOUT_MS,

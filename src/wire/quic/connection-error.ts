@@ -1,5 +1,5 @@
 import { type ErrorCode, TrunklineError } from "../../base/errors.ts";
-import type { ConnectionEnd, QuicFailure } from "./settings.ts";
+import type { EndReason, QuicFailure } from "./settings.ts";
 
 const CODES: Partial<Record<QuicFailure, ErrorCode>> = {
   timeout: "timeout",
@@ -38,7 +38,7 @@ export class ConnectionError extends TrunklineError {
   }
 
   /** Tells how something ended: `Cannot dial …: why. What to do.` */
-  static of(what: string, { trouble, detail, code, byPeer }: ConnectionEnd): ConnectionError {
+  static of(what: string, { trouble, detail, code, byPeer }: EndReason): ConnectionError {
     const by = byPeer === true ? ", said by the other side" : "";
     const why = detail === "" ? (UNEXPLAINED[trouble] ?? trouble) : detail;
     const advice = ADVICE[trouble];

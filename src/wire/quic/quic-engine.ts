@@ -17,7 +17,7 @@ import { readPeerCertificate } from "./peer-certificate.ts";
 import type {
   ConnectedPeer,
   DialSettings,
-  ConnectionEnd,
+  EndReason,
   ListenSettings,
   TlsSettings,
 } from "./settings.ts";
@@ -160,11 +160,11 @@ export interface ListenerEvents {
   readonly address: string;
   readonly limits: ConnectionLimits;
   listening(port: number): void;
-  renewed(problem: ConnectionEnd | undefined): void;
+  renewed(problem: EndReason | undefined): void;
   connected(connection: QuicConnection): void;
   stream(stream: MultiplexedStream, connection: QuicConnection): void;
-  refused(ending: ConnectionEnd): void;
-  closed(ending: ConnectionEnd): void;
+  refused(ending: EndReason): void;
+  closed(ending: EndReason): void;
 }
 
 /** As much of the engine's process as its session needs. */
@@ -259,15 +259,15 @@ export class EngineSession {
       case EVENT.connected:
         return this.#connected(id, JSON.parse(payload.toString()) as ConnectedPeer);
       case EVENT.closed:
-        return this.#closed(id, JSON.parse(payload.toString()) as ConnectionEnd);
+        return this.#closed(id, JSON.parse(payload.toString()) as EndReason);
       case EVENT.refused:
-        return this.#listeners.get(id)?.refused(JSON.parse(payload.toString()) as ConnectionEnd);
+        return this.#listeners.get(id)?.refused(JSON.parse(payload.toString()) as EndReason);
       case EVENT.listening: {
         const { port } = JSON.parse(payload.toString()) as { port: number };
         return this.#listeners.get(id)?.listening(port);
       }
       case EVENT.renewed: {
-        const { problem } = JSON.parse(payload.toString()) as { problem?: ConnectionEnd };
+        const { problem } = JSON.parse(payload.toString()) as { problem?: EndReason };
         return this.#listeners.get(id)?.renewed(problem);
       }
     }
@@ -296,7 +296,7 @@ export class EngineSession {
     listener.connected(connection);
   }
 
-  #closed(id: number, ending: ConnectionEnd): void {
+  #closed(id: number, ending: EndReason): void {
     const connection = this.#connections.get(id);
     const listener = this.#listeners.get(id);
     this.#connections.delete(id);
@@ -309,7 +309,7 @@ export class EngineSession {
 
   #gone(how: string): void {
     this.isOver = true;
-    const ending: ConnectionEnd = { trouble: "engine", detail: `the QUIC engine stopped (${how})` };
+    const ending: EndReason = { trouble: "engine", detail: `the QUIC engine stopped (${how})` };
     const connections = [...this.#connections.values()];
     const listeners = [...this.#listeners.values()];
     this.#connections.clear();
@@ -338,7 +338,7 @@ export class QuicConnection extends MultiplexedConnection {
   #peer: PeerCertificate | undefined;
   wear = 0;
   #state: "opening" | "open" | "closing" | "over" = "opening";
-  #ending: ConnectionEnd = { trouble: "closed", detail: "" };
+  #ending: EndReason = { trouble: "closed", detail: "" };
 
   constructor(
     session: EngineSession,
@@ -402,7 +402,7 @@ export class QuicConnection extends MultiplexedConnection {
   }
 
   /** The engine reports the end of the connection, or has ended itself. */
-  end(ending: ConnectionEnd): void {
+  end(ending: EndReason): void {
     if (this.#state === "over") return;
     const error = this.#trouble(this.#state === "opening" ? `connect` : `continue`, ending);
     this.#state = "over";
@@ -425,7 +425,7 @@ export class QuicConnection extends MultiplexedConnection {
     return stream;
   }
 
-  #trouble(what: string, ending: ConnectionEnd): ConnectionError {
+  #trouble(what: string, ending: EndReason): ConnectionError {
     const how = what === "connect" ? `connect to ${this.address}` : `${what} with ${this.address}`;
     return ConnectionError.of(`Cannot ${how}`, ending);
   }

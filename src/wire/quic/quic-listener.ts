@@ -12,7 +12,7 @@ import {
 import { ConnectionError } from "./connection-error.ts";
 import type { EngineSession, ListenerEvents, QuicConnection, QuicEngine } from "./quic-engine.ts";
 import type { MultiplexedStream } from "./stream/multiplexed-stream.ts";
-import type { ConnectionEnd, ListenSettings } from "./settings.ts";
+import type { EndReason, ListenSettings } from "./settings.ts";
 
 const FIRST_WAIT = 50;
 const LONGEST_WAIT = 5_000;
@@ -94,7 +94,7 @@ export class QuicListener implements Listener, ListenerEvents {
     this.#listening.resolve();
   }
 
-  renewed(problem: ConnectionEnd | undefined): void {
+  renewed(problem: EndReason | undefined): void {
     if (problem === undefined) this.#renewing?.resolve();
     else this.#renewing?.reject(this.#trouble("renew the certificates of", problem));
     this.#renewing = undefined;
@@ -115,11 +115,11 @@ export class QuicListener implements Listener, ListenerEvents {
     this.#options.stream(stream, connection);
   }
 
-  refused(ending: ConnectionEnd): void {
+  refused(ending: EndReason): void {
     this.#options.refused?.(this.#trouble("let a client in at", ending));
   }
 
-  closed(ending: ConnectionEnd): void {
+  closed(ending: EndReason): void {
     const error = this.#trouble("listen on", ending);
     this.#session = undefined;
     this.#renewing?.reject(error);
@@ -167,7 +167,7 @@ export class QuicListener implements Listener, ListenerEvents {
     return { ...this.limits, host: this.#host, port: this.port, tls, clientCertificate };
   }
 
-  #trouble(what: string, ending: ConnectionEnd): ConnectionError {
+  #trouble(what: string, ending: EndReason): ConnectionError {
     return ConnectionError.of(`Cannot ${what} ${this.address}`, ending);
   }
 }

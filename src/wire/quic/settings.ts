@@ -51,7 +51,7 @@ export type QuicFailure =
   | "cancelled"
   | "unusable";
 
-export interface ConnectionEnd {
+export interface EndReason {
   readonly trouble: QuicFailure;
   readonly detail: string;
   /** The code that the closing side gave. */

@@ -26,7 +26,7 @@ import {
 import { peerOf } from "./peer-certificate.ts";
 import { type QuicConnection, type QuicEngine, sharedEngine } from "./quic-engine.ts";
 import { QuicListener } from "./quic-listener.ts";
-import type { ConnectionEnd, QuicFailure } from "./settings.ts";
+import type { EndReason, QuicFailure } from "./settings.ts";
 import { SocketConnection } from "./tls/socket-connection.ts";
 
 /** Connects to `quic://host:port`, `tls://host:port`, or `host:port` for QUIC or what is faster. */
@@ -415,7 +415,7 @@ class TlsListener implements Listener {
     connection.start();
   }
 
-  #problemWith(socket: TLSSocket): ConnectionEnd | undefined {
+  #problemWith(socket: TLSSocket): EndReason | undefined {
     // ALPN has chosen one of the offered protocols, or none.
     if (socket.alpnProtocol === false) {
       return { trouble: "wrong-alpn", detail: "no protocol in common" };
@@ -430,7 +430,7 @@ class TlsListener implements Listener {
     return { trouble: tlsTrouble(error), detail: error.message };
   }
 
-  #refuse(ending: ConnectionEnd): void {
+  #refuse(ending: EndReason): void {
     const what = `Cannot let a client in at ${this.address}`;
     this.#options.refused?.(ConnectionError.of(what, ending));
   }

@@ -1,5 +1,5 @@
 import type {
-  PersonQuestion,
+  AskRow,
   LogEvent,
   SessionDetail,
   SessionRow,
@@ -148,7 +148,7 @@ export function sampleEvents(): LogEvent[] {
   }));
 }
 
-const ASK: PersonQuestion = {
+const ASK: AskRow = {
   id: "a1",
   kind: "permission",
   at: at(2),
@@ -160,10 +160,7 @@ const ASK: PersonQuestion = {
   ],
 };
 
-export function sampleDetail(
-  row: SessionRow,
-  asks: readonly PersonQuestion[] = [ASK],
-): SessionDetail {
+export function sampleDetail(row: SessionRow, asks: readonly AskRow[] = [ASK]): SessionDetail {
   return {
     row,
     plan: [],

@@ -145,7 +145,7 @@ function cannot(verb: string, path: string, cause: unknown): TrunklineError {
 }
 
 /** A file that cannot be used. Another program may be writing it at the moment. */
-export class UnusableFileError extends Error {}
+export class FileError extends Error {}
 
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g;
 
@@ -158,29 +158,27 @@ export function parseCertificates(
     try {
       return new X509Certificate(block);
     } catch (error) {
-      throw new UnusableFileError(`'${path}' is not a certificate`, { cause: error });
+      throw new FileError(`'${path}' is not a certificate`, { cause: error });
     }
   });
-  if (first === undefined) throw new UnusableFileError(`there is no certificate in '${path}'`);
+  if (first === undefined) throw new FileError(`there is no certificate in '${path}'`);
   return [first, ...others];
 }
 
 export function parseKey(path: string, text: string): KeyObject {
   if (text.includes("ENCRYPTED")) {
-    throw new UnusableFileError(
-      `'${path}' is protected by a passphrase, which cannot be asked for here`,
-    );
+    throw new FileError(`'${path}' is protected by a passphrase, which cannot be asked for here`);
   }
   try {
     return createPrivateKey(text);
   } catch (error) {
-    throw new UnusableFileError(`'${path}' is not a private key`, { cause: error });
+    throw new FileError(`'${path}' is not a private key`, { cause: error });
   }
 }
 
 export function checkPair(pair: FilePair, certificate: X509Certificate, key: KeyObject): void {
   if (certificate.checkPrivateKey(key)) return;
-  throw new UnusableFileError(`'${pair.key}' is not the key of '${pair.certificate}'`);
+  throw new FileError(`'${pair.key}' is not the key of '${pair.certificate}'`);
 }
 
 /** Milliseconds. Other programs write files in place, so a younger file may be half written. */
@@ -205,7 +203,7 @@ export async function settled<T>(
       if (result !== undefined) return result;
       changes++;
     } catch (error) {
-      if (!(error instanceof UnusableFileError)) throw error;
+      if (!(error instanceof FileError)) throw error;
       if (Math.abs(texts.age) >= SETTLE) throw unusable(pair, error);
       await delay(LOOK_AGAIN);
     }
@@ -215,7 +213,7 @@ export async function settled<T>(
   throw new TrunklineError("config", `Cannot make '${pair.certificate}' and its key: ${why}`);
 }
 
-function unusable({ certificate, key }: FilePair, cause: UnusableFileError): TrunklineError {
+function unusable({ certificate, key }: FilePair, cause: FileError): TrunklineError {
   const next = `Put the right files there, or delete '${certificate}' and '${key}' to have them made`;
   const message = `Cannot use these certificates: ${cause.message}. ${next}`;
   return new TrunklineError("config", message, { cause });

@@ -5,7 +5,7 @@ import {
   CertificateFiles,
   type FilePair,
   SETTLE,
-  UnusableFileError,
+  FileError,
   checkPair,
   parseCertificates,
   parseKey,
@@ -92,7 +92,7 @@ export class Certificates {
     return settled(this.#files, pair, async ({ certificate: cert, key }) => {
       const path = pair.certificate;
       if (key === undefined) {
-        if (cert !== undefined) throw new UnusableFileError(`'${pair.key}' is missing`);
+        if (cert !== undefined) throw new FileError(`'${pair.key}' is missing`);
         // Throws if no certificate could be issued for the key.
         authority.signer(path);
         await this.#files.create(pair.key, newKey());
@@ -170,9 +170,7 @@ export class Authority {
   constructor(pair: FilePair, pem: string, keyPem: string | undefined) {
     const [first, ...others] = parseCertificates(pair.certificate, pem);
     if (!first.ca) {
-      throw new UnusableFileError(
-        `the first certificate in '${pair.certificate}' is not an authority's`,
-      );
+      throw new FileError(`the first certificate in '${pair.certificate}' is not an authority's`);
     }
     this.#key = keyPem === undefined ? undefined : parseKey(pair.key, keyPem);
     if (this.#key !== undefined) checkPair(pair, first, this.#key);
@@ -199,8 +197,7 @@ export class Authority {
         }
         return undefined;
       }
-      if (keyPem === undefined && age < SETTLE)
-        throw new UnusableFileError(`'${pair.key}' is missing`);
+      if (keyPem === undefined && age < SETTLE) throw new FileError(`'${pair.key}' is missing`);
       const authority = new Authority(pair, pem, keyPem);
       if (!renewal.isDue(authority.certificate, RENEW_AUTHORITY)) return authority;
       return (await authority.#renew(files, renewal)) ? undefined : authority;
@@ -224,9 +221,7 @@ export class Authority {
     const hasSigned = (issuer: X509Certificate): boolean =>
       certificate.checkIssued(issuer) && certificate.verify(issuer.publicKey);
     if (this.#all.some(hasSigned)) return;
-    throw new UnusableFileError(
-      `'${path}' is not signed by the authority in '${this.#pair.certificate}'`,
-    );
+    throw new FileError(`'${path}' is not signed by the authority in '${this.#pair.certificate}'`);
   }
 
   /** False if it cannot be renewed; it is then used until it expires. */

@@ -11,7 +11,7 @@ import { isObject } from "../../../base/check.ts";
 import { hasTasksExtension } from "../meta.ts";
 import { ClientCalls, plainResult, plainToolResult, ClientRequests } from "./requests.ts";
 import { type McpClientEvents, clientRoutes } from "./routes.ts";
-import { type Era, type HandshakeResult, handshake } from "./handshake.ts";
+import { type Era, type ServerHello, handshake } from "./handshake.ts";
 import { allPages, type OmissionReport, withReadableNames } from "./lists.ts";
 import { ClientPages } from "./pages.ts";
 import { mcpDialect } from "../dialect.ts";
@@ -73,7 +73,7 @@ export class McpClient {
   readonly #listening: ClientListening;
   readonly #canCall: (tool: JsonObject) => boolean;
   readonly #report: McpClientOptions["report"];
-  #server: HandshakeResult | undefined;
+  #server: ServerHello | undefined;
   /** Why tools were left out of its last list. */
   readonly #unusable = new Set<string>();
 
@@ -294,7 +294,7 @@ export class McpClient {
     return isObject(parts) && parts[part] === true;
   }
 
-  get #introduction(): HandshakeResult {
+  get #introduction(): ServerHello {
     if (this.#server === undefined) throw new Error("The handshake is not over");
     return this.#server;
   }

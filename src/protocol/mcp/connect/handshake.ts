@@ -20,7 +20,7 @@ import {
 export type Era = "auto" | Codec["era"];
 
 /** What a server said in the handshake. */
-export interface HandshakeResult {
+export interface ServerHello {
   readonly codec: Codec;
   readonly capabilities: JsonObject;
   readonly info: JsonObject;
@@ -52,7 +52,7 @@ const CAPABILITIES: JsonObject = {
   },
 };
 
-type Handshake = (peer: Peer, options: HandshakeOptions) => Promise<HandshakeResult>;
+type Handshake = (peer: Peer, options: HandshakeOptions) => Promise<ServerHello>;
 
 const HANDSHAKES: Readonly<Record<Era, Handshake>> = {
   legacy: byInitialize,
@@ -61,7 +61,7 @@ const HANDSHAKES: Readonly<Record<Era, Handshake>> = {
 };
 
 /** Learns which revision the server speaks and what it can do. */
-export async function handshake(peer: Peer, options: HandshakeOptions): Promise<HandshakeResult> {
+export async function handshake(peer: Peer, options: HandshakeOptions): Promise<ServerHello> {
   return HANDSHAKES[options.era](peer, options);
 }
 
@@ -69,10 +69,7 @@ export async function handshake(peer: Peer, options: HandshakeOptions): Promise<
  * MCP 2026-07-28, basic/versioning § Backward Compatibility: `server/discover` first. A server that
  * answers it with an error, or not in time, is sent `initialize`.
  */
-async function discoverOrInitialize(
-  peer: Peer,
-  options: HandshakeOptions,
-): Promise<HandshakeResult> {
+async function discoverOrInitialize(peer: Peer, options: HandshakeOptions): Promise<ServerHello> {
   const modern = byDiscover(peer, options);
   const met = await atMost(options.probe, modern.catch(unlessFatal));
   if (met !== undefined) return met;
@@ -87,10 +84,7 @@ async function discoverOrInitialize(
   }
 }
 
-async function byDiscover(
-  peer: Peer,
-  { info, signal }: HandshakeOptions,
-): Promise<HandshakeResult> {
+async function byDiscover(peer: Peer, { info, signal }: HandshakeOptions): Promise<ServerHello> {
   const ask = (): Promise<JsonObject> =>
     peer.request(discover, { _meta: NEWEST_STATELESS.requestMeta(info, undefined) }, { signal });
   const result = await ask().catch((error: unknown) => {
@@ -111,10 +105,7 @@ async function byDiscover(
   };
 }
 
-async function byInitialize(
-  peer: Peer,
-  { info, signal }: HandshakeOptions,
-): Promise<HandshakeResult> {
+async function byInitialize(peer: Peer, { info, signal }: HandshakeOptions): Promise<ServerHello> {
   const params = {
     protocolVersion: NEWEST_SESSION.revision,
     capabilities: CAPABILITIES,

@@ -23,7 +23,7 @@ import { RpcError } from "../../../rpc/rpc-error.ts";
 import type { ContentBlock } from "../../../session/agent.ts";
 import { SessionError } from "../../../session/session-error.ts";
 import { memoryPair } from "../../../wire/channel/memory.ts";
-import type { PersonQuestion, PromptBody, SettingBody } from "../session-api.ts";
+import type { AskRow, PromptBody, SettingBody } from "../session-api.ts";
 
 export interface SessionClientsOptions {
   readonly door: AcpDoor;
@@ -157,7 +157,7 @@ export interface SessionClientOptions extends Pick<SessionClientsOptions, "door"
 }
 
 interface Question {
-  readonly ask: PersonQuestion;
+  readonly ask: AskRow;
   readonly answer: (result: object) => void;
 }
 
@@ -294,7 +294,7 @@ class Questions {
     route(CLIENT_METHODS.elicit, (question, { signal }) => {
       const { promise, resolve } = Promise.withResolvers<object>();
       const id = crypto.randomUUID();
-      const ask: PersonQuestion = {
+      const ask: AskRow = {
         id,
         kind: "question",
         at: Date.now(),
@@ -316,7 +316,7 @@ class Questions {
   );
 
   /** Without permission requests: those are in the log of the session. */
-  get asks(): readonly PersonQuestion[] {
+  get asks(): readonly AskRow[] {
     return Array.from(this.#questions.values(), ({ ask }) => ask);
   }
 

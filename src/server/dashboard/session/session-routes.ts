@@ -25,13 +25,7 @@ import {
   type ReadSession,
   type SessionReading,
 } from "../../../store/session/session-reader.ts";
-import type {
-  AnswerBody,
-  PersonQuestion,
-  EventLog,
-  SessionDetail,
-  Traffic,
-} from "../session-api.ts";
+import type { AnswerBody, AskRow, EventLog, SessionDetail, Traffic } from "../session-api.ts";
 import {
   checkAnswerBody,
   checkMoveBody,
@@ -138,7 +132,7 @@ export class SessionRoutes {
   }
 
   /** The open questions of a session: permissions in its log, and questions to this principal. */
-  async asks(principal: Principal, session: ReadSession): Promise<readonly PersonQuestion[]> {
+  async asks(principal: Principal, session: ReadSession): Promise<readonly AskRow[]> {
     const client = await this.#options.clients.known(principal, session.id);
     const digest = await this.#options.rows.digests.of(session);
     return [...digest.asked(session).map(askOf), ...(client?.questions.asks ?? [])];

@@ -16,7 +16,7 @@ import {
   type SessionReading,
 } from "../../../store/session/session-reader.ts";
 import type { Page } from "../api.ts";
-import type { PersonQuestion, SessionRow } from "../session-api.ts";
+import type { AskRow, SessionRow } from "../session-api.ts";
 import {
   type PendingRequest,
   type SessionDigest,
@@ -160,9 +160,9 @@ function waitingFor(
 }
 
 /** A pending permission as a question to a person: whole, but for secrets. */
-export function askOf({ requestId, at, request }: PendingRequest): PersonQuestion {
+export function askOf({ requestId, at, request }: PendingRequest): AskRow {
   const { toolCall, options } = request;
-  const shown = maskWords(toolCall) as NonNullable<PersonQuestion["toolCall"]>;
+  const shown = maskWords(toolCall) as NonNullable<AskRow["toolCall"]>;
   // An agent may name what it would always do. Ids stay as they are: they come back with the answer.
   const named = options.map((each) => ({ ...each, name: maskWords(each.name) as string }));
   return { id: requestId, kind: "permission", at, toolCall: shown, options: named };

@@ -26,7 +26,7 @@ import { objectOf } from "../../../protocol/acp/methods.ts";
 import { refuseFolders } from "../../../protocol/acp/serve-sessions.ts";
 import { findRevision } from "../../../run/open/find-revision.ts";
 import type { ReadSession } from "../../../store/session/session-reader.ts";
-import type { AgentChoice, StartedSession, FolderPage } from "../session-api.ts";
+import type { AgentChoice, IdAnswer, FolderPage } from "../session-api.ts";
 import { checkNewRun, checkNewSession, type PromptBody, type SettingBody } from "../schema.gen.ts";
 import { LOOK_AGAIN, PATIENCE } from "../session/session-actions.ts";
 import type { SessionClients } from "../session/session-clients.ts";
@@ -58,7 +58,7 @@ export class StartRoutes {
         refuseWatcher(call.principal);
         return handle(call);
       });
-    const begin = (name: string, handle: (call: ApiCall) => Promise<StartedSession>): ApiRoute => ({
+    const begin = (name: string, handle: (call: ApiCall) => Promise<IdAnswer>): ApiRoute => ({
       ...route(`POST /api/${name}`, "sessions", handle),
       largest: LARGEST_PROMPT,
     });
@@ -109,7 +109,7 @@ export class StartRoutes {
     return isSeen && above !== found.path ? { ...found, parent: above } : found;
   }
 
-  async #beginSession({ principal, body }: ApiCall): Promise<StartedSession> {
+  async #beginSession({ principal, body }: ApiCall): Promise<IdAnswer> {
     const wanted = bodyAs(body, checkNewSession);
     const cwd = await this.#folder(principal, wanted.folder);
     if (!this.#options.hasWorkers && !isFolder(cwd)) {
@@ -120,7 +120,7 @@ export class StartRoutes {
     return this.#begin(principal, { cwd, agent: agent || undefined, worktree }, prompt, settings);
   }
 
-  async #beginRun({ principal, body }: ApiCall): Promise<StartedSession> {
+  async #beginRun({ principal, body }: ApiCall): Promise<IdAnswer> {
     const { repository: given, revision, agent, pullRequest, prompt } = bodyAs(body, checkNewRun);
     const repository = await this.#repository(principal, given.trim());
     const wanted = revision || undefined;
@@ -134,7 +134,7 @@ export class StartRoutes {
     wanted: Exclude<SessionTarget, { sessionId: string }>,
     prompt: PromptBody | undefined,
     settings: readonly SettingBody[] = [],
-  ): Promise<StartedSession> {
+  ): Promise<IdAnswer> {
     const { clients, sessions, app, hasWorkers } = this.#options;
     // Before anything is made; workers have keys of their own.
     if (prompt?.text.startsWith("/") === false && !hasWorkers) {

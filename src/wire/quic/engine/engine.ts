@@ -9,7 +9,7 @@ import {
   type Pointer,
 } from "../../../base/process/ffi.ts";
 import { COMMAND, EVENT, FIRST, LAST } from "../control-frame.ts";
-import type { DialSettings, ConnectionEnd, ListenSettings, TlsSettings } from "../settings.ts";
+import type { DialSettings, EndReason, ListenSettings, TlsSettings } from "../settings.ts";
 import { ControlPipe } from "./control-pipe.ts";
 import { NativeConnection } from "./native-connection.ts";
 import type { NativeStream } from "./native-stream.ts";
@@ -19,7 +19,7 @@ import { SendLoad } from "./send-window.ts";
 import { TlsContext } from "./tls-context.ts";
 import { bindSocket, connectSocket, withAddress } from "./udp-socket.ts";
 
-const READS_NOTHING: ConnectionEnd = {
+const READS_NOTHING: EndReason = {
   trouble: "limit",
   detail: "it does not take what it is sent",
 };
@@ -57,7 +57,7 @@ export class Engine {
   /** Endpoints to be served once the program has read what it was told. */
   readonly starved = new Set<Endpoint>();
   /** Connections to be cut at the end of the turn. */
-  readonly doomed = new Map<NativeConnection, ConnectionEnd>();
+  readonly doomed = new Map<NativeConnection, EndReason>();
   readonly #files = new FileWatch();
   #awaitsRoom = false;
   #isWanted = true;
@@ -254,7 +254,7 @@ export class Engine {
   }
 }
 
-function endingOfError(error: unknown): ConnectionEnd {
+function endingOfError(error: unknown): EndReason {
   if (!(error instanceof EngineError)) throw error;
   return { trouble: error.trouble, detail: error.message };
 }

@@ -9,7 +9,7 @@ import {
   type Pointer,
 } from "../../../base/process/ffi.ts";
 import { EVENT } from "../control-frame.ts";
-import type { ConnectedPeer, ConnectionEnd, QuicFailure } from "../settings.ts";
+import type { ConnectedPeer, EndReason, QuicFailure } from "../settings.ts";
 import type { Endpoint, Engine } from "./engine.ts";
 import { peerCertificate } from "./tls-context.ts";
 import { DiscardedStream, NativeStream } from "./native-stream.ts";
@@ -39,7 +39,7 @@ const MOST_BROKEN = 10_000;
  * after every 25 of 100: a peer that waits for it is told in time.
  */
 const WORTH_TELLING = 16;
-const BREAKS_OFF: ConnectionEnd = { trouble: "limit", detail: "too many exchanges were aborted" };
+const BREAKS_OFF: EndReason = { trouble: "limit", detail: "too many exchanges were aborted" };
 
 export interface NativeConnectionOptions {
   readonly id: number;
@@ -235,7 +235,7 @@ export class NativeConnection implements PollEntry {
   }
 
   /** Closes without waiting for anything. */
-  abandon(ending: ConnectionEnd = { trouble: "closed", detail: "" }): void {
+  abandon(ending: EndReason = { trouble: "closed", detail: "" }): void {
     if (this.#state !== "over") this.#cut(ending);
   }
 
@@ -337,7 +337,7 @@ export class NativeConnection implements PollEntry {
     if (this.#isSaid()) this.engine.needsTurn = true;
   }
 
-  #cut(ending: ConnectionEnd): void {
+  #cut(ending: EndReason): void {
     this.#closeReason ??= new CloseReason(0, ending.detail);
     this.#closeReason.say(this.ssl, false);
     native.SSL_handle_events(this.ssl);
@@ -351,7 +351,7 @@ export class NativeConnection implements PollEntry {
     return endingOf(this.ssl, true) !== undefined;
   }
 
-  #end(ending: ConnectionEnd): void {
+  #end(ending: EndReason): void {
     if (this.#state === "over") return;
     const wasHandshake = this.#state === "handshake";
     this.#state = "over";
@@ -474,7 +474,7 @@ const VERDICTS: Readonly<Record<number, QuicFailure>> = {
 };
 
 /** Why a connection is over (RFC 9000 § 10): undefined while it is not. */
-export function endingOf(ssl: Pointer, isEstablished: boolean): ConnectionEnd | undefined {
+export function endingOf(ssl: Pointer, isEstablished: boolean): EndReason | undefined {
   if (native.SSL_get_conn_close_info(ssl, INFO_ADDRESS, BigInt(INFO.length)) !== 1) {
     return undefined;
   }
@@ -497,7 +497,7 @@ export function endingOf(ssl: Pointer, isEstablished: boolean): ConnectionEnd | 
   return { trouble: code === 0n && byPeer ? "closed" : "protocol", detail, byPeer };
 }
 
-function ofHandshake(ssl: Pointer, alert: number, byPeer: boolean, reason: string): ConnectionEnd {
+function ofHandshake(ssl: Pointer, alert: number, byPeer: boolean, reason: string): EndReason {
   if (!byPeer) {
     const verdict = Number(native.SSL_get_verify_result(ssl));
     if (verdict !== 0) {

@@ -3,7 +3,7 @@ import type { ConnectionLimits, PeerCertificate } from "../connection.ts";
 import { ConnectionError, tlsTrouble } from "../connection-error.ts";
 import { COMMAND, EVENT, FIRST, LAST, LONGEST_PAYLOAD, readFrames } from "../control-frame.ts";
 import { FrameWriter } from "../frame-writer.ts";
-import type { ConnectionEnd } from "../settings.ts";
+import type { EndReason } from "../settings.ts";
 import {
   type FrameCarrier,
   HeldBytes,
@@ -215,7 +215,7 @@ export class SocketConnection extends MultiplexedConnection implements FrameCarr
   }
 
   /** Ends it at once, because of something that the other side does. */
-  #cut(ending: ConnectionEnd): void {
+  #cut(ending: EndReason): void {
     this.#end(ConnectionError.of(this.#what, ending));
     this.#socket.destroy();
   }
