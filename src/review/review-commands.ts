@@ -139,7 +139,7 @@ export class ReviewCommands implements Disposable {
   ): (of: Pick<Thread, "anchor" | "repository">) => Promise<ShownLines> {
     const locators = new Map<string, Locator | undefined>();
     const open = (repository: Repository): Locator | undefined =>
-      // Git cannot run where nothing is.
+      // Git cannot run in a folder that does not exist.
       isGone(repository)
         ? undefined
         : new Locator(rootOf({ repository }, here), this.reviews, this.#unsaved);

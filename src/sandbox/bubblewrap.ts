@@ -88,7 +88,7 @@ function kernelSettings(): string[] {
   return found.flatMap((name) => ["--ro-bind", `/proc/${name}`, `/proc/${name}`]);
 }
 
-/** Why a sandbox does not work. A program that takes too long may only be on a busy machine. */
+/** Why a sandbox does not work. A timeout may only mean that the machine is busy. */
 export interface SandboxProblem {
   readonly code: "unavailable" | "timeout";
   readonly says: string;

@@ -204,7 +204,7 @@ function placesIn({ own, read, write, also, hide, mounts }: FileView): ViewPlace
   }
   for (const mount of also) {
     const isLinked = nearest(places, mount.at)?.isOurs === false;
-    // The link is there to be followed.
+    // In a folder of the machine, the link itself is seen.
     if (!isLinked) set({ ...mount, isOurs: false, mayBeMissing: true });
   }
   for (const mount of mounts) set({ ...mount, isOurs: true });

@@ -55,7 +55,7 @@ export async function unsetValue(
   });
 }
 
-/** What a text can mean as a value, the most likely first. */
+/** The values that a text can stand for, the most likely first. */
 function readings(path: KeyPath, text: string): unknown[] {
   const type = SETTINGS.find((setting) => keyText(setting.path) === keyText(path))?.type;
   const read = parsedJson(text);

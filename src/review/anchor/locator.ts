@@ -146,7 +146,7 @@ export class Locator {
       if (lostAt === undefined) return { place };
       const changed = await this.#changedIn(age, lostAt);
       const found = await this.#elsewhere(place, changed, `${age} ${lostAt}`);
-      // Of a commit that is not in the history, nothing is known but its text.
+      // If the commit is not in the history, only its text is known.
       if (found === undefined) return isSince && since === undefined ? {} : { lostIn: place.path };
       if (lostAt < 0) return { place: found };
       [place, age] = [found, lostAt];

@@ -225,7 +225,7 @@ function followMoves(compared: ComparedTexts): void {
     if (!isLong && !MOVED_ALONE.test(oldKeys.slice(at + first, at + last + 1).join(""))) return;
     for (let step = first; step <= last; step++) put(at + step, to + step);
   };
-  // Before anything is followed.
+  // Computed before any line is followed.
   const windows = uniqueWindows(compared, owner);
   for (let at = 0; at < map.length; at++) {
     const to = landmarks[at] ?? -1;
