@@ -276,7 +276,7 @@ function protectWays(places: ViewPlaces): ViewPlaces {
       const wanted = isLast && from !== undefined ? kindOf(from) : "folder";
       if (outer.isOurs) makePinned(inside, wanted === "folder");
       else if (kindOf(inside) !== wanted && !(isLast && from === undefined)) {
-        const why = `there is no ${wanted} in the sandbox that it could be seen at`;
+        const why = `the sandbox has no ${wanted} to mount it on`;
         throw new TrunklineError("unavailable", `Cannot show '${seen}': ${why}.`);
       }
       if (!isLast) places.set(seen, { ...outer, at: seen, from: inside });

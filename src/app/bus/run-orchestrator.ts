@@ -92,7 +92,7 @@ async function planOf(
   for (const warning of file.warnings) warn(warning);
   if (file.tcpAddr !== undefined) {
     warn(
-      `'tcp_addr' in ${path} is left aside: it has no encryption. Use --listen tls://HOST:PORT.`,
+      `'tcp_addr' in ${path} is ignored: it has no encryption. Use --listen tls://HOST:PORT.`,
     );
   }
   return {
