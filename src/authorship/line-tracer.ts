@@ -6,7 +6,7 @@ import {
   type BlameRange,
   isCommitted,
   type StoredStep,
-  without,
+  linesWithout,
   type WorkHistory,
   type WorkStep,
 } from "./work-history.ts";
@@ -117,7 +117,7 @@ export class LineTracer {
     return this.#explained.getOrInsertComputed(`${at}:${path}`, async () => {
       const rows = linesOf(await this.#history.patch(at, path));
       const added = rows.filter((row) => /^\+(?!\+\+ )/.test(row)).map((row) => row.slice(1));
-      return without(added, told).length === 0;
+      return linesWithout(added, told).length === 0;
     });
   }
 

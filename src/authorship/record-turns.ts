@@ -10,7 +10,7 @@ import { TaskQueue } from "../base/limit/task-queue.ts";
 import type { SessionUpdate } from "../session/agent.ts";
 import type { RecordedTurn, TurnRecording, WorkRecorder } from "../session/turn/turn-recording.ts";
 import { linesOf } from "../review/anchor/file-text.ts";
-import { WorkHistory, without, type WorkStep } from "./work-history.ts";
+import { WorkHistory, linesWithout, type WorkStep } from "./work-history.ts";
 import { writeNotes } from "./write-notes.ts";
 
 /** Kinds of tool calls that change no files (ACP, "Tool Calls"). */
@@ -176,7 +176,7 @@ function textsIn({ content }: SessionUpdate, root: string): Record<string, strin
       linesOf(String(text)),
     );
     const path = pathIn(root, each["path"]);
-    told[path] = [...(told[path] ?? []), ...without(now ?? [], old ?? [])];
+    told[path] = [...(told[path] ?? []), ...linesWithout(now ?? [], old ?? [])];
   }
   return told;
 }

@@ -480,7 +480,7 @@ async function blameIn(
 }
 
 /** The lines without the others: each of these removes one equal line. */
-export function without(lines: readonly string[], others: readonly string[]): string[] {
+export function linesWithout(lines: readonly string[], others: readonly string[]): string[] {
   const taken = new Map<string, number>();
   for (const each of others) taken.set(each, (taken.get(each) ?? 0) + 1);
   return lines.filter((each) => {

@@ -46,7 +46,7 @@ export class SingleValues {
   readonly #names = new Map<string, string>();
 
   add(path: KeyPath, value: unknown, name: string): void {
-    this.values = mergeValues(this.values, nest(path, value));
+    this.values = mergeValues(this.values, objectAround(path, value));
     this.#names.set(keyText(path), name);
   }
 
@@ -61,7 +61,7 @@ export class SingleValues {
 }
 
 /** The value inside objects that lead to it. */
-export function nest(path: KeyPath, value: unknown): ConfigValues {
+export function objectAround(path: KeyPath, value: unknown): ConfigValues {
   return path.reduceRight((inner, step) => ({ [step]: inner }), value) as ConfigValues;
 }
 

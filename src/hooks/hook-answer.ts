@@ -50,12 +50,12 @@ const DECISIONS: Readonly<Record<string, "deny" | "ask" | undefined>> = {
 
 /** Reads the end of a hook, in the shape of Claude Code. */
 export function answerOf(hook: Hook, { exit, stdout, stderr, cut }: HookEnd): HookAnswer {
-  if (cut === "late") return broken(hook, `it took longer than ${hook.timeout / 1000} s`);
-  if (cut === "long") return broken(hook, "it wrote too much");
+  if (cut === "late") return noAnswer(hook, `it took longer than ${hook.timeout / 1000} s`);
+  if (cut === "long") return noAnswer(hook, "it wrote too much");
   if (exit === 2) return { decision: "deny", reason: stderr || "it gave no reason" };
-  if (typeof exit === "string") return broken(hook, `it was ended by ${exit}`);
+  if (typeof exit === "string") return noAnswer(hook, `it was ended by ${exit}`);
   const why = stderr === "" ? "" : `: ${stderr}`;
-  if (NOT_STARTED.includes(exit)) return broken(hook, `it could not be started${why}`);
+  if (NOT_STARTED.includes(exit)) return noAnswer(hook, `it could not be started${why}`);
   if (exit !== 0) return failed(hook, `it ended with exit code ${exit}${why}`);
   const text = stdout.trim();
   if (!text.startsWith("{")) return TOLD.has(hook.event) && text !== "" ? { context: text } : {};
@@ -66,7 +66,7 @@ export function answerOf(hook: Hook, { exit, stdout, stderr, cut }: HookEnd): Ho
 export function answerTo(hook: Hook, { status, body }: Pick<PostResult, "status" | "body">) {
   // A redirect counts as a failure, too: only the configured address is asked.
   if (status < 200 || status > 299) return failed(hook, `it answered with status ${status}`);
-  if (body === undefined) return broken(hook, "it answered too much");
+  if (body === undefined) return noAnswer(hook, "it answered too much");
   // A page that is no answer, such as a login, must not count as consent.
   return body.trim() === "" ? {} : parsed(hook, body);
 }
@@ -78,7 +78,7 @@ function parsed(hook: Hook, text: string): HookAnswer {
 }
 
 /** The answer for a hook that could not run. Before a call it denies the call, unless the hook's settings say otherwise. */
-export function broken(hook: Hook, failure: string): HookAnswer {
+export function noAnswer(hook: Hook, failure: string): HookAnswer {
   const blocks = hook.event === "PreToolUse" && hook.onFailure !== "continue";
   return blocks ? { decision: "deny", reason: failure, failure } : failed(hook, failure);
 }
@@ -95,16 +95,16 @@ function read(hook: Hook, said: JsonMembers): HookAnswer {
   const own: JsonMembers = isObject(hookSpecificOutput) ? hookSpecificOutput : {};
   const named: unknown = own.permissionDecision ?? said.decision ?? "defer";
   if (typeof named !== "string" || !Object.hasOwn(DECISIONS, named)) {
-    return broken(hook, `it decided ${JSON.stringify(named).slice(0, 100)}, which is not known`);
+    return noAnswer(hook, `it decided ${JSON.stringify(named).slice(0, 100)}, which is not known`);
   }
   const { updatedInput, updatedToolOutput, updatedMCPToolOutput } = own;
   const output = updatedToolOutput ?? updatedMCPToolOutput;
   const result = output === undefined ? undefined : resultOf(output);
   if (updatedInput !== undefined && !isObject(updatedInput)) {
-    return broken(hook, "its 'updatedInput' is no object");
+    return noAnswer(hook, "its 'updatedInput' is no object");
   }
   if (output !== undefined && result === undefined) {
-    return broken(hook, "its 'updatedToolOutput' is neither text nor a result as MCP has it");
+    return noAnswer(hook, "its 'updatedToolOutput' is neither text nor a result as MCP has it");
   }
   return {
     decision: DECISIONS[named],

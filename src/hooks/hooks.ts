@@ -8,7 +8,7 @@ import {
 } from "./hook.ts";
 import { Semaphore } from "../base/limit/semaphore.ts";
 import { post } from "../base/post.ts";
-import { answerOf, answerTo, broken, type HookAnswer } from "./hook-answer.ts";
+import { answerOf, answerTo, noAnswer, type HookAnswer } from "./hook-answer.ts";
 import { runHook } from "./run-hook.ts";
 
 /** Where the hooks of a project run. */
@@ -217,7 +217,7 @@ export class Hooks implements AsyncDisposable {
       signal.throwIfAborted();
       const { message } = error as Error;
       const isProgram = answers === undefined && http === undefined;
-      return broken(hook, isProgram ? `it could not be started: ${message}` : message);
+      return noAnswer(hook, isProgram ? `it could not be started: ${message}` : message);
     }
   }
 

@@ -131,7 +131,10 @@ export function followWords(
   newText: FileText,
   { map, ends, edited }: LineMapping,
 ): void {
-  const found = rewrapped(oldText.lines.slice(oldFrom, oldTo), newText.lines.slice(newFrom, newTo));
+  const found = findRewrapped(
+    oldText.lines.slice(oldFrom, oldTo),
+    newText.lines.slice(newFrom, newTo),
+  );
   for (const [at, { from, to, isEdited }] of found) {
     const line = oldFrom + at;
     if (map[line] !== -1) continue;
@@ -331,7 +334,7 @@ const MOST_WORDS = 40_000;
  * Finds the words of lines that were broken or joined differently, within regions of two texts.
  * Only lines of which nearly all words are there, close to each other, are found.
  */
-export function rewrapped(
+export function findRewrapped(
   before: readonly string[],
   now: readonly string[],
 ): Map<number, RewrappedLines> {

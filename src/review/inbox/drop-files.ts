@@ -21,7 +21,7 @@ import { type Repository, SEVERITIES, type Severity } from "../../store/review/r
 import { hasDotGit } from "../../base/file/repository-path.ts";
 import type { NewThread } from "../../store/review/reviews-rows.ts";
 import { AnchorMaker, type MadeAnchor } from "../anchor/anchor.ts";
-import { recognised } from "../moved.ts";
+import { recogniseRepository } from "../moved.ts";
 import { findRepository, type FoundRepository, placeOf } from "../repository.ts";
 import { parsedJson } from "../../base/check.ts";
 import { homeOf } from "../../base/process/environment.ts";
@@ -389,7 +389,9 @@ export async function threadOfDropped(
   const { anchor, content, repository = found } = await anchorOf(found, project, file, line);
   return {
     repository:
-      repository === undefined ? plainFolder(project) : await recognised(reviews, repository),
+      repository === undefined
+        ? plainFolder(project)
+        : await recogniseRepository(reviews, repository),
     anchor,
     ...(content === undefined ? {} : { content }),
     comment,

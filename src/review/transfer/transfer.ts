@@ -14,7 +14,7 @@ import { visibleLine } from "../../base/text/visible.ts";
 import { VERSION } from "../../base/version.ts";
 import type { ReviewCommands } from "../review-commands.ts";
 import { ThreadMaker } from "../add-comment.ts";
-import { recognised } from "../moved.ts";
+import { recogniseRepository } from "../moved.ts";
 import {
   isGitHubComments,
   isGitLabDiscussions,
@@ -301,7 +301,7 @@ export async function importReviews(
 ): Promise<ImportResult> {
   const value = parsed(text);
   if (isTransfer(value)) {
-    const repository = await recognised(commands.reviews, commands.here);
+    const repository = await recogniseRepository(commands.reviews, commands.here);
     const { threads, refused } = readTransfer(value, repository);
     return outcomeOf(commands, await commands.reviews.addAll(threads), refused);
   }
