@@ -4,7 +4,7 @@ import {
   callOf,
   type Command,
   GLOBAL_OPTIONS,
-  last,
+  endOf,
   type Options,
   type Path,
 } from "../../src/cli/shell/command.ts";
@@ -32,7 +32,7 @@ export function renderReference(program: Command): string {
 }
 
 function renderCommand(path: Path): string {
-  const { summary, description, args = [], options = {}, examples } = last(path);
+  const { summary, description, args = [], options = {}, examples } = endOf(path);
   const parts = [`## ${callOf(path)}\n`, `${summary}.\n`, "```sh", usageOf(path), "```\n"];
   if (description !== undefined) parts.push(`${description}\n`);
   if (args.length > 0) {
@@ -48,7 +48,7 @@ function renderCommand(path: Path): string {
 function contentsLine(path: Path): string {
   const indent = "  ".repeat(path.length - 2);
   const call = callOf(path);
-  return `${indent}- [\`${call}\`](#${call.replaceAll(" ", "-")}): ${last(path).summary}`;
+  return `${indent}- [\`${call}\`](#${call.replaceAll(" ", "-")}): ${endOf(path).summary}`;
 }
 
 function optionTable(options: Options): string {

@@ -8,10 +8,10 @@ import type { WorkStep } from "./work-history.ts";
 
 /** Agent Trace 0.1.0: where programs leave their records in a repository, one in a line. */
 const FILE = join(".agent-trace", "traces.jsonl");
-/** Bytes of it that are read. */
+/** The most bytes of the file that are read. */
 const LARGEST = 8 * 1024 * 1024;
 
-/** Ranges that are looked through for each line: the last ones of the file. */
+/** The most ranges that are searched for each line: the last ones of the file. */
 const MOST_RANGES = 20_000;
 
 /** Lines of a file at a revision that an agent wrote, as a record says. */
@@ -23,7 +23,7 @@ interface TracedRange {
   readonly step: WorkStep;
 }
 
-/** What the records in a repository say of agents. Anybody may have written them, in any form. */
+/** The lines that a repository's records attribute to agents. The records are untrusted, and may have any form. */
 export function readTraces(root: string): TracedRange[] {
   const options = { most: LARGEST, followsLinks: false, inside: [root] };
   return attempt(() => {

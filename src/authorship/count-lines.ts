@@ -7,7 +7,7 @@ export interface LineShare {
   readonly model?: string | undefined;
   readonly name?: string;
   lines: number;
-  /** Those of the lines that are certainly theirs. */
+  /** How many of these lines are certainly theirs. */
   certain: number;
 }
 

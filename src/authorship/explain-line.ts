@@ -20,7 +20,7 @@ import { allEvents, maySeeSession, SessionReader } from "../store/session/sessio
 import { type LineSource, LineTracer } from "./line-tracer.ts";
 import type { WorkHistory, WorkStep } from "./work-history.ts";
 
-/** A line of a file as it is now, or as a commit has it, and who asks about it. */
+/** A question about a line of a file, in the work tree or in a commit. */
 export interface LineQuestion {
   readonly data: string;
   readonly history: WorkHistory;
@@ -35,7 +35,7 @@ export type ShownStep = { readonly [Name in keyof WorkStep]: WorkStep[Name] | un
 
 export type Explanation = Awaited<ReturnType<typeof explainLine>>;
 
-/** Who wrote a line, and why. What the principal may not see, such as another's session, is left out. */
+/** Who wrote a line, and why. Leaves out what the principal may not see, such as the session of somebody else. */
 export async function explainLine(question: LineQuestion) {
   const { data, history, path, line, principal = OWNER } = question;
   const range = { first: line, last: line };
@@ -66,7 +66,7 @@ export async function explainLine(question: LineQuestion) {
     prompt: reason?.prompt,
     permission: reason?.permission,
     review: maySeeThread ? { id: thread.id, by: thread.by, comment: thread.comment } : undefined,
-    // What was moved here from another file replaced something there.
+    // A line that was moved from another file replaced lines of that file.
     replaced: isLimited(principal) && source.path !== path ? [] : await replacedBy(history, source),
     certain: source.certain,
     commit,
@@ -108,12 +108,12 @@ export function writer(
   return by === "person" ? "a person" : "unknown";
 }
 
-/** What there is to say of a step, without how it is stored. */
+/** The fields of a step that are shown; the others only serve its storage. */
 export function shownStep({ by, session, turn, call, agent, model, says }: WorkStep) {
   return { by, session, turn, call, agent, model, says };
 }
 
-/** The rule of the review tools. */
+/** The same rule as for the review tools. */
 async function maySeeReview(principal: Principal, { repository }: Thread): Promise<boolean> {
   if (!hasScope(principal, "review") || !mayUseFolder(principal, repository.root)) return false;
   return mayUseRepository(principal, await repositoryAddresses(repository.root));
@@ -162,8 +162,8 @@ async function reasonOf({ step }: LineSource, events: AsyncIterable<StoredEvent>
 }
 
 /**
- * The review thread whose answer names the line's commit, or that its turn worked on; one about the line's
- * file before others. Undefined where several may have asked for it.
+ * The review thread whose answer names the line's commit, or that its turn worked on; a thread about the
+ * line's file before others. Undefined if several threads fit.
  */
 async function reviewOf(
   reviews: Reviews,

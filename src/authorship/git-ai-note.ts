@@ -15,7 +15,7 @@ export interface Attestation {
 }
 
 const SCHEMA = "authorship/3.0.0";
-/** Characters of a note that is read. */
+/** The most characters of a note that is read. */
 export const LARGEST_NOTE = 4 * 1024 * 1024;
 
 /** The note of a commit, for the tools of Git AI. It has ids, names and line numbers, and no text of anybody. */
@@ -54,7 +54,7 @@ function rangesOf(lines: readonly number[]): string {
   return ranges.map(([from, to]) => (from === to ? from : `${from}-${to}`)).join(",");
 }
 
-/** What a note says of agents. What is not in either form is passed over: other people wrote it. */
+/** The lines that a note attributes to agents. Notes are untrusted: what has neither form is skipped. */
 export function parseNote(text: string): Attestation[] {
   const at = text.search(/^---$/m);
   if (at < 0) return [];
@@ -90,7 +90,7 @@ function stepIn(
   return { by: "agent", session, agent: String(tool), model: String(model), call };
 }
 
-/** No commit has more lines that a note could be about; a hostile one must not fill the memory. */
+/** More lines than any commit has; a hostile note must not fill the memory. */
 const MOST_LINES = 1_000_000;
 
 function linesIn(ranges: string, most: number): number[] {

@@ -6,29 +6,29 @@ import {
   type BlameRange,
   isCommitted,
   type StoredStep,
-  without,
+  linesWithout,
   type WorkHistory,
   type WorkStep,
 } from "./work-history.ts";
 
-/** Who wrote a line, as far as it is known. */
+/** The known origin of a line. */
 export interface LineSource {
   readonly text: string;
   /** The line and the file, from 1 on, in the step or commit that wrote it. */
   readonly path: string;
   readonly line: number;
   readonly step: WorkStep;
-  /** The step's commit in the history of work; absent where a note or the person's history says it. */
+  /** The step's commit in the work history; absent if a note or the person's history names the author. */
   readonly at?: string;
   /** The commit of the person's repository that has the line; absent where it is not committed. */
   readonly commit?: string | undefined;
-  /** Git found the line as it was written. Lines that were formatted or rewritten elsewhere are followed too. */
+  /** Whether git found the line exactly as it was written. Reformatted lines are followed, too, but are not certain. */
   readonly certain: boolean;
 }
 
-/** Steps that a line is followed through that was formatted, put away, or brought back. */
+/** The most steps through which a line is followed that was reformatted, removed or restored. */
 const MOST_STEPS = 20;
-/** Versions of a file that a line is looked for in, where it came from elsewhere. */
+/** The most versions of a file that are searched for a line that came from elsewhere. */
 const MOST_VERSIONS = 50;
 
 interface TraceOptions {
@@ -47,7 +47,7 @@ export class LineTracer {
   readonly #explained = new Map<string, Promise<boolean>>();
   readonly #versions = new Map<string, Promise<readonly string[]>>();
   #added: ReturnType<WorkHistory["added"]> | undefined;
-  /** Whole files are blamed once; of a single line, git is asked for that line. */
+  /** Whether all lines are traced: then a file is blamed once and as a whole, instead of for each line. */
   #isWhole = false;
 
   constructor(history: WorkHistory) {
@@ -55,8 +55,8 @@ export class LineTracer {
   }
 
   /**
-   * Of a file as it is now, or as a commit has it. All lines, or some. `now` is a step that has the file as
-   * it is, where there is one already, and null for a file that no step has changed.
+   * Traces all lines of a file, or some, in the work tree or in a commit. `now` is a step that has the
+   * present file, if one exists, and null for a file that no step has changed.
    */
   async trace(path: string, { range, commit, now }: TraceOptions = {}): Promise<LineSource[]> {
     this.#isWhole = range === undefined;
@@ -69,7 +69,7 @@ export class LineTracer {
     return await Promise.all(blamed.map((each) => this.#ofStep(each, true)));
   }
 
-  /** `seen`: where it was looked for already, so that nothing is looked for twice. */
+  /** `seen` has the places that were searched already. */
   async #ofStep(
     blamed: BlamedLine,
     isCertain: boolean,
@@ -78,7 +78,7 @@ export class LineTracer {
     const { commit: at, path, line, text } = blamed;
     const step = await this.#history.step(at);
     const plain = await this.#history.step(blamed.plain ?? at);
-    // A line that an agent only moved, or only copied, may be said to be its own.
+    // An agent may have only moved or copied the line.
     const certain =
       isCertain && (plain === step || (step.by === "person" && plain.by === "person"));
     const own = { text, path, line, step, at };
@@ -92,7 +92,7 @@ export class LineTracer {
       const older = await this.#blamed("steps", before, path, was.line);
       if (older !== undefined) return { ...(await this.#ofStep(older, false, seen)), text };
     }
-    // What nobody told of came with a commit, came back from elsewhere, or was written by hand.
+    // A line that no tool call announced came with a commit, came back from elsewhere, or was written by hand.
     const there = head === undefined ? undefined : await this.#lineIn(at, head, path, line);
     if (head !== undefined && there !== undefined) {
       const committed = await this.#blamed("theirs", head, path, there.line);
@@ -106,18 +106,18 @@ export class LineTracer {
     return { ...own, certain: isPersons && !(await this.#maybeAgents(text, plain.until ?? 0)) };
   }
 
-  /** A commit that an agent makes in a call has its lines; one that was there before has others'. */
+  /** A commit that an agent makes during a call has its own lines; an older commit has those of others. */
   async #isOlder(commit: string, { by, since = 0, head, before }: StoredStep): Promise<boolean> {
     const wasThere = before !== undefined && (await this.#history.step(before)).head === head;
     return by === "person" || wasThere || (await this.#history.commit(commit)).at + 1000 <= since;
   }
 
-  /** Whether all that changed in a file is what the call said, so that nobody else wrote there meanwhile. */
+  /** Whether a file changed only as the call announced, so that nobody else wrote to it meanwhile. */
   #isExplained(at: string, path: string, told: readonly string[]): Promise<boolean> {
     return this.#explained.getOrInsertComputed(`${at}:${path}`, async () => {
       const rows = linesOf(await this.#history.patch(at, path));
       const added = rows.filter((row) => /^\+(?!\+\+ )/.test(row)).map((row) => row.slice(1));
-      return without(added, told).length === 0;
+      return linesWithout(added, told).length === 0;
     });
   }
 
@@ -140,13 +140,13 @@ export class LineTracer {
     const isNew = !seen.has(placeOf(blamed));
     seen.add(placeOf(blamed));
     const found = isNew ? await this.#elsewhere(commit, blamed, until, seen) : undefined;
-    // A note of our own says less than the record.
+    // The record says more than a note of our own.
     const isOurs = step === undefined || found?.step.session === step.session;
     if (found?.step.by === "agent" && isOurs) {
       return { ...found, commit, certain: found.certain && certain };
     }
     if (step !== undefined) return { ...own, step, certain };
-    // Whoever wrote the message of a commit can name any run.
+    // The message of a commit is untrusted: it can name any run.
     if (session !== undefined) return { ...own, step: { by: "agent", session }, certain: false };
     const { plain = commit } = blamed;
     const isSeen = found?.certain === true && plain === commit;
@@ -154,7 +154,7 @@ export class LineTracer {
       return revision === commit && of === path && line >= from && line <= to;
     });
     if (traced !== undefined && !isSeen) return { ...own, step: traced.step, certain: false };
-    // Who indented or moved it since may have been an agent.
+    // An agent may have indented or moved it since.
     const last = /^0+$/.test(plain) ? Infinity : (await this.#history.commit(plain)).at + 999;
     const isKnown = isSeen || !(await this.#maybeAgents(text, last));
     return { ...own, step: { by: "commit" }, certain: certain && isKnown };
@@ -184,7 +184,7 @@ export class LineTracer {
     return first;
   }
 
-  /** Whether an agent wrote these words before, so that the line may be its own by a way that is not known. */
+  /** Whether an agent wrote these words before: then the line may be the agent's, though it cannot be traced. */
   async #maybeAgents(text: string, until: number): Promise<boolean> {
     const added = (this.#added ??= this.#history
       .added()
@@ -193,7 +193,7 @@ export class LineTracer {
     return (await added).some((each) => each.since <= until && each.text.includes(words));
   }
 
-  /** Where a line of one version is in another; undefined where that is not obvious. */
+  /** The place of a version's line in another version; undefined if it is not obvious. */
   async #lineIn(
     version: string,
     other: string,

@@ -10,7 +10,7 @@ import { TaskQueue } from "../base/limit/task-queue.ts";
 import type { SessionUpdate } from "../session/agent.ts";
 import type { RecordedTurn, TurnRecording, WorkRecorder } from "../session/turn/turn-recording.ts";
 import { linesOf } from "../review/anchor/file-text.ts";
-import { WorkHistory, without, type WorkStep } from "./work-history.ts";
+import { WorkHistory, linesWithout, type WorkStep } from "./work-history.ts";
 import { writeNotes } from "./write-notes.ts";
 
 /** Kinds of tool calls that change no files (ACP, "Tool Calls"). */
@@ -23,9 +23,9 @@ const ENDED: ReadonlySet<unknown> = new Set(["completed", "failed"]);
 /** A tool call that runs. */
 interface PendingCall {
   readonly step: WorkStep;
-  /** The only files that an edit says that it changes; undefined for a command, which says nothing. */
+  /** The files that an edit announces to change; undefined for a command, which announces none. */
   paths: ReadonlySet<string> | undefined;
-  /** What it says that it writes, by files. */
+  /** The lines that the call announces to write, by file. */
   told: NonNullable<WorkStep["told"]>;
 }
 
@@ -63,7 +63,7 @@ export class TurnRecorder implements WorkRecorder {
     const stored = this.#look(tree);
     const isNoted = attempt(() => history.notesSince) !== undefined;
     const head = isNoted ? history.head().catch(() => undefined) : undefined;
-    // What is seen later than that may be the agent's.
+    // A change that is found after this time may be the agent's.
     const entered = Promise.race([stored, delay(LONGEST_WAIT, undefined, { ref: false })])
       .then(() => history.enter(session))
       .catch((error: unknown) => this.#notRecorded(tree, error));
@@ -72,7 +72,7 @@ export class TurnRecorder implements WorkRecorder {
       saw: (update) =>
         this.#saw(tree, own, model === undefined ? step : { ...step, model }, update),
       ended: async () => {
-        // What a call that never ended, or a command in the background, has changed.
+        // Records the changes of calls that never ended, and of background commands.
         for (const key of own) this.#end(tree, key);
         background(this.#look(tree), WHAT);
         if (head !== undefined) background(this.#note(tree, await head), WHAT);
@@ -96,7 +96,7 @@ export class TurnRecorder implements WorkRecorder {
     const key = `${step.session} ${toolCallId}`;
     let call = tree.calls.get(key);
     if (call === undefined && sessionUpdate === "tool_call" && !READING.has(kind)) {
-      // Of a call that is over when it is first told, nobody has seen what was there before.
+      // If a call is first reported when it has ended, the files before it are unknown.
       if (!ENDED.has(status)) background(this.#look(tree), WHAT);
       call = {
         step: { ...step, call: toolCallId, since: Date.now() },
@@ -119,7 +119,7 @@ export class TurnRecorder implements WorkRecorder {
   #end(tree: TreeRecord, key: string): void {
     const call = tree.calls.get(key);
     if (call === undefined) return;
-    // Of two calls at the same time, nobody can tell which one wrote a line.
+    // If two calls run at the same time, it is unknown which one wrote a line.
     const others = [...tree.calls.values()].filter((each) => each !== call);
     const isAlone = others.every(({ step }) => step.session === call.step.session);
     const { paths, step, told } = call;
@@ -167,7 +167,7 @@ function pathsIn({ locations, content }: SessionUpdate, root: string): string[] 
   });
 }
 
-/** What its diffs say that it writes, without what was there before (ACP, "Diff"). */
+/** The lines that its diffs add (ACP, "Diff"). */
 function textsIn({ content }: SessionUpdate, root: string): Record<string, string[]> {
   const told: Record<string, string[]> = {};
   for (const each of [content].flat()) {
@@ -176,7 +176,7 @@ function textsIn({ content }: SessionUpdate, root: string): Record<string, strin
       linesOf(String(text)),
     );
     const path = pathIn(root, each["path"]);
-    told[path] = [...(told[path] ?? []), ...without(now ?? [], old ?? [])];
+    told[path] = [...(told[path] ?? []), ...linesWithout(now ?? [], old ?? [])];
   }
   return told;
 }

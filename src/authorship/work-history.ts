@@ -30,17 +30,17 @@ export interface WorkStep {
   readonly call?: string | undefined;
   readonly agent?: string;
   readonly model?: string;
-  /** Who says so, where it is a record of others that anybody may have written. */
+  /** The source of the claim, if it is an untrusted record of another program. */
   readonly says?: string;
   /** The person's commit that was checked out. */
   readonly head?: string;
   /** When the call began, in milliseconds since 1970. */
   readonly since?: number;
-  /** When the files were looked at. */
+  /** When the files were compared. */
   readonly until?: number;
-  /** What the call said that it wrote, by files. Whatever else changed meanwhile, others may have written. */
+  /** The lines that the call announced, by file. Others may have written whatever else changed meanwhile. */
   readonly told?: Readonly<Record<string, readonly string[]>>;
-  /** An agent's turn ran, so that it may have been the agent. */
+  /** Whether an agent's turn was running, so that the change may be the agent's. */
   readonly during?: boolean;
 }
 
@@ -57,13 +57,13 @@ export interface BlamedLine {
   /** Where it was in that commit, from 1 on. */
   readonly line: number;
   readonly text: string;
-  /** Where git finds it without looking for moved, copied and indented lines. */
+  /** The commit that git finds if it does not follow moved, copied and indented lines. */
   readonly plain?: string | undefined;
 }
 
 /** A commit of the person's repository. */
 export interface CommitFacts {
-  /** When it was made, in milliseconds: not when its changes were, which a rebase leaves as it was. */
+  /** When it was committed, in milliseconds. The author's time would not do: a rebase keeps it. */
   readonly at: number;
   readonly author: string;
   readonly committer: string;
@@ -80,11 +80,11 @@ export interface BlameRange {
 
 /** Commits whose notes are written at once. */
 const MOST_NOTED = 200;
-/** Larger files are left out: they hold no lines that somebody asks about, and are stored once more. */
+/** Larger files are left out: nobody asks about their lines, and the history would store them once more. */
 const LARGEST = 10 * 1024 * 1024;
 /** The person's configuration may name programs and rules that would change what is stored. */
 const OWN_CONFIG = { GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_NOSYSTEM: "1" };
-/** A path is a path, whatever it looks like. */
+/** Paths must not be read as patterns. */
 const LITERAL = { GIT_LITERAL_PATHSPECS: "1" };
 /** Files that are not as the index has them. */
 const CHANGED = ["ls-files", "-z", "--modified", "--others", "--exclude-standard"];
@@ -98,7 +98,7 @@ const FACTS =
 const BY_AGENTS = ["--extended-regexp", '--grep="by":"(agent|unknown)"|"during":true'];
 
 /**
- * What became of the files of a work tree, step by step: commits in a bare repository of the data folder,
+ * The history of the files in a work tree, step by step: commits in a bare repository of the data folder,
  * each by an agent's tool call, or by the person. Git's own blame then says which of them wrote a line.
  * The repository borrows the person's objects, and nothing in the person's repository is changed.
  */
@@ -124,7 +124,7 @@ export class WorkHistory {
     this.#theirs = new Git(at.worktree);
   }
 
-  /** That of the work tree around a folder; undefined outside of repositories. */
+  /** The history of the work tree around a folder; undefined outside of repositories. */
   static of(data: string, folder: string): WorkHistory | undefined {
     const top = topFolder(folder);
     const at = top === undefined ? undefined : worktreeAt(top);
@@ -144,7 +144,7 @@ export class WorkHistory {
   /** Since when the person wants a note in the repository for each commit with lines of agents. */
   get notesSince(): number | undefined {
     const since = readRegularFile(this.#yes, { most: 100 })?.toString("utf8");
-    // One that a full disk has left empty is no yes.
+    // A full disk may have left the file empty, which is no consent.
     return Number(since) > 0 ? Number(since) : undefined;
   }
 
@@ -217,7 +217,7 @@ export class WorkHistory {
     const tree = await this.#treeNow(only);
     const before = tip === undefined ? undefined : await this.step(tip);
     if (before?.tree === tree && before.head === head) return;
-    // What is there at the first look is the person's.
+    // The files of the first look count as the person's.
     const made = await this.#commit(tree, tip, head, tip === undefined ? { by: "person" } : step);
     await this.#text(["update-ref", this.#branch, made, tip ?? ""]);
     if (head !== undefined) await this.#text(["update-ref", this.#branchAt(head), made]);
@@ -239,7 +239,7 @@ export class WorkHistory {
     const tip = await this.tip();
     if (tip === undefined) return undefined;
     const head = commit === undefined ? await this.head() : await this.#need(commit);
-    // A file that the last step did not have may be one that it had by another name.
+    // The file may have had another name in the last step.
     const isThere = path !== undefined && (await this.#find(`${tip}:${path}`)) !== undefined;
     const tree =
       commit === undefined ? await this.#treeWith(isThere ? [path] : []) : `${head}^{tree}`;
@@ -276,11 +276,11 @@ export class WorkHistory {
     });
   }
 
-  /** What is known of a commit of the person. */
+  /** The facts about a commit of the person. */
   commit(id: string): Promise<CommitFacts> {
     return this.#commits.getOrInsertComputed(id, async () => {
       const facts = ["log", "-1", FACTS, id];
-      // The largest notes are more than is read of git.
+      // The largest notes exceed the limit for git's output.
       const said = await this.#theirs
         .text([...facts, `--notes=${NOTES_REF}`])
         .catch(() => this.#theirs.text([...facts, "--no-notes"]));
@@ -360,7 +360,7 @@ export class WorkHistory {
     await this.#git.run(["init", "--quiet", "--bare", "--template="], { mode: "files" });
     const exclude = join(this.#folder, "info", "exclude");
     mkdirSync(dirname(exclude), { recursive: true });
-    // After a kill it may be there.
+    // It is left over if a process was killed.
     rmSync(exclude, { force: true });
     symlinkSync(join(this.commonDir, "info", "exclude"), exclude);
     mkdirSync(dirname(this.#borrowed), { recursive: true });
@@ -373,7 +373,7 @@ export class WorkHistory {
     if (!existsSync(index)) await copyIndex(join(this.#gitDir, "index"), index).catch(() => {});
     const call = this.#call("read");
     const changed = await this.#git.list(CHANGED, call).catch(async () => {
-      // An index that needs files beside it, or settings, cannot be borrowed.
+      // The person's index cannot be copied if it depends on other files or on settings.
       rmSync(index, { force: true });
       return await this.#git.list(CHANGED, call);
     });
@@ -415,7 +415,7 @@ export class WorkHistory {
     step: WorkStep,
   ): Promise<string> {
     const before = tip === undefined ? undefined : (await this.step(tip)).head;
-    // Where another commit is checked out, what was last seen with that one counts too.
+    // If another commit was checked out, the last step on that commit is a parent, too.
     const isMoved = tip !== undefined && head !== undefined && before !== head;
     const there = isMoved ? await this.#find(this.#branchAt(head)) : undefined;
     const parents = [tip, there].flatMap((parent) => (parent === undefined ? [] : ["-p", parent]));
@@ -479,8 +479,8 @@ async function blameIn(
   throw new TrunklineError("not-found", `'${path}' is no file of the repository${what}.`);
 }
 
-/** The lines that are left where each of some others takes one away. */
-export function without(lines: readonly string[], others: readonly string[]): string[] {
+/** The lines without the others: each of these removes one equal line. */
+export function linesWithout(lines: readonly string[], others: readonly string[]): string[] {
   const taken = new Map<string, number>();
   for (const each of others) taken.set(each, (taken.get(each) ?? 0) + 1);
   return lines.filter((each) => {

@@ -2,10 +2,10 @@ import { type Attestation, canBeNoted, noteText } from "./git-ai-note.ts";
 import { LineTracer } from "./line-tracer.ts";
 import type { WorkHistory } from "./work-history.ts";
 
-/** What was written, by the ids of commits. */
+/** The ids of commits with and without a new note. */
 export interface WrittenNotes {
   readonly written: string[];
-  /** Somebody else had noted them. */
+  /** Commits that had a note of another program already. */
   readonly kept: string[];
 }
 
@@ -41,7 +41,7 @@ async function attestationsOf(
     const lines = (await tracer.trace(path, { commit, now })).map((each, at) => {
       return { ...each, line: at + 1 };
     });
-    // Lines that it has from earlier commits, and what others may have written, are no part of the note.
+    // The note leaves out lines from earlier commits, and lines that others may have written.
     const its = lines.filter(({ step, certain, line }) => {
       return own[line - 1] === true && certain && step.by === "agent" && step.session !== undefined;
     });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { PROGRAM } from "./commands.ts";
-import { allPaths, callOf, GLOBAL_OPTIONS, last, optionsOf } from "./shell/command.ts";
+import { allPaths, callOf, GLOBAL_OPTIONS, endOf, optionsOf } from "./shell/command.ts";
 import { parse } from "./shell/parse.ts";
 import { run } from "./program.ts";
 
@@ -26,7 +26,7 @@ function wordsOf(line: string): string[] {
 
 for (const path of PATHS) {
   const call = callOf(path);
-  const command = last(path);
+  const command = endOf(path);
 
   test(`the examples of '${call}' are valid command lines`, () => {
     for (const [run, explains] of Object.entries(command.examples)) {
@@ -113,13 +113,13 @@ const NO_DATA = [
 
 test("every command that prints data takes --json", () => {
   const without = [...PATHS]
-    .filter((path) => last(path).commands === undefined && !("json" in optionsOf(last(path))))
+    .filter((path) => endOf(path).commands === undefined && !("json" in optionsOf(endOf(path))))
     .map((path) => callOf(path).replace("trunkline ", ""));
   assert.deepEqual(without, NO_DATA);
 });
 
 test("the choices of an option that names a command are commands", () => {
-  for (const { options = {}, commands = [] } of PATHS.map(last)) {
+  for (const { options = {}, commands = [] } of PATHS.map(endOf)) {
     for (const { namesCommand, choices } of Object.values(options)) {
       if (namesCommand !== true) continue;
       assert.ok(choices, "an option that names a command has choices");

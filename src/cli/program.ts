@@ -1,8 +1,8 @@
 import { TrunklineError } from "../base/errors.ts";
-import { callOf, type Command, type Invocation, last, type Values } from "./shell/command.ts";
+import { callOf, type Command, type Invocation, endOf, type Values } from "./shell/command.ts";
 import { PROGRAM } from "./commands.ts";
 import { type Host, isVerbose, writer } from "./shell/host.ts";
-import { painted, styleOf } from "./shell/layout.ts";
+import { terminalText, styleOf } from "./shell/layout.ts";
 import { parse, type Parsed } from "./shell/parse.ts";
 
 type TextWriter = (text: string) => void;
@@ -29,7 +29,7 @@ export async function run(
     () => undefined,
   );
   // All text for people is painted: hidden characters in it are escaped, whoever it comes from.
-  const err: TextWriter = (text) => complain(painted(text));
+  const err: TextWriter = (text) => complain(terminalText(text));
   const print = writer(
     () => host.stdout,
     ({ code, message }) => {
@@ -39,8 +39,8 @@ export async function run(
       host.exit(1);
     },
   );
-  const out: TextWriter = (text) => print(painted(text));
-  const data: TextWriter = (text) => print(host.stdout.isTTY === true ? painted(text) : text);
+  const out: TextWriter = (text) => print(terminalText(text));
+  const data: TextWriter = (text) => print(host.stdout.isTTY === true ? terminalText(text) : text);
   const parsed = parse(isBegun(args, host) ? ["serve", "--open"] : args, program);
   try {
     return await follow(parsed, host, { out, err, data });
@@ -62,9 +62,9 @@ async function follow(parsed: Parsed, host: Host, outputs: OutputWriters): Promi
   const { out, err } = outputs;
   switch (parsed.kind) {
     case "run": {
-      const runner = await last(parsed.path).load?.();
+      const runner = await endOf(parsed.path).load?.();
       noteNewName(parsed, err);
-      if (runner === undefined) throw new Error(`Command '${last(parsed.path).name}' has no code`);
+      if (runner === undefined) throw new Error(`Command '${endOf(parsed.path).name}' has no code`);
       return await runner.run(invocationOf(parsed.values, parsed.positionals, host, outputs));
     }
     case "help": {

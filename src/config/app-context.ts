@@ -12,9 +12,9 @@ import type { Observers } from "../server/telemetry/observers.ts";
 export class AppContext {
   readonly config: Config;
   readonly log: Log;
-  /** How the configuration is read again when it changes; undefined where it is from no files. */
+  /** How to read the configuration again when its files change; undefined if it has no files. */
   readonly reloading: ReloadSource | undefined;
-  /** Traces, metrics and the request log; undefined where nothing is observed. */
+  /** Traces, metrics and the request log; undefined if the configuration asks for none. */
   observers: Observers | undefined;
   /** By the ids of people: their last tokens from the gateway's authorization servers. In memory only. */
   readonly subjectTokens = new Map<string, { readonly token: string; readonly until: number }>();
@@ -27,18 +27,18 @@ export class AppContext {
     this.log = new Log(config.log.verbose ? "debug" : config.log.level);
   }
 
-  /** Milliseconds that an MCP client has to say which roots it has, where that is configured. */
+  /** The timeout of `roots/list` in milliseconds, if it is configured. */
   get rootsTimeout(): number | undefined {
     return limitsFor("roots/list", this.config.limits.messages).timeout;
   }
 
-  /** The identities as the configuration of a folder has them now. */
+  /** The identities in the current configuration of a folder. */
   async identities(folder: string, env: NodeJS.ProcessEnv): Promise<IdentityCommands> {
     const { currentIdentities } = await import("../identity/open/open-identities.ts");
     return currentIdentities(this, folder, env);
   }
 
-  /** A callback for parts that do not know the log. */
+  /** Writes to the log, for parts that only take a callback. */
   readonly report = (event: string, fields: Record<string, unknown>): void => {
     this.log.warn(event, fields);
   };

@@ -22,7 +22,7 @@ export interface ConfigSource {
   readonly kind: "user" | "project";
   readonly path: string;
   readonly isFound: boolean;
-  /** Of a project's file: whether it may set everything. */
+  /** For a project's file: whether the user trusts it, so that it may set everything. */
   readonly isTrusted?: boolean;
 }
 
@@ -35,7 +35,7 @@ export interface LoadedConfig {
   readonly files: readonly ConfigSource[];
 }
 
-/** What a command line says of the configuration. */
+/** The options of a command line that change the configuration. */
 export interface ConfigFlags {
   readonly config?: string | undefined;
   readonly data?: string | undefined;
@@ -44,7 +44,7 @@ export interface ConfigFlags {
   readonly port?: string | number | undefined;
   /** `--unsafe-no-sandbox`: remote runs have no sandbox. */
   readonly noSandbox?: boolean | undefined;
-  /** What options of single commands set. */
+  /** The values that options of single commands set. */
   readonly more?: readonly FlagValue[] | undefined;
 }
 
@@ -55,16 +55,16 @@ export interface ConfigInput {
   readonly cwd: string;
   readonly env: NodeJS.ProcessEnv;
   readonly flags: ConfigFlags;
-  /** Leaves the project's file aside. */
+  /** Ignores the project's file. */
   readonly ignoreProject?: boolean;
-  /** Throws for a wrong MCP server too, which is left out otherwise. */
+  /** Throws for a mistake in an MCP server, too; otherwise such a server is left out. */
   readonly isStrict?: boolean;
 }
 
 /** The agent that needs no configuration. */
 export const BUILT_IN = "trunkline";
 
-/** What holds where nobody sets anything, with a data folder. */
+/** The default configuration with a data folder. */
 export function defaultConfig(data: string): Config {
   return { ...DEFAULTS, data };
 }

@@ -42,7 +42,7 @@ function isOther(name: string): boolean {
   return name.startsWith("TRUNKLINE_") && !SPECIAL.has(name);
 }
 
-/** Adds what variables named after settings say: `TRUNKLINE_SERVE_PORT`. Returns warnings. */
+/** Adds the values of variables that are named after settings, such as `TRUNKLINE_SERVE_PORT`. Returns warnings. */
 async function readVariables(
   variables: readonly string[],
   env: NodeJS.ProcessEnv,
@@ -51,7 +51,7 @@ async function readVariables(
   const { SETTINGS } = await import("./schema/keys.gen.ts");
   const all = new Map(SETTINGS.map((setting) => [setting.variable, setting]));
   return variables.flatMap((name) => {
-    // Its layer has the old name, and so the notice of it.
+    // The layer keeps the old name, so that its notice names it.
     const renamed = name.replace(/^TRUNKLINE_SERVER_/, "TRUNKLINE_SERVE_");
     const former = all.get(renamed);
     const setting = all.get(name) ?? (former && { ...former, path: formerName(former.path) });
@@ -61,7 +61,7 @@ async function readVariables(
   });
 }
 
-/** A variable that looks like a setting and is none was misspelt. Others belong to someone else. */
+/** A variable that resembles a setting's was misspelt. Others belong to other programs. */
 function strayVariable(name: string, renamed: string, all: readonly Setting[]): string[] {
   const siblings = all.filter(({ path, variable }) => {
     const group = variable.slice(0, variable.length - String(path.at(-1)).length);

@@ -4,7 +4,7 @@ import { type KeyPath, keyText, type ConfigLayer } from "./layer.ts";
 import { expandPath } from "./locations.ts";
 import { parseAssignment, readScalar, SingleValues } from "./set-path.ts";
 
-/** What the command line sets. An option of its own is stronger than `--set`. */
+/** The values of the command line. A dedicated option is stronger than `--set`. */
 export function flagsLayer({ cwd, env, flags }: ConfigInput): ConfigLayer {
   const set = new SingleValues();
   for (const text of flags.set ?? []) {

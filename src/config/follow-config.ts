@@ -8,9 +8,9 @@ export type LiveConfig = Pick<Config, "mcpServers" | "bus" | "policy" | "profile
 
 /** How the configuration is read again when one of its files changes. */
 export interface ReloadSource<C = LiveConfig> {
-  /** The files to watch, whether they are there yet or not. */
+  /** The files to watch; they need not exist. */
   readonly files: readonly string[];
-  /** What `--set` says. */
+  /** The arguments of `--set`. */
   readonly set?: readonly string[] | undefined;
   load(): Promise<C>;
 }
@@ -22,7 +22,7 @@ const followers = new WeakMap<object, object>();
 /**
  * Has a part of the program apply each change of the configuration. The files are watched and read
  * once for all parts. No part waits for another: one may have to end what was removed. A change is
- * only said to be applied when all of them have. Returns how to stop it.
+ * only said to be applied when all of them have. Returns a function that ends that.
  */
 export function followConfig<C>(
   reloading: ReloadSource<C> | undefined,

@@ -9,7 +9,7 @@ export type KeyPath = readonly (string | number)[];
 
 export type ConfigValues = Readonly<Record<string, unknown>>;
 
-/** What one source sets, in the shape of the configuration. */
+/** The values that one source sets. */
 export interface ConfigLayer {
   readonly kind: Exclude<OriginKind, "default">;
   readonly values: ConfigValues;
@@ -18,7 +18,7 @@ export interface ConfigLayer {
   /** What was ignored, where and why. */
   readonly warnings?: readonly string[];
   where(path: KeyPath): string;
-  /** Says that a value is wrong, and where it was set. */
+  /** An error that says what is wrong with a value, and where it was set. */
   complain(path: KeyPath, says: string): Error;
 }
 
@@ -41,7 +41,7 @@ export function mergeValues(
   return mergeAt(weak, strong, path);
 }
 
-/** An agent may be given by its name alone, as it was when nothing else could be said of it. */
+/** Turns an agent that is given as a name into an object; older configurations have only the name. */
 export function withAgentName(values: ConfigValues): ConfigValues {
   return typeof values.agent === "string" ? { ...values, agent: { name: values.agent } } : values;
 }
@@ -68,7 +68,7 @@ function changesKind(old: ConfigValues, value: ConfigValues): boolean {
   return isOther || ("openapi" in value && !("openapi" in old));
 }
 
-/** The group of settings that is `serve` now. It was mistaken for the other servers. */
+/** The former name of the group `serve`, which people confused with `mcpServers`. */
 const FORMER = "server";
 
 /** A layer in which `server.port` is `serve.port`. What it says of a place is about what was written. */
@@ -169,7 +169,7 @@ export async function checkedValues(
         leaveOut(`${error.message}. The server is left out`);
         merged = rest;
       } else {
-        // What was mended may be in the next one's way, which is no mistake of the file.
+        // A value that we have replaced may cause a further mistake, which is not one of the file.
         const isOurs = mended.some((one) => one.every((step, at) => step === path[at]));
         if (!isOurs) mistakes.push({ error, where: layer.where(path) });
         mended.push(path);
@@ -183,7 +183,7 @@ export async function checkedValues(
   return values;
 }
 
-/** A list that one still reads. */
+/** The most mistakes that one error lists. */
 const MOST_MISTAKES = 50;
 
 interface ConfigMistake {
@@ -203,13 +203,13 @@ function together(mistakes: readonly ConfigMistake[]): Error {
   return new TrunklineError(code, says.join("\n"));
 }
 
-/** The line and the column at the end of `file:3:13`; zeros for what is no file. */
+/** The line and the column at the end of `file:3:13`; zeros for a source that is no file. */
 function placeOf({ where }: ConfigMistake): readonly [number, number] {
   const [, line = 0, column = 0] = /:(\d+):(\d+)$/.exec(where) ?? [];
   return [Number(line), Number(column)];
 }
 
-/** Values of which one is right at most places, except for one of several words. */
+/** Values to replace a wrong one with: one of them is valid for nearly every setting that is not an enum. */
 const STAND_INS = ["x", "https://x.example", 1, ["https://x.example"], {}];
 
 /** The values without a mistake, so that the next check finds the next one. */
@@ -220,7 +220,7 @@ function mend(values: ConfigValues, { path, says }: Problem, check: Check): Conf
   };
   const [, word = "x"] = /^must be one of: ([^,]+)/.exec(problemWith("") ?? "") ?? [];
   const fitting = [word, ...STAND_INS].find((value) => problemWith(value) === undefined);
-  // An unknown key has to go, and a group where nothing fits.
+  // An unknown key is removed, and so is a group that no stand-in fits.
   const isWhole =
     fitting === undefined && (says === "is missing" || typeof path.at(-1) !== "string");
   return withAt(values, isWhole ? path.slice(0, -1) : path, fitting);

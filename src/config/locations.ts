@@ -8,7 +8,7 @@ export const PROJECT_FILE = ".trunkline.jsonc";
 
 export interface UserFile {
   readonly path: string;
-  /** Somebody named it, so it must be there. */
+  /** The option or variable that names the file, which must exist then. */
   readonly namedBy?: string;
 }
 

@@ -46,11 +46,11 @@ export class SingleValues {
   readonly #names = new Map<string, string>();
 
   add(path: KeyPath, value: unknown, name: string): void {
-    this.values = mergeValues(this.values, nest(path, value));
+    this.values = mergeValues(this.values, objectAround(path, value));
     this.#names.set(keyText(path), name);
   }
 
-  /** What set a value, or an object with the value inside it. */
+  /** The name of the option or variable that set a value, or an object around it. */
   nameOf(path: KeyPath): string | undefined {
     for (let length = path.length; length > 0; length--) {
       const name = this.#names.get(keyText(path.slice(0, length)));
@@ -61,7 +61,7 @@ export class SingleValues {
 }
 
 /** The value inside objects that lead to it. */
-export function nest(path: KeyPath, value: unknown): ConfigValues {
+export function objectAround(path: KeyPath, value: unknown): ConfigValues {
   return path.reduceRight((inner, step) => ({ [step]: inner }), value) as ConfigValues;
 }
 
@@ -73,8 +73,8 @@ const YES: ReadonlySet<string> = new Set(["1", "true", "yes", "on"]);
 const NO: ReadonlySet<string> = new Set(["0", "false", "no", "off"]);
 
 /**
- * A value of a variable or an option, read as its setting wants it. A text that cannot be read so
- * stays as it is, for the schema's check to say what is wrong with it.
+ * Converts the text of a variable or an option to the type of its setting. A text that does not fit is
+ * returned unchanged, so that the schema's check reports it.
  */
 export function readScalar(text: string, type: Setting["type"]): string | number | boolean {
   if (type === "integer" && /^-?\d+$/.test(text)) return Number(text);

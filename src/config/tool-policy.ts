@@ -10,9 +10,9 @@ export function toolPolicy({
   mcpServers,
 }: Pick<Config, "policy" | "mcpServers">): PolicySettings {
   const approved = Object.entries(mcpServers).flatMap(([server, { autoApprove = [] }]) => {
-    // In a rule the name would be a pattern, which means other servers, too.
+    // In a rule, `*` in the name would match other servers, too.
     if (server.includes("*")) return [];
-    // A tool whose name another server has too gets the name of its server before it.
+    // If two servers have a tool of the same name, it is offered with its server's name in front.
     const tools = autoApprove.flatMap((tool) => [tool, `${server}_${tool}`]);
     return tools.map((tool): PolicyRule => ({ server, tool, decision: "allow" }));
   });

@@ -25,13 +25,13 @@ export function watchFiles(files: readonly string[], changed: () => void): () =>
 
 /** Milliseconds without another change: editors write a file in several steps. */
 const SETTLE = 100;
-/** The same for all changes together: a file may never rest. */
+/** The most milliseconds to wait in all, since a file may change all the time. */
 const LONGEST_SETTLE = 1_000;
 
 /** Watches the folders of files, and calls back after one has changed since a time. */
 function watchFolders(files: readonly string[], began: number, changed: () => void): () => void {
   let timer: NodeJS.Timeout | undefined;
-  /** When the first change came that was not reported yet. */
+  /** The time of the first change that has not been reported. */
   let since: number | undefined;
   const report = (): void => {
     since = undefined;

@@ -46,7 +46,7 @@ export class GitHub implements Forge {
   }
 
   protected async send(body: Json): Promise<PullRequest> {
-    return need(read(await this.http.call("POST", `${this.repository}/pulls`, body)));
+    return requirePullRequest(read(await this.http.call("POST", `${this.repository}/pulls`, body)));
   }
 
   async describe(number: number, body: string): Promise<void> {
@@ -63,7 +63,7 @@ export function read(answer: unknown): PullRequest | undefined {
 }
 
 /** Reads the answer to a creation. Throws if it names no pull request. */
-export function need(request: PullRequest | undefined): PullRequest {
+export function requirePullRequest(request: PullRequest | undefined): PullRequest {
   if (request !== undefined) return request;
   throw new Error("the forge did not say which request it has created");
 }

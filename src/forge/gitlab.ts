@@ -1,7 +1,7 @@
 import { type ForgeHttp, type Json, webPage } from "./forge-http.ts";
 import { TrunklineError } from "../base/errors.ts";
 import type { Forge, NewLines, NewPullRequest, PullRequest } from "./forge.ts";
-import { need } from "./github.ts";
+import { requirePullRequest } from "./github.ts";
 
 /** GitLab's REST API v4: "Merge requests" and "Projects". */
 export class GitLab implements Forge {
@@ -49,7 +49,9 @@ export class GitLab implements Forge {
       title: isDraft ? `Draft: ${title}` : title,
       description: body,
     };
-    return need(read(await this.#http.call("POST", `${this.#project}/merge_requests`, sent)));
+    return requirePullRequest(
+      read(await this.#http.call("POST", `${this.#project}/merge_requests`, sent)),
+    );
   }
 
   async describe(number: number, description: string): Promise<void> {

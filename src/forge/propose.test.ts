@@ -9,7 +9,7 @@ import { apiOf, type Forge, type ForgeKind } from "./forge.ts";
 import { Gitea } from "./gitea.ts";
 import { GitHub } from "./github.ts";
 import { GitLab } from "./gitlab.ts";
-import { codeBlock, inert, propose, type PullRequestSpec } from "./propose.ts";
+import { codeBlock, inertText, propose, type PullRequestSpec } from "./propose.ts";
 
 /** The patterns that forges search text for, according to their documentation. */
 const READ = [
@@ -22,7 +22,7 @@ const READ = [
   /^\s*\/\w/m,
 ];
 
-describe("inert()", () => {
+describe("inertText()", () => {
   it("contains nothing that a forge acts on, and looks the same", () => {
     const hostile = [
       "Fixes #1 and closes acme/app#2, GH-3, JIRA-4",
@@ -33,7 +33,7 @@ describe("inert()", () => {
       "  /approve",
       "/assign @eve",
     ].join("\n");
-    const text = inert(hostile);
+    const text = inertText(hostile);
     for (const pattern of READ) {
       assert.match(hostile, pattern, "the sample has it");
       assert.doesNotMatch(text, pattern);
@@ -43,17 +43,17 @@ describe("inert()", () => {
 
   it("does not change ordinary text", () => {
     const plain = "Mend the test (100% done): a/b.ts, c & d – 3 × 4!";
-    assert.equal(inert(plain), plain);
+    assert.equal(inertText(plain), plain);
   });
 
   it("removes invisible characters", () => {
-    assert.equal(inert("a\u202eb\u001b[2J\rc\u2028d"), "a b [2J c d");
+    assert.equal(inertText("a\u202eb\u001b[2J\rc\u2028d"), "a b [2J c d");
   });
 
   it("takes no longer for a text of empty lines", () => {
     const lines = "\n".repeat(1_000_000);
-    assert.equal(inert(`${lines}x`), `${lines}x`);
-    assert.equal(inert(`${lines} /merge`), `${lines} \u2060/merge`);
+    assert.equal(inertText(`${lines}x`), `${lines}x`);
+    assert.equal(inertText(`${lines} /merge`), `${lines} \u2060/merge`);
   });
 });
 

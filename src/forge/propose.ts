@@ -10,7 +10,7 @@ const JOINER = "\u2060";
  * but a forge does not act on it: it mentions nobody (`@team`), links to no issue (`#1`, `!1`, `GH-1`,
  * URLs of issues), and so closes none.
  */
-export function inert(text: string): string {
+export function inertText(text: string): string {
   return (
     // First: a secret could not be found among the characters that are put in.
     maskWhole(text)
@@ -29,7 +29,7 @@ export function inert(text: string): string {
 /** A Markdown code block that shows any text unchanged. */
 export function codeBlock(text: string): string {
   const fence = fenceFor(text);
-  return `${fence}text\n${inert(text)}\n${fence}`;
+  return `${fence}text\n${inertText(text)}\n${fence}`;
 }
 
 /** The changes of a branch since the commit that work began with. */
@@ -113,7 +113,7 @@ export async function propose(forge: Forge, wanted: PullRequestSpec): Promise<Pr
   const found = await find();
   if (found !== undefined) return await update(forge, found, body);
   try {
-    const title = inert(work.titles[0] ?? head);
+    const title = inertText(work.titles[0] ?? head);
     return { state: "created", ...named(await forge.create({ head, base, title, body, isDraft })) };
   } catch (error) {
     const made = await find().catch(() => undefined);

@@ -3,7 +3,7 @@ import type { PostResult } from "../base/post.ts";
 import type { Hook, HookEvent } from "./hook.ts";
 import type { HookEnd } from "./run-hook.ts";
 
-/** What a hook says. */
+/** The answer of a hook. */
 export interface HookAnswer {
   /** `deny` also stands for "not done yet" at the end of a turn, and for "look at this" after a call. */
   readonly decision?: "deny" | "ask" | undefined;
@@ -16,9 +16,9 @@ export interface HookAnswer {
   readonly context?: string | undefined;
   /** For the person. */
   readonly message?: string | undefined;
-  /** The turn is to end, and why. */
+  /** The reason to end the turn, if the hook ends it. */
   readonly stop?: string | undefined;
-  /** Why the hook did not do its work. */
+  /** Why the hook failed. */
   readonly failure?: string | undefined;
 }
 
@@ -33,11 +33,11 @@ type JsonMembers = Readonly<Record<string, unknown>>;
 
 /** Events whose plain output is for the model. */
 const TOLD: ReadonlySet<HookEvent> = new Set(["SessionStart", "UserPromptSubmit"]);
-/** What a shell says of a program that it cannot start. */
+/** The exit codes of a shell that cannot start a program. */
 const NOT_STARTED: readonly unknown[] = [126, 127];
 /**
- * Everything that Claude Code's hooks may decide. To allow something, or to leave it to others, is to say
- * nothing: a hook spares no question, and lifts no policy.
+ * Everything that Claude Code's hooks may decide. Allowing a call, or leaving the decision to others, has
+ * no effect: a hook neither replaces a question nor overrides a policy.
  */
 const DECISIONS: Readonly<Record<string, "deny" | "ask" | undefined>> = {
   deny: "deny",
@@ -50,12 +50,12 @@ const DECISIONS: Readonly<Record<string, "deny" | "ask" | undefined>> = {
 
 /** Reads the end of a hook, in the shape of Claude Code. */
 export function answerOf(hook: Hook, { exit, stdout, stderr, cut }: HookEnd): HookAnswer {
-  if (cut === "late") return broken(hook, `it took longer than ${hook.timeout / 1000} s`);
-  if (cut === "long") return broken(hook, "it wrote too much");
+  if (cut === "late") return noAnswer(hook, `it took longer than ${hook.timeout / 1000} s`);
+  if (cut === "long") return noAnswer(hook, "it wrote too much");
   if (exit === 2) return { decision: "deny", reason: stderr || "it gave no reason" };
-  if (typeof exit === "string") return broken(hook, `it was ended by ${exit}`);
+  if (typeof exit === "string") return noAnswer(hook, `it was ended by ${exit}`);
   const why = stderr === "" ? "" : `: ${stderr}`;
-  if (NOT_STARTED.includes(exit)) return broken(hook, `it could not be started${why}`);
+  if (NOT_STARTED.includes(exit)) return noAnswer(hook, `it could not be started${why}`);
   if (exit !== 0) return failed(hook, `it ended with exit code ${exit}${why}`);
   const text = stdout.trim();
   if (!text.startsWith("{")) return TOLD.has(hook.event) && text !== "" ? { context: text } : {};
@@ -64,10 +64,10 @@ export function answerOf(hook: Hook, { exit, stdout, stderr, cut }: HookEnd): Ho
 
 /** Reads the answer of a hook that was asked over HTTP: the same JSON, or nothing. */
 export function answerTo(hook: Hook, { status, body }: Pick<PostResult, "status" | "body">) {
-  // A redirect, too: who answers elsewhere was not asked.
+  // A redirect counts as a failure, too: only the configured address is asked.
   if (status < 200 || status > 299) return failed(hook, `it answered with status ${status}`);
-  if (body === undefined) return broken(hook, "it answered too much");
-  // A page of somebody else, such as a login, is no consent.
+  if (body === undefined) return noAnswer(hook, "it answered too much");
+  // A page that is no answer, such as a login, must not count as consent.
   return body.trim() === "" ? {} : parsed(hook, body);
 }
 
@@ -77,13 +77,13 @@ function parsed(hook: Hook, text: string): HookAnswer {
   return isObject(said) ? read(hook, said) : failed(hook, "it wrote JSON that is no object");
 }
 
-/** A hook that did not do its work. Before a call this counts as a no, unless the hook says otherwise. */
-export function broken(hook: Hook, failure: string): HookAnswer {
+/** The answer for a hook that could not run. Before a call it denies the call, unless the hook's settings say otherwise. */
+export function noAnswer(hook: Hook, failure: string): HookAnswer {
   const blocks = hook.event === "PreToolUse" && hook.onFailure !== "continue";
   return blocks ? { decision: "deny", reason: failure, failure } : failed(hook, failure);
 }
 
-/** A hook that says itself that it has failed, which is only reported, unless the hook says otherwise. */
+/** The answer for a hook that reports its own failure. It has no effect, unless the hook's settings say otherwise. */
 function failed({ event, source, onFailure }: Hook, failure: string): HookAnswer {
   const isBefore = event === "PreToolUse" || event === "UserPromptSubmit";
   if (onFailure !== "block" || !(isBefore || source === "gateway")) return { failure };
@@ -95,16 +95,16 @@ function read(hook: Hook, said: JsonMembers): HookAnswer {
   const own: JsonMembers = isObject(hookSpecificOutput) ? hookSpecificOutput : {};
   const named: unknown = own.permissionDecision ?? said.decision ?? "defer";
   if (typeof named !== "string" || !Object.hasOwn(DECISIONS, named)) {
-    return broken(hook, `it decided ${JSON.stringify(named).slice(0, 100)}, which is not known`);
+    return noAnswer(hook, `it decided ${JSON.stringify(named).slice(0, 100)}, which is not known`);
   }
   const { updatedInput, updatedToolOutput, updatedMCPToolOutput } = own;
   const output = updatedToolOutput ?? updatedMCPToolOutput;
   const result = output === undefined ? undefined : resultOf(output);
   if (updatedInput !== undefined && !isObject(updatedInput)) {
-    return broken(hook, "its 'updatedInput' is no object");
+    return noAnswer(hook, "its 'updatedInput' is no object");
   }
   if (output !== undefined && result === undefined) {
-    return broken(hook, "its 'updatedToolOutput' is neither text nor a result as MCP has it");
+    return noAnswer(hook, "its 'updatedToolOutput' is neither text nor a result as MCP has it");
   }
   return {
     decision: DECISIONS[named],

@@ -14,7 +14,7 @@ export const HOOK_EVENTS = [
 
 export type HookEvent = (typeof HOOK_EVENTS)[number];
 
-/** As the configuration has it: a command of an agent's session, or any work of a gateway's calls. */
+/** A hook in the configuration: a command for an agent's session, or anything for a gateway's calls. */
 export type HookEntry = Omit<ToolHook, "type" | "what"> & {
   readonly type?: string;
   readonly what?: readonly string[];
@@ -25,7 +25,7 @@ export type HookSettings = Readonly<
   Record<string, readonly (Pick<MatchedHooks, "matcher"> & { hooks?: readonly HookEntry[] })[]>
 >;
 
-/** Whose hook it is: the user's, the project's that is worked on, or the gateway's, for all its calls. */
+/** Where a hook is configured: by the user, by the project, or by the gateway for all its calls. */
 export type HookSource = "user" | "project" | "gateway";
 
 /** A command, an address or something ready-made that runs at an event. */
@@ -34,13 +34,13 @@ export interface Hook {
   readonly source: HookSource;
   /** The command line, the address, or the name and the settings of what is ready-made. */
   readonly command: string;
-  /** Set for one that is asked over HTTP. */
+  /** Set for a hook that is asked over HTTP. */
   readonly http?: {
     readonly url: URL;
     readonly headers: Readonly<Record<string, string>>;
     readonly allowPrivate: boolean;
   };
-  /** Set for one that needs no program: its answer, for what hooks are told, and for a principal. */
+  /** Set for a hook that needs no program: computes its answer from its input and the principal. */
   readonly answers?: (
     told: Readonly<Record<string, unknown>>,
     by: string | undefined,
@@ -58,7 +58,7 @@ const TIMEOUT: Readonly<Record<HookSource, number>> = { user: 60, project: 60, g
 /** Members of all hooks that run elsewhere. */
 const RUNNING = ["type", "timeout", "onFailure", "statusMessage"] as const;
 
-/** Members of each type, beside which no other may be: it would mean something that is not done. */
+/** The members that each type may have. Others are refused, since they would have no effect. */
 const KNOWN: Readonly<Record<string, readonly string[]>> = {
   command: ["command", ...RUNNING],
   http: ["url", "headers", "allowPrivate", "allowedEnvVars", ...RUNNING],
@@ -73,7 +73,7 @@ const WHOSE: Readonly<Record<HookSource, string>> = {
   gateway: "The gateway's",
 };
 
-/** The hooks of a configuration. One that cannot be run as it is meant is left out, and `problem` told why. */
+/** The hooks of a configuration. Leaves out each that cannot run as it is meant, and tells `problem` why. */
 export function readHooks(
   settings: HookSettings,
   source: HookSource,
@@ -92,7 +92,7 @@ export function readHooks(
           const why = whyNot(entry, source);
           if (why !== undefined) throw new SyntaxError(why);
           const timeout = (entry.timeout ?? TIMEOUT[source]) * 1000;
-          // What guards a gateway stays closed if it fails, whatever the failure.
+          // A gateway's hook that fails denies the call, whatever the failure.
           const onFailure = entry.onFailure ?? (source === "gateway" ? "block" : undefined);
           return [{ event, source, timeout, onFailure, fits, ...workOf(entry) }];
         } catch (error) {
@@ -122,7 +122,7 @@ function whyNot(entry: HookEntry, source: HookSource): string | undefined {
   return unknown === undefined ? undefined : `'${unknown}' is not known here`;
 }
 
-/** What a hook does. Throws where its settings do not say that. */
+/** What a hook does. Throws if its settings do not say that. */
 function workOf(entry: HookEntry): Pick<Hook, "command" | "http" | "answers"> {
   const { type = "command", command = "", url = "", headers = {}, allowPrivate = false } = entry;
   if (type === "command") return { command };

@@ -8,12 +8,12 @@ import {
 } from "./hook.ts";
 import { Semaphore } from "../base/limit/semaphore.ts";
 import { post } from "../base/post.ts";
-import { answerOf, answerTo, broken, type HookAnswer } from "./hook-answer.ts";
+import { answerOf, answerTo, noAnswer, type HookAnswer } from "./hook-answer.ts";
 import { runHook } from "./run-hook.ts";
 
 /** Where the hooks of a project run. */
 export interface HookSandbox {
-  /** False or an error where there is none. */
+  /** Resolves to false or rejects if there is none. */
   isThere(): Promise<boolean>;
   /** Lets one command in, without a network. */
   enter(): Promise<AsyncDisposable & { readonly confine: Confiner }>;
@@ -27,7 +27,7 @@ export interface HooksOptions {
   readonly env: (source: HookSource) => Promise<NodeJS.ProcessEnv>;
   /** Without it, hooks of a project do not run. */
   readonly sandbox?: HookSandbox | undefined;
-  /** What else is to be said about the hooks. */
+  /** Further problems with the hooks, for the person. */
   readonly problems?: readonly string[];
   /** Told about each run. */
   readonly record: (run: HookRun, occasion: HookOccasion) => void;
@@ -41,16 +41,16 @@ export interface HooksOptions {
 /** Something that happens, for which hooks may run. */
 export interface HookOccasion {
   readonly event: HookEvent;
-  /** The names that a matcher may fit: the first one is told to the hook as `tool_name` by whoever asks. */
+  /** The names that a matcher may fit. The caller passes the first one to the hook as `tool_name`. */
   readonly names?: readonly string[];
-  /** What hooks are told beside the session, the folder and the event. */
+  /** The input of hooks in addition to the session, the folder and the event. */
   readonly input: Readonly<Record<string, unknown>>;
-  /** How hooks see an input that one before them has changed. */
+  /** Converts an input that a hook has changed to what the next hooks see. */
   readonly changed?: (input: NonNullable<HookAnswer["input"]>) => object;
   readonly signal: AbortSignal;
   /** Id of the principal for whom it happens. */
   readonly by?: string | undefined;
-  /** What has run for the same call already, here or elsewhere, and does not run again. */
+  /** The hooks that have run for the same call already, here or elsewhere, and do not run again. */
   readonly ran?: Set<string> | undefined;
 }
 
@@ -59,7 +59,7 @@ export interface HookRun {
   readonly event: HookEvent;
   readonly source: HookSource;
   readonly command: string;
-  /** The tool that was to be called, or was called. */
+  /** The tool that the call is for. */
   readonly tool?: string | undefined;
   /** `stopped`: it ended the turn. */
   readonly outcome: "ok" | "denied" | "asked" | "changed" | "stopped" | "failed" | "cancelled";
@@ -67,7 +67,7 @@ export interface HookRun {
   readonly milliseconds: number;
 }
 
-/** What all hooks together say. The strictest counts: deny, then ask, then nothing. */
+/** The combined answer of all hooks. The strictest counts: deny, then ask, then nothing. */
 export interface HookVerdict extends Pick<
   HookAnswer,
   "decision" | "reason" | "input" | "output" | "stop"
@@ -90,10 +90,10 @@ const MOST_AT_ONCE = 32;
 
 /**
  * The hooks of one session: the user's own, which run as the user, and those of a project that the user
- * trusts, which run in a sandbox. It knows nothing of who makes the calls.
+ * trusts, which run in a sandbox. This class is independent of who makes the calls.
  */
 export class Hooks implements AsyncDisposable {
-  /** What a person is to be told once. */
+  /** Messages to show to the person once. */
   readonly problems: readonly string[];
   readonly #options: HooksOptions;
   readonly #hooks: readonly Hook[];
@@ -106,7 +106,7 @@ export class Hooks implements AsyncDisposable {
     const problems = [...(options.problems ?? [])];
     const told = (says: string): number => problems.push(says);
     this.#options = options;
-    // The project's come first, so that the user's see what is really to be done.
+    // The project's hooks run first, so that the user's see the final input.
     this.#hooks = (["project", "user", "gateway"] as const).flatMap((source) => {
       return readHooks(options.settings[source] ?? {}, source, told);
     });
@@ -122,10 +122,10 @@ export class Hooks implements AsyncDisposable {
     const once = new Map<string, Hook>();
     for (const hook of this.#fitting(event, names)) {
       const key = `${event} ${hook.command}`;
-      // Another source's is a hook of its own, unless it has run for the same call elsewhere.
+      // The same command of another source is another hook, unless it has run for the same call elsewhere.
       if (!ran.has(key)) once.set(`${hook.source} ${key}`, hook);
     }
-    // A project's ran elsewhere, in its sandbox: it stands for no other.
+    // A project's hook ran in its sandbox, so it does not replace one of another source.
     for (const { command, source } of once.values()) {
       if (source !== "project") ran.add(`${event} ${command}`);
     }
@@ -188,7 +188,7 @@ export class Hooks implements AsyncDisposable {
     return verdict;
   }
 
-  /** Undefined where it cannot run, because there is no sandbox. */
+  /** Undefined if the hook cannot run because there is no sandbox. */
   async #answer(
     hook: Hook,
     input: HookOccasion["input"],
@@ -217,7 +217,7 @@ export class Hooks implements AsyncDisposable {
       signal.throwIfAborted();
       const { message } = error as Error;
       const isProgram = answers === undefined && http === undefined;
-      return broken(hook, isProgram ? `it could not be started: ${message}` : message);
+      return noAnswer(hook, isProgram ? `it could not be started: ${message}` : message);
     }
   }
 

@@ -6,7 +6,7 @@ import type { HookAnswer, HookOutput } from "./hook-answer.ts";
 
 type HookInput = Readonly<Record<string, unknown>>;
 
-/** Hooks that are known by their names. Each throws where its settings do not say what it is to do. */
+/** The built-in hooks by name. Each throws if its settings are incomplete. */
 export const READY_MADE: Readonly<
   Record<string, (entry: HookEntry) => Pick<Hook, "command" | "answers">>
 > = {
@@ -85,7 +85,7 @@ function maskedIn(value: unknown, masked: (value: unknown) => unknown): unknown 
 
 function eachText(value: unknown, change: (text: string) => string): unknown {
   if (typeof value === "string") return change(value);
-  // A number of a card may be a number in JSON, too.
+  // A card's number may be a JSON number, too.
   if (typeof value === "number") return change(String(value)) === String(value) ? value : MASK;
   if (Array.isArray(value)) return value.map((item) => eachText(item, change));
   if (typeof value !== "object" || value === null) return value;
@@ -104,7 +104,7 @@ const TELEPHONE = /(?<![\w+])\+[1-9](?:[ ().-]{0,2}\d){6,14}(?!\d)/g;
 /** The United States' social security number. */
 const SSN = /(?<![\w-])(?!000|666|9)\d{3}-(?!00)\d{2}-(?!0000)\d{4}(?![\w-])/g;
 
-/** Masks what tells who somebody is, by its form and its check digits. */
+/** Masks personal data, which it recognises by its form and its check digits. */
 function maskPersonal(text: string): string {
   return text
     .replace(MAIL, MASK)

@@ -12,7 +12,7 @@ export interface HookProcess {
   readonly command: string;
   readonly cwd: string;
   readonly env: NodeJS.ProcessEnv;
-  /** What it reads. */
+  /** The JSON that it reads from its standard input. */
   readonly input: unknown;
   /** Milliseconds. */
   readonly timeout: number;
@@ -25,7 +25,7 @@ export interface HookEnd {
   readonly exit: ChildExit;
   readonly stdout: string;
   readonly stderr: string;
-  /** Why it was ended before it was done. */
+  /** Why it was ended early. */
   readonly cut?: "late" | "long" | undefined;
 }
 

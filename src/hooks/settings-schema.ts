@@ -1,6 +1,6 @@
 import * as s from "../base/capability/settings.ts";
 
-/** Open, so that what was written for Claude Code can be pasted: what is not understood is said, and not run. */
+/** Allows unknown members, so that hooks for Claude Code can be pasted: a hook that is not understood is reported, and not run. */
 function pasted(name: string, description: string, properties: s.Settings): s.Setting {
   return { type: "object", "x-name": name, description, properties };
 }

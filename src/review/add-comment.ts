@@ -3,7 +3,7 @@ import { Reviews } from "../store/review/reviews.ts";
 import type { Repository, Severity } from "../store/review/review-thread.ts";
 import type { NewThread } from "../store/review/reviews-rows.ts";
 import { AnchorMaker, type AnchorRequest } from "./anchor/anchor.ts";
-import { recognised } from "./moved.ts";
+import { recogniseRepository } from "./moved.ts";
 import { type FoundRepository, openRepository, placeOf } from "./repository.ts";
 
 export interface NewComment extends Pick<
@@ -89,7 +89,7 @@ export class ThreadMaker {
       ...said,
       ...made,
       repository: await this.#recognised.getOrInsertComputed(repository.gitDir, () =>
-        recognised(this.#reviews, repository),
+        recogniseRepository(this.#reviews, repository),
       ),
       severity: said.severity ?? "should",
       suggestion: suggestion === undefined ? undefined : { lines: suggestedLines(suggestion) },

@@ -1,6 +1,6 @@
 import { TrunklineError } from "../base/errors.ts";
 import { visibleLine } from "../base/text/visible.ts";
-import { written } from "./anchor/anchor.ts";
+import { worktreeContent } from "./anchor/anchor.ts";
 import { parseDiff } from "./anchor/changed-lines.ts";
 import { isBinary, linesOf, textOf } from "./anchor/file-text.ts";
 import type { FoundRepository } from "./repository.ts";
@@ -50,7 +50,7 @@ export function suggestionOfDiff(
   if (before.some(({ old }, at) => old !== line + at)) {
     return refuse("it changes several places. Add a comment for each");
   }
-  const content = written(repository, path);
+  const content = worktreeContent(repository, path);
   const now = content === undefined || isBinary(content) ? [] : linesOf(textOf(content));
   const has = (texts: readonly string[]): boolean =>
     texts.every((text, at) => now[line - 1 + at] === text);

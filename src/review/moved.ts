@@ -17,7 +17,10 @@ const MOST_COMMITS = 100;
  * The record of a repository for the store. If the store does not know it, it may be one that was moved
  * here: then its threads follow it. Git runs only if some repository is gone.
  */
-export async function recognised(reviews: Reviews, here: FoundRepository): Promise<Repository> {
+export async function recogniseRepository(
+  reviews: Reviews,
+  here: FoundRepository,
+): Promise<Repository> {
   const { gitDir, root } = here;
   const repository = { gitDir, root, remotes: remotesIn(gitDir) };
   const known = await reviews.repositories.list();

@@ -8,14 +8,14 @@ import { addComment, type NewComment } from "./add-comment.ts";
 import { GONE } from "./anchor/line-position.ts";
 import { Locator, type LocatedLines } from "./anchor/locator.ts";
 import type { LocatedMessage } from "./message-text.ts";
-import { isGone, noteFirstCommit, recognised } from "./moved.ts";
+import { isGone, noteFirstCommit, recogniseRepository } from "./moved.ts";
 import { findRepository, type FoundRepository, openRepository } from "./repository.ts";
 import { type ShownLines, type ThreadView, viewOf } from "./thread-view.ts";
 import { TrunklineError } from "../base/errors.ts";
 import { realPath } from "../base/file/path.ts";
 import { isGitOwned } from "../git/git-folder.ts";
 import { unifiedDiff } from "../base/text/unified-diff.ts";
-import { written } from "./anchor/anchor.ts";
+import { worktreeContent } from "./anchor/anchor.ts";
 
 /** The operations on review threads, from a folder or for all repositories. */
 export class ReviewCommands implements Disposable {
@@ -57,7 +57,7 @@ export class ReviewCommands implements Disposable {
   /** Finds the threads of a repository that was moved here. Looks once at each. */
   async recognise(repository: FoundRepository | undefined): Promise<void> {
     if (repository === undefined || this.#recognised.has(repository.gitDir)) return;
-    await recognised(this.reviews, repository);
+    await recogniseRepository(this.reviews, repository);
     await noteFirstCommit(this.reviews, repository);
     this.#recognised.add(repository.gitDir);
   }
@@ -139,7 +139,7 @@ export class ReviewCommands implements Disposable {
   ): (of: Pick<Thread, "anchor" | "repository">) => Promise<ShownLines> {
     const locators = new Map<string, Locator | undefined>();
     const open = (repository: Repository): Locator | undefined =>
-      // Git cannot run where nothing is.
+      // Git cannot run in a folder that does not exist.
       isGone(repository)
         ? undefined
         : new Locator(rootOf({ repository }, here), this.reviews, this.#unsaved);
@@ -198,7 +198,7 @@ export function applySuggestion(
   if (position.confidence === "gone") return refuse("the lines it replaces are gone");
   if (line === undefined || end === undefined) return refuse("it is on no lines");
   const content = Buffer.from(
-    unsaved ?? written({ root }, position.path) ?? refuse("the file does not exist"),
+    unsaved ?? worktreeContent({ root }, position.path) ?? refuse("the file does not exist"),
   );
   const lines = rawLines(content);
   const now = lines.slice(line - 1, end).map((raw) => bare(raw).toString("utf8"));

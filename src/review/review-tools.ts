@@ -28,7 +28,7 @@ export interface ReviewSettings {
   readonly lease: number;
 }
 
-/** What a program acknowledges an answer with, as `after` of its next call. */
+/** The field whose value acknowledges an answer, as `after` of the next call. */
 const DELIVERY_META = "trunkline/delivery";
 /** The threads of the messages in an answer, in their order. */
 const THREADS_META = "trunkline/threads";
@@ -441,7 +441,7 @@ export class Deliveries {
       }
     });
     const left = Promise.withResolvers<void>();
-    // What is noted is on its way to the disk when this returns: a promise would wait for its turn.
+    // A callback, so that the note is being written when this returns; a promise would run later.
     afterSending(() => {
       left.resolve(signal.aborted ? reviews.takeBack(reader, seqs) : reviews.sent(reader, seqs));
     });

@@ -167,7 +167,7 @@ export class ReviewsOffer implements AsyncDisposable {
     }
   }
 
-  /** Whoever wrote last, and closed the database, has removed the file beside it. */
+  /** The last process that closes the database removes the file beside it. */
   #hasChanged(data: string): boolean {
     return [REVIEWS_FILE, `${REVIEWS_FILE}-wal`].some((name) => {
       const stats = statSync(join(data, name), { throwIfNoEntry: false });

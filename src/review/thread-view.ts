@@ -31,7 +31,7 @@ export interface ThreadView {
   readonly claimedBy?: string;
   readonly claimedUntil?: string;
   readonly repository: string;
-  /** It is no longer there, so nothing is known of its lines. */
+  /** The repository is gone, so the positions of its lines are unknown. */
   readonly isRepositoryGone?: boolean;
   readonly source: string;
   readonly replies?: readonly ReplyView[];

@@ -46,7 +46,7 @@ export interface BubblewrapOptions {
  * How a program is started with bubblewrap: the one place that decides what any sandbox shows and keeps.
  * Throws "unavailable" if something of the view cannot be shown.
  */
-export function bubblewrapped(options: BubblewrapOptions): Required<Omit<Program, "env">> {
+export function bubblewrapProgram(options: BubblewrapOptions): Required<Omit<Program, "env">> {
   const { bwrap, more, folder, view, cwd, inside } = options;
   const filter = openSync(join(folder, FILTER), "r");
   const { args, files } = mountView(view, join(folder, EMPTY), [filter]);
@@ -88,7 +88,7 @@ function kernelSettings(): string[] {
   return found.flatMap((name) => ["--ro-bind", `/proc/${name}`, `/proc/${name}`]);
 }
 
-/** Why a sandbox does not work. A program that takes too long may only be on a busy machine. */
+/** Why a sandbox does not work. A timeout may only mean that the machine is busy. */
 export interface SandboxProblem {
   readonly code: "unavailable" | "timeout";
   readonly says: string;

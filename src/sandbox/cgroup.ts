@@ -28,7 +28,7 @@ export class ControlGroup implements AsyncDisposable {
     this.folders = folders;
   }
 
-  /** Those of a process that was killed. */
+  /** The groups that a killed process has left. */
   static async left(name: string): Promise<ControlGroup> {
     const plan = await planOf(name, { memory: 0, processes: 0, cpus: 0 });
     return new ControlGroup(
@@ -92,7 +92,7 @@ function planOf(name: string, limits: GroupLimits): Promise<PlannedGroup[]> | Pl
 
 interface PlannedGroup {
   readonly folder: string;
-  /** What the group above has to have on. */
+  /** The controllers that the parent group must have enabled. */
   readonly kinds?: readonly string[];
   readonly settings: readonly Setting[];
 }

@@ -2,7 +2,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
 import { isInside } from "../base/file/path.ts";
-import { bubblewrapped, OWN_USERS, type Program, tryOut } from "./bubblewrap.ts";
+import { bubblewrapProgram, OWN_USERS, type Program, tryOut } from "./bubblewrap.ts";
 import type { EgressProxy } from "./egress-proxy.ts";
 import type { FileView, Mount } from "./file-view.ts";
 import { OwnNetwork } from "./own-network.ts";
@@ -63,7 +63,7 @@ export async function openCommandSandbox(options: CommandSandboxOptions) {
     mounts: readonly Mount[] = [],
     hasNetwork = true,
   ): Program => {
-    const start = bubblewrapped({
+    const start = bubblewrapProgram({
       bwrap: [...network.enter, "--", bwrap],
       more: hasNetwork ? OWN_USERS : ["--unshare-net", ...OWN_USERS],
       folder,

@@ -1,4 +1,5 @@
 import { lookup } from "node:dns/promises";
+import { once } from "node:events";
 import {
   createServer,
   type IncomingMessage,
@@ -115,11 +116,8 @@ export class EgressProxy implements Disposable {
     const address = await this.#addressOf(host, port);
     const outside = connect({ host: address, port, timeout: CONNECT_TIMEOUT });
     this.#own(outside);
-    await new Promise<void>((resolve, reject) => {
-      outside.once("connect", resolve);
-      outside.once("error", reject);
-      outside.once("timeout", () => reject(new Error("it does not answer")));
-    });
+    outside.once("timeout", () => outside.destroy(new Error("it does not answer")));
+    await once(outside, "connect");
     outside.setTimeout(0);
     socket.write("HTTP/1.1 200 Connection established\r\n\r\n");
     outside.write(head);

@@ -204,7 +204,7 @@ function placesIn({ own, read, write, also, hide, mounts }: FileView): ViewPlace
   }
   for (const mount of also) {
     const isLinked = nearest(places, mount.at)?.isOurs === false;
-    // The link is there to be followed.
+    // In a folder of the machine, the link itself is seen.
     if (!isLinked) set({ ...mount, isOurs: false, mayBeMissing: true });
   }
   for (const mount of mounts) set({ ...mount, isOurs: true });
@@ -276,7 +276,7 @@ function protectWays(places: ViewPlaces): ViewPlaces {
       const wanted = isLast && from !== undefined ? kindOf(from) : "folder";
       if (outer.isOurs) makePinned(inside, wanted === "folder");
       else if (kindOf(inside) !== wanted && !(isLast && from === undefined)) {
-        const why = `there is no ${wanted} in the sandbox that it could be seen at`;
+        const why = `the sandbox has no ${wanted} to mount it on`;
         throw new TrunklineError("unavailable", `Cannot show '${seen}': ${why}.`);
       }
       if (!isLast) places.set(seen, { ...outer, at: seen, from: inside });

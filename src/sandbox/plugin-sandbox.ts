@@ -2,13 +2,13 @@ import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { isInside } from "../base/file/path.ts";
 import { homeOf } from "../base/process/environment.ts";
-import { bubblewrapped, OWN_USERS, type Program } from "./bubblewrap.ts";
+import { bubblewrapProgram, OWN_USERS, type Program } from "./bubblewrap.ts";
 import type { CommandSandboxOptions } from "./command-sandbox.ts";
 import type { FileView } from "./file-view.ts";
 import { OwnNetwork } from "./own-network.ts";
 import { PROXY_VARIABLES } from "./sandbox.ts";
 import { NETWORK, makeOwnFolder, mountsOf, removeSandboxFolder } from "./sandbox-folder.ts";
-import { namedFiles, real, systemFiles } from "./system-files.ts";
+import { namedFiles, realPathOf, systemFiles } from "./system-files.ts";
 
 /** Sockets of privileged services that act on requests, and what such services run. */
 const SERVICES = [
@@ -64,7 +64,7 @@ export async function openPluginSandbox(options: PluginSandboxOptions) {
   const network = opening.use(await OwnNetwork.open({ bwrap, nsenter, enter, egress, ports }));
   /** How to start the plugin in the sandbox. */
   const wrap = ({ command, args, env }: Program): Program => {
-    const start = bubblewrapped({
+    const start = bubblewrapProgram({
       bwrap: [...network.enter, "--", bwrap],
       more: OWN_USERS,
       folder,
@@ -83,7 +83,7 @@ function viewOf(
   folder: string,
   env: NodeJS.ProcessEnv,
 ): FileView {
-  const existing = (path: string): string[] => [real(path) ?? []].flat();
+  const existing = (path: string): string[] => [realPathOf(path) ?? []].flat();
   const given = [process.execPath, ...read, ...write].filter((it) => !isInside(it, "/proc"));
   const named = namedFiles(env, homeOf(env));
   const seen = [...given.flatMap(existing), ...systemFiles(), ...named.map(({ from }) => from)];

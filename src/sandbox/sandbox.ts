@@ -4,14 +4,14 @@ import type { Server } from "node:net";
 import { join } from "node:path";
 
 import { homeOf } from "../base/process/environment.ts";
-import { bubblewrapped, OWN_USERS, type Program } from "./bubblewrap.ts";
+import { bubblewrapProgram, OWN_USERS, type Program } from "./bubblewrap.ts";
 import { ControlGroup, type GroupLimits } from "./cgroup.ts";
 import { SERVICE_PATH, type EgressProxy } from "./egress-proxy.ts";
 import { FIRST_FD, type FileView } from "./file-view.ts";
 import { type LandlockRights, type LandlockRules, launcher } from "./launcher.ts";
 import type { SandboxParts } from "./probe.ts";
 import { makeSandboxFolder, mountsOf } from "./sandbox-folder.ts";
-import { namedFiles, real, SYSTEM, systemFiles } from "./system-files.ts";
+import { namedFiles, realPathOf, SYSTEM, systemFiles } from "./system-files.ts";
 
 export interface SandboxOptions {
   /** A unique name; letters, digits and dashes. */
@@ -83,7 +83,7 @@ export async function openSandbox(options: SandboxOptions) {
   const wrap = (program: Program): WrappedProgram => {
     const file = join(folder, LAUNCHERS, `${++started}`);
     const all = { ...(egress === undefined ? {} : PROXY_VARIABLES), ...variables };
-    const start = bubblewrapped({
+    const start = bubblewrapProgram({
       bwrap: ["/bin/sh", "-c", SCRIPT, "sh", group?.folders.join(" ") ?? "", parts.bwrap],
       more: [
         ...namespaces(user),
@@ -159,7 +159,7 @@ function namespaces(user: SandboxOptions["user"]): string[] {
 
 /** The path without links. Those that are on it were made by whoever configured this server. */
 function followed(path: string): string {
-  return real(path) ?? path;
+  return realPathOf(path) ?? path;
 }
 
 /** Where programs keep their files instead of in HOME. */

@@ -63,7 +63,7 @@ export function systemArguments(): string[] {
 
 /** What a sandbox shows of the machine's files beside them, whoever uses it. */
 export function systemFiles(): string[] {
-  return [...STORES, ...SHOWN].flatMap((path) => real(path) ?? []);
+  return [...STORES, ...SHOWN].flatMap((path) => realPathOf(path) ?? []);
 }
 
 /**
@@ -129,7 +129,7 @@ const TOOLCHAINS = [
 export function namedFiles(
   env: NodeJS.ProcessEnv,
   home: string,
-  follow: (path: string) => string | undefined = real,
+  follow: (path: string) => string | undefined = realPathOf,
 ): Mount[] {
   const folders = (env.PATH ?? "").split(":");
   const certificates = [env.NODE_EXTRA_CA_CERTS, env.SSL_CERT_FILE, env.SSL_CERT_DIR];
@@ -157,6 +157,6 @@ function isFolder(path: string): boolean {
 }
 
 /** The path without links, if it exists. */
-export function real(path: string): string | undefined {
+export function realPathOf(path: string): string | undefined {
   return attempt(() => realpathSync.native(path));
 }

@@ -20,7 +20,7 @@ import { visibleLine } from "../base/text/visible.ts";
 import { prepare, replace } from "../base/file/file-change.ts";
 import { replaceFile } from "../store/replace-file.ts";
 import type { Invocation, OptionValues } from "../cli/shell/command.ts";
-import { type Edit, edited, type Format, isMap, type KeyPath, valueAt } from "./format/format.ts";
+import { type Edit, editAll, type Format, isMap, type KeyPath, valueAt } from "./format/format.ts";
 
 /** The options that all targets have in common. */
 export type ChangeValues = OptionValues<never, "print" | "dry-run" | "remove">;
@@ -54,7 +54,7 @@ export async function carryOut(
   const { file, format, edits, isSecret = false } = change;
   if (values.print === true) {
     err(`In ${visibleLine(file.path)}:\n`);
-    data(edited(format, "", edits));
+    data(editAll(format, "", edits));
     return false;
   }
   const after = values.remove === true ? withoutOurs(change) : withOurs(change);
@@ -93,7 +93,7 @@ function hasOurs(change: ProgramFileChange): boolean {
 }
 
 function withOurs({ file, format, edits, start = "" }: ProgramFileChange): string {
-  return explained(file, () => edited(format, file.text ?? start, edits));
+  return explained(file, () => editAll(format, file.text ?? start, edits));
 }
 
 /** The text without our entries; undefined if there was no file before them, and nothing is left. */
@@ -107,9 +107,9 @@ function withoutOurs(change: ProgramFileChange): string | undefined {
     const again = edits
       .map(({ path }, at) => ({ path, entry: present[at] as Edit["entry"] }))
       .filter(({ entry }) => entry !== undefined);
-    if (edited(format, backup ?? start, again) === text) return backup;
+    if (editAll(format, backup ?? start, again) === text) return backup;
     const none = edits.map(({ path }) => ({ path, entry: undefined }));
-    const rest = withoutEmpty(format, edited(format, text, none), change);
+    const rest = withoutEmpty(format, editAll(format, text, none), change);
     const isNothing = ["", "{}", start].some((each) => isSameText(rest, each));
     return backup === undefined && isNothing ? undefined : rest;
   });

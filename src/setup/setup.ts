@@ -27,7 +27,7 @@ import {
   takeBackup,
   writeProgramFile,
 } from "./change.ts";
-import { edited, isMap, type KeyPath } from "./format/format.ts";
+import { editAll, isMap, type KeyPath } from "./format/format.ts";
 import { importServers } from "./import/import.ts";
 import { type PrintedSetup, PRINTED_SETUPS } from "./printed-setups.ts";
 import { placesOf, type StartCommand, type SetupTarget, TARGETS } from "./targets.ts";
@@ -221,7 +221,7 @@ function entryState(invocation: Invocation, target: SetupTarget): FoundProgram["
   const change = changeFor(invocation, target, file);
   const present = presentIn(change);
   if (!present.every(isMap)) return "no";
-  if (edited(target.format, file.text, change.edits) === file.text) return "yes";
+  if (editAll(target.format, file.text, change.edits) === file.text) return "yes";
   return present.some((entry) => /"https?:/.test(JSON.stringify(entry))) ? "http" : "differs";
 }
 

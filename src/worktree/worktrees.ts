@@ -20,9 +20,9 @@ import {
   worktreesOf,
 } from "./branches.ts";
 
-/** What is stored beside a work tree, so that it can be put away when its session is gone. */
+/** The record beside a work tree, from which it can be removed when its session is gone. */
 interface WorktreeRecord extends Workplace {
-  /** What git would run in it at a commit or a merge, as it was when the session began. */
+  /** The programs that git ran at commits and merges when the session began. */
   readonly programs?: readonly CommitProgram[];
 }
 
@@ -194,7 +194,7 @@ export class Worktrees implements Workplaces {
   async remove(session: string): Promise<RemovalResult> {
     const { data } = this.#options;
     const folder = folderOf(data, session);
-    // What its moves have left.
+    // Left by moves of the session.
     await rm(join(data, "moves", `${session}.git`), { recursive: true, force: true });
     if (!existsSync(folder)) return { kept: undefined };
     using _ = await FileLock.take(join(folder, LOCK), WAIT);

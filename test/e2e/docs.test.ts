@@ -20,7 +20,7 @@ import { run as runHere } from "../../src/cli/program.ts";
 import { parse } from "../../src/cli/shell/parse.ts";
 import { defaultConfig } from "../../src/config/config.ts";
 import { pluginSandboxStatus } from "../../src/sandbox/open/local-sandbox-status.ts";
-import { allPaths, last } from "../../src/cli/shell/command.ts";
+import { allPaths, endOf } from "../../src/cli/shell/command.ts";
 import { seeded } from "../fuzz/fuzz-run.ts";
 import { freePort } from "../support/free-port.ts";
 import { oneIn } from "../support/full-run.ts";
@@ -227,7 +227,7 @@ function mentioned(): string[] {
 
 /** What the help shows. Lines that begin with another program's name are that program's. */
 function examples(): string[] {
-  const all = [...allPaths([PROGRAM])].flatMap((path) => Object.keys(last(path).examples));
+  const all = [...allPaths([PROGRAM])].flatMap((path) => Object.keys(endOf(path).examples));
   return all.filter((line) => /^(?:[A-Z_]+=\S+ )*trunkline /.test(line));
 }
 

@@ -19,7 +19,7 @@ import { TrunklineError } from "../../base/errors.ts";
 import { listText } from "../background/background-tools.ts";
 import { maskWhole } from "../../base/text/mask.ts";
 import { PROJECT_NOTES } from "../memory/memory.ts";
-import { bounded } from "../tools/agent-tool.ts";
+import { cutText } from "../tools/agent-tool.ts";
 
 const background: SlashCommand = {
   name: "background",
@@ -79,7 +79,7 @@ const memory: SlashCommand = {
       const shown =
         text === undefined
           ? "nothing yet\n"
-          : `\n\n${fencedBlock(bounded(maskWhole(text), MOST_SHOWN))}`;
+          : `\n\n${fencedBlock(cutText(maskWhole(text), MOST_SHOWN))}`;
       said += `${where} (\`${path}\`): ${shown}\n`;
     }
     return said;

@@ -3,7 +3,7 @@ import type { TurnFiles } from "../files/turn-files.ts";
 import { committedText, workingChanges } from "../files/workspace-git.ts";
 import { maskWhole } from "../../base/text/mask.ts";
 import {
-  bounded,
+  cutText,
   CallRejectedError,
   type ShownContent,
   textContent,
@@ -117,7 +117,7 @@ async function writtenFor(
   ]);
   const files = wanted.map(({ name, isNew }) => `${isNew ? "new: " : ""}${name}`).join("\n");
   const prompt = `The last commits:\n${log}\n\nFiles:\n${files}\n\n${change}`;
-  const written = await write(WRITE_MESSAGE, maskWhole(bounded(prompt, MOST_OF_CHANGE)));
+  const written = await write(WRITE_MESSAGE, maskWhole(cutText(prompt, MOST_OF_CHANGE)));
   const plain = written?.replace(/^```\w*\n([^]*)\n```$/, "$1").trim();
   return plain === undefined || plain === "" ? messageFor(wanted) : plain.slice(0, 4_000);
 }

@@ -56,10 +56,9 @@ async function bestFiles(
       signal,
     });
     for (const hit of hits) {
-      const file = files.get(hit.path) ?? { words: new Set(), hits: [] };
+      const file = files.getOrInsertComputed(hit.path, () => ({ words: new Set(), hits: [] }));
       file.words.add(word);
       file.hits.push(hit);
-      files.set(hit.path, file);
     }
   }
   const ranked = [...files.values()].toSorted((a, b) => {

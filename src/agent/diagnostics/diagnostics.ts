@@ -17,7 +17,7 @@ import { harmlessVariables, loginPath } from "../command-environment.ts";
 import type { CommandSandbox } from "../files/command-sandbox.ts";
 import type { WorkspacePath } from "../files/workspace.ts";
 import { CallRejectedError, textContent, type ToolWork } from "../tools/agent-tool.ts";
-import { fenced } from "../tools/tool-runner.ts";
+import { inCodeBlock } from "../tools/tool-runner.ts";
 import { runLine } from "../files/run-line.ts";
 import { type Diagnostic, LanguageServer } from "./language-server.ts";
 
@@ -199,7 +199,7 @@ export class Diagnostics implements AsyncDisposable {
         subject: { action: "run", command: line, folder: ".", sandbox: "in" },
         covers: "exactly this check",
         title: `Check edits with ${line}`,
-        content: [textContent(`${says}\n\n${fenced(line)}`)],
+        content: [textContent(`${says}\n\n${inCodeBlock(line)}`)],
       });
       return true;
     } catch (error) {

@@ -8,7 +8,7 @@ import { recordingChanges, type TurnFiles } from "../files/turn-files.ts";
 import type { Mode } from "../modes.ts";
 import {
   type AgentTool,
-  bounded,
+  cutText,
   CallRejectedError,
   textContent,
   type ToolAnswer,
@@ -294,7 +294,7 @@ export function refusesPrompt({ event, outcome }: HookRun): boolean {
 /** What hooks tell the model. Those of a project are not the person's words. */
 function contextOf({ context }: HookVerdict): string {
   const texts = context.map(({ source, text }) => `(A hook${WHOSE[source]} says:)\n${text}`);
-  return bounded(maskWhole(texts.join("\n\n")), MOST_CONTEXT);
+  return cutText(maskWhole(texts.join("\n\n")), MOST_CONTEXT);
 }
 
 const WHOSE = {

@@ -156,7 +156,7 @@ export function inputOf(
 }
 
 /** The beginning of a text for the model, with a note of how much follows. */
-export function bounded(text: string, most: number): string {
+export function cutText(text: string, most: number): string {
   if (text.length <= most) return text;
   return `${text.slice(0, most)}\n(${text.length - most} characters more.)`;
 }

@@ -9,7 +9,7 @@ import {
   type ToolAnswer,
   type ToolWork,
 } from "./agent-tool.ts";
-import { changeLocation, fenced, shownDiff, wholeDiff } from "./tool-runner.ts";
+import { changeLocation, inCodeBlock, shownDiff, wholeDiff } from "./tool-runner.ts";
 import { findLines, nearestLines } from "./match-text.ts";
 import { type Hunk, linesOf, parsePatch, type PatchedFile } from "./patch.ts";
 
@@ -158,7 +158,7 @@ async function changeKnown(work: ToolWork, changes: readonly FileChange[]): Prom
   for (const { target, text } of changes) work.files.seen.wrote(target.real, text);
   const broken = (await work.diagnostics?.after(changes, work)) ?? "";
   if (broken === "") return answer;
-  const content = [...(answer.content ?? []), textContent(fenced(broken))];
+  const content = [...(answer.content ?? []), textContent(inCodeBlock(broken))];
   return { ...answer, text: `${answer.text}\n${broken}`, content };
 }
 

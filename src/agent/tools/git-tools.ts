@@ -2,8 +2,8 @@ import { TrunklineError } from "../../base/errors.ts";
 import { commitPrograms, type CommitPrograms } from "../../git/commit-programs.ts";
 import { Git, type GitMode } from "../../git/git.ts";
 import { workspaceGit } from "../files/workspace-git.ts";
-import { type AgentTool, bounded, inputOf, textContent, type ToolWork } from "./agent-tool.ts";
-import { fenced } from "./tool-runner.ts";
+import { type AgentTool, cutText, inputOf, textContent, type ToolWork } from "./agent-tool.ts";
+import { inCodeBlock } from "./tool-runner.ts";
 
 const MOST_CHARACTERS = 40_000;
 const COMMIT_TIMEOUT = 300_000;
@@ -187,7 +187,7 @@ export async function git(
 ): Promise<string> {
   const call = { mode, signal: work.signal };
   const { stdout } = await workspaceGit(work.files.workspace, args, call);
-  return bounded(stdout.toString("utf8").replace(/\r?\n$/, ""), MOST_CHARACTERS);
+  return cutText(stdout.toString("utf8").replace(/\r?\n$/, ""), MOST_CHARACTERS);
 }
 
 /** Names as git takes them: `[id].ts` is a file, and no pattern that others match. */
@@ -236,7 +236,7 @@ export async function allowCommit(
     subject: { action: "commit", programs: runs === "" ? "" : found.digest },
     covers: runs === "" ? EVERY_COMMIT : `${EVERY_COMMIT}, as long as it ${runs}`,
     title: runs === "" ? title : `${title} (${runs})`,
-    content: [textContent(fenced(text.join("\n")))],
+    content: [textContent(inCodeBlock(text.join("\n")))],
   });
   // The programs may have changed while the person decided.
   if ((await commitPrograms(git)).digest === found.digest) return;

@@ -2,7 +2,7 @@ import { TrunklineError } from "../../base/errors.ts";
 import { recordingChanges } from "../files/turn-files.ts";
 import { type Confinement, confinementNotes } from "../files/command-sandbox.ts";
 import { startInBackground } from "../background/background-tools.ts";
-import { fenced, fencedEnd, HostQuestions } from "./tool-runner.ts";
+import { inCodeBlock, fencedEnd, HostQuestions } from "./tool-runner.ts";
 import { type CommandLine, type LineEnd, runInTerminal, runLine } from "../files/run-line.ts";
 import { type AgentTool, inputOf, textContent, type ToolWork } from "./agent-tool.ts";
 
@@ -81,7 +81,7 @@ export async function allowToRun(
   const isOutside = sandbox !== undefined && !isThere;
   const isHere = folder === ".";
   const covers = `exactly this command${isHere ? "" : ` in ${folder}`}`;
-  const content = textContent(`${isHere ? "" : `In ${folder}:\n\n`}${fenced(line)}`);
+  const content = textContent(`${isHere ? "" : `In ${folder}:\n\n`}${inCodeBlock(line)}`);
   const where = isWished ? "Outside of the sandbox" : "Without a sandbox";
   const warning = `${where}: it can read and change all that you can, and reach the network.`;
   await allow({

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { fenced, fencedBlock, fencedEnd, shownInput, wholeInput } from "./tool-runner.ts";
+import { inCodeBlock, fencedBlock, fencedEnd, shownInput, wholeInput } from "./tool-runner.ts";
 
 const TOKEN = `ghp_${"a1".repeat(18)}`;
 
@@ -28,10 +28,10 @@ describe("wholeInput()", () => {
   });
 });
 
-describe("fenced()", () => {
+describe("inCodeBlock()", () => {
   it("uses a fence that the text cannot close early", () => {
-    assert.equal(fenced("a"), "```\na\n```");
-    assert.equal(fenced("```\na\n```"), "````\n```\na\n```\n````");
+    assert.equal(inCodeBlock("a"), "```\na\n```");
+    assert.equal(inCodeBlock("```\na\n```"), "````\n```\na\n```\n````");
     assert.equal(fencedBlock("a\n"), "```\na\n```\n");
   });
 

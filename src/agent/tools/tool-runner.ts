@@ -542,25 +542,25 @@ export function shownInput(args: unknown): unknown {
 
 /** All arguments, for a request for consent. */
 export function wholeInput(args: unknown): ShownContent {
-  return textContent(fenced(JSON.stringify(maskWords(args), null, 2)));
+  return textContent(inCodeBlock(JSON.stringify(maskWords(args), null, 2)));
 }
 
 const MOST_CONTENT = 8_000;
 
 /** The end of a program's output as a Markdown code block. */
 export function fencedEnd(text: string): string {
-  return fenced(text.length > MOST_CONTENT ? `…${text.slice(-MOST_CONTENT)}` : text);
+  return inCodeBlock(text.length > MOST_CONTENT ? `…${text.slice(-MOST_CONTENT)}` : text);
 }
 
 /** A text as a Markdown code block. */
-export function fenced(text: string): string {
+export function inCodeBlock(text: string): string {
   const fence = fenceFor(text);
   return `${fence}\n${text}\n${fence}`;
 }
 
 /** A code block with a line end after it. */
 export function fencedBlock(text: string): string {
-  return `${fenced(text.replace(/\n$/, ""))}\n`;
+  return `${inCodeBlock(text.replace(/\n$/, ""))}\n`;
 }
 
 /** Asks the person about the hosts that a command connects to, one after the other. */

@@ -12,7 +12,7 @@ import {
 import type { Toolbox } from "../../tool/toolbox.ts";
 import {
   type AgentTool,
-  bounded,
+  cutText,
   CallRejectedError,
   textContent,
   type ToolAnswer,
@@ -171,7 +171,7 @@ function answerOf(result: ToolResult): ToolAnswer {
   if (texts.length === 0 && result.structuredContent !== undefined) {
     texts.push(JSON.stringify(result.structuredContent));
   }
-  const text = bounded(texts.join("\n"), MOST_CHARACTERS);
+  const text = cutText(texts.join("\n"), MOST_CHARACTERS);
   return { text, isError: result.isError === true, ...(images.length === 0 ? {} : { images }) };
 }
 

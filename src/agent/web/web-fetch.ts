@@ -4,7 +4,7 @@ import { createBrotliDecompress, createUnzip } from "node:zlib";
 import { boundedBody } from "../../base/bounded-body.ts";
 import { hostFits } from "../../base/host-pattern.ts";
 import { type AgentTool, inputOf, textContent, type ToolAnswer } from "../tools/agent-tool.ts";
-import { fenced } from "../tools/tool-runner.ts";
+import { inCodeBlock } from "../tools/tool-runner.ts";
 import { WEB } from "../tools/tool-groups.ts";
 import { htmlToMarkdown } from "./html-to-markdown.ts";
 import { attempt } from "../../base/attempt.ts";
@@ -60,7 +60,7 @@ export function webFetch(rules: WebRules): AgentTool {
             subject: { action: "fetch", host: target.host },
             covers: `every page of ${target.host}`,
             title: `Fetch ${target.href}`,
-            content: [textContent(`The agent wants to get:\n\n${fenced(target.href)}`)],
+            content: [textContent(`The agent wants to get:\n\n${inCodeBlock(target.href)}`)],
           });
         },
       });

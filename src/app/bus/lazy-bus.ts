@@ -39,8 +39,8 @@ export function lazyBus(
   const known = (): Promise<void> | undefined => (isWanted ? open() : undefined);
   const begin = (): void => background(known(), "Opening the bus");
   const timer = setTimeout(begin, SOON).unref();
-  // Once it is loaded, the bus follows the configuration by itself. Until then it is not waited for, so
-  // that it begins with the newest.
+  // Once the bus is loaded, it follows the configuration itself. Until then nothing waits for it, so that
+  // it begins with the newest configuration.
   const stop = followConfig(reloading, log, (changed) => {
     now = { ...config, ...changed };
     isWanted = hasPlugins(changed);

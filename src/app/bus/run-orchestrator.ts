@@ -91,9 +91,7 @@ async function planOf(
   const file = await readPluginsFile(path, { home });
   for (const warning of file.warnings) warn(warning);
   if (file.tcpAddr !== undefined) {
-    warn(
-      `'tcp_addr' in ${path} is left aside: it has no encryption. Use --listen tls://HOST:PORT.`,
-    );
+    warn(`'tcp_addr' in ${path} is ignored: it has no encryption. Use --listen tls://HOST:PORT.`);
   }
   return {
     ...plan,

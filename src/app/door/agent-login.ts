@@ -3,7 +3,7 @@ import type { AppContext } from "../../config/app-context.ts";
 import { BUILT_IN } from "../../config/config.ts";
 import type { AcpDoorOptions } from "../../protocol/acp/door.ts";
 
-/** What the built-in agent has that only some agents have. */
+/** The optional capabilities that the built-in agent has. */
 const OWN = { protocolVersion: 1, agentCapabilities: { mcpCapabilities: { acp: true } } };
 
 /** What a door needs so that people can log in to agents. */

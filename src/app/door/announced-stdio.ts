@@ -76,7 +76,7 @@ async function announce(
   }
 }
 
-/** What costs too much to parse is left to whoever answers it. */
+/** A message beyond the default limits counts as empty, since it would cost too much to parse twice. */
 function parsed(text: string): FirstMessage {
   const value = parseMessage(text, DEFAULT_LIMITS);
   return value instanceof RpcError ? {} : ((value as FirstMessage | null) ?? {});

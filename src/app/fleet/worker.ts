@@ -25,7 +25,7 @@ import type {
 } from "../../session/open/session-sharing.ts";
 import { TAKE_OVER_WITHIN } from "../../fleet/members/placer.ts";
 
-/** Bytes of an answer beside what it answers. */
+/** Bytes of an answer's envelope. */
 const ROOM = 4_096;
 
 export interface WorkerOptions {
@@ -124,7 +124,7 @@ export class Worker implements AsyncDisposable {
 
 export interface WorkerSharingOptions {
   readonly slots: WorkerSlots;
-  /** Why no gateway may connect, in words; undefined if it may. */
+  /** Says why gateways may not connect; undefined if they may. */
   readonly refuse: () => string | undefined;
 }
 

@@ -325,7 +325,7 @@ export class HttpServer {
     return this.#admission.ask(request, response, then, this.#entryOf(path));
   }
 
-  /** What a path needs. */
+  /** The scopes that a path needs. */
   #entryOf(path: string): Entry | undefined {
     if (/^\/api\/runs\/[^/]+(?:\/(?:diff|patch))?$/.test(path)) return RUN;
     if (path.startsWith(MOVES_PATH)) return MOVING;

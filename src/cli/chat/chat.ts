@@ -27,7 +27,7 @@ export async function chat(invocation: ChatInvocation): Promise<number> {
     for (;;) {
       const moving = await talk(next);
       if (moving === undefined) return 0;
-      next = await (await import("./move-chat.ts")).moved(next, moving);
+      next = await (await import("./move-chat.ts")).moveChat(next, moving);
     }
   }
   if (given === "" && process.stdin.isTTY) {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { painted } from "../shell/layout.ts";
+import { terminalText } from "../shell/layout.ts";
 import { LiveScreen } from "./live-screen.ts";
 import {
   columnsOf,
@@ -16,7 +16,8 @@ import {
 function screen(columns = 20, rows = 6) {
   const written: string[] = [];
   const size = { columns, rows };
-  const out = (text: string): void => void written.push(painted(text).replaceAll("\x1b[", "<"));
+  const out = (text: string): void =>
+    void written.push(terminalText(text).replaceAll("\x1b[", "<"));
   return { written, size, screen: new LiveScreen({ out, color: false, size: () => size }) };
 }
 

@@ -23,7 +23,7 @@ export function leftFor(
 }
 
 /** Moves the session of a conversation. Returns what goes on with it, wherever it is then. */
-export async function moved(
+export async function moveChat(
   invocation: ChatInvocation,
   { session, to }: MoveRequest,
 ): Promise<ChatInvocation> {

@@ -10,7 +10,7 @@ import type { Key } from "./terminal-input.ts";
 import {
   changedCall,
   firstLines,
-  indented,
+  indentLines,
   type ToolCall,
   wholeCall,
   wordsOf,
@@ -170,7 +170,7 @@ export class QuestionPrompt {
     const left = most - head.length - below.length;
     const fields = isFilledIn ? form.rows(width, Math.max(3, left - 2)) : { rows: options };
     const room = Math.max(isFilledIn ? 1 : 3, left - fields.rows.length);
-    const above = [...head, ...indented(firstLines(content, room, ": Ctrl-O prints all"))];
+    const above = [...head, ...indentLines(firstLines(content, room, ": Ctrl-O prints all"))];
     const { caret } = fields;
     return {
       rows: [...above, ...fields.rows, ...below],

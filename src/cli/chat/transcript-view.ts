@@ -6,7 +6,7 @@ import {
   changedCall,
   changesOf,
   firstLines,
-  indented,
+  indentLines,
   isOver,
   type Json,
   outputOf,
@@ -140,7 +140,7 @@ export class TranscriptView {
     for (const call of this.#calls.values()) {
       lines.push([span("\u25cf ", "yellow"), span(firstLine(call.title))]);
       lines.push(
-        ...indented(
+        ...indentLines(
           linesOf(outputOf(call).slice(-LIVE_CHARACTERS), "dim").slice(-LIVE_OUTPUT),
         ).filter((each) => each.some(({ text }) => text.trim() !== "")),
       );
@@ -188,8 +188,8 @@ export class TranscriptView {
     const isFolded = count > 1 || (isGood && count > 0) || changes.length > MOST_CHANGES;
     const says = count === 0 ? OPENS : ` \u00b7 ${counted(count, "line")}${OPENS}`;
     const shown = [...head, span(why, "red"), span(isFolded ? says : "", "dim")];
-    this.#options.print([shown, ...indented(firstLines(changes, MOST_CHANGES, OPENS))]);
-    if (isFolded) this.#fold({ head, lines: () => indented(wholeCall(call)) });
+    this.#options.print([shown, ...indentLines(firstLines(changes, MOST_CHANGES, OPENS))]);
+    if (isFolded) this.#fold({ head, lines: () => indentLines(wholeCall(call)) });
   }
 
   #fold(folded: FoldedBlock): void {

@@ -10,7 +10,7 @@ import { PROGRAM } from "../commands.ts";
 import { SampleCommandLine } from "../../../test/samples/sample-command-line.ts";
 import { SessionLog } from "../../store/session/session-log.ts";
 import { SCRIPTS } from "./completion.ts";
-import { allPaths, callOf, last, offeredBy } from "../shell/command.ts";
+import { allPaths, callOf, endOf, offeredBy } from "../shell/command.ts";
 
 const execute = promisify(execFile);
 
@@ -197,11 +197,11 @@ test("completion knows every command and option of Trunkline", async () => {
   await using line = await SampleCommandLine.create();
   for (const path of allPaths([PROGRAM])) {
     const words = path.slice(1).map(({ name }) => name);
-    const { commands, options = {} } = last(path);
+    const { commands, options = {} } = endOf(path);
     if (commands !== undefined) {
       assert.deepEqual(
         await offeredAfter(line, ...words, ""),
-        offeredBy(last(path)).map(({ name }) => name),
+        offeredBy(endOf(path)).map(({ name }) => name),
       );
     }
     const flags = await offeredAfter(line, ...words, "--");

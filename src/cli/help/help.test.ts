@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { stripVTControlCharacters } from "node:util";
 import { renderHelp } from "./help.ts";
-import { painted } from "../shell/layout.ts";
+import { terminalText } from "../shell/layout.ts";
 import { allPaths, callOf, type Path } from "../shell/command.ts";
 import { sampleProgram } from "../../../test/samples/sample-program.ts";
 
@@ -52,7 +52,7 @@ test("renderHelp() lists the commands of a group", () => {
 
 test("renderHelp() uses bold headings and dim explanations if there are colours, and the same text without", () => {
   const path = pathTo("trunkline serve");
-  const colored = painted(renderHelp(path, { width: 80, color: true }));
+  const colored = terminalText(renderHelp(path, { width: 80, color: true }));
   assert.ok(colored.includes("\n\x1b[1mOptions:\x1b[22m\n"));
   assert.ok(colored.includes("\n      \x1b[2mDo it.\x1b[22m\n"));
   assert.equal(stripVTControlCharacters(colored), renderHelp(path, PLAIN));

@@ -7,7 +7,7 @@ import {
   type Command,
   GLOBAL_OPTIONS,
   type Invocation,
-  last,
+  endOf,
   offeredBy,
   type Options,
   type OptionSpec,
@@ -19,7 +19,7 @@ import { unknownCommand } from "../shell/parse.ts";
 export async function run(invocation: Invocation): Promise<number> {
   let path: Path = [PROGRAM];
   for (const given of invocation.positionals) {
-    const child = childOf(last(path), given);
+    const child = childOf(endOf(path), given);
     if (child === undefined) throw new TrunklineError("usage", unknownCommand(path, given));
     path = [...path, child];
   }
@@ -29,7 +29,7 @@ export async function run(invocation: Invocation): Promise<number> {
 
 /** The help of one command: usage first, what every command shares last. */
 export function renderHelp(path: Path, { width, color }: Style): string {
-  const command = last(path);
+  const command = endOf(path);
   const heading = (text: string): string => paint("bold", text, color);
   const dim = (text: string): string => paint("dim", text, color);
   const section = (title: string, lines: readonly string[]): string[] =>
@@ -98,7 +98,7 @@ function globalsOf({ options = {} }: Command): Options {
 
 /** How a command is called: `trunkline completion SHELL [OPTIONS]`. */
 export function usageOf(path: Path): string {
-  const { args = [], commands, load } = last(path);
+  const { args = [], commands, load } = endOf(path);
   const words = [callOf(path), ...args.map(argumentLabel)];
   if (commands !== undefined) words.push(load === undefined ? "COMMAND" : "[COMMAND]");
   return [...words, "[OPTIONS]"].join(" ");

@@ -131,7 +131,7 @@ async function exportPull(
     values.new === true
       ? await openThreads(invocation, commands, review)
       : { posted: [], refused: [] };
-  const { inert } = await import("../../forge/propose.ts");
+  const { inertText: inert } = await import("../../forge/propose.ts");
   const exported = await exportRemote(commands, review, { isTrial, inert });
   const refused = [...opened.refused, ...exported.refused];
   for (const why of refused) err(`${visible(why)}\n`);

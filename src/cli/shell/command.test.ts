@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { allPaths, callOf, type Command, GLOBAL_OPTIONS, last, optionsOf } from "./command.ts";
+import { allPaths, callOf, type Command, GLOBAL_OPTIONS, endOf, optionsOf } from "./command.ts";
 
 const example = { x: "X." };
 const config = { type: "string", value: "FILE", describe: "Its own" } as const;
@@ -16,10 +16,10 @@ describe("allPaths()", () => {
   });
 });
 
-describe("last()", () => {
+describe("endOf()", () => {
   it("is the command at the end of a path, also the program itself", () => {
-    assert.equal(last([program, group, inner]), inner);
-    assert.equal(last([program]), program);
+    assert.equal(endOf([program, group, inner]), inner);
+    assert.equal(endOf([program]), program);
   });
 });
 

@@ -160,7 +160,7 @@ export interface Runner {
 export type Path = readonly [Command, ...Command[]];
 
 /** The command that a path leads to. */
-export function last(path: Path): Command {
+export function endOf(path: Path): Command {
   return path.at(-1) ?? path[0];
 }
 
@@ -183,7 +183,7 @@ export function offeredBy({ commands = [] }: Command): readonly Command[] {
 
 /** A command and everything under it, in the order of the table. */
 export function allPaths(path: Path): Path[] {
-  const children = last(path).commands ?? [];
+  const children = endOf(path).commands ?? [];
   return [path, ...children.flatMap((child) => allPaths([...path, child]))];
 }
 

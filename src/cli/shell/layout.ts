@@ -112,7 +112,7 @@ export function paintLines(style: StyleName, text: string, color: boolean): stri
 }
 
 /** The text to write: hidden characters escaped, and our own styles as escape sequences. */
-export function painted(text: string): string {
+export function terminalText(text: string): string {
   // Most text has no style, and one character is found faster than a mark: a list may be a megabyte.
   if (!text.includes("\0")) return visible(text);
   return text.split(MARK).map(visible).join(`${ESCAPE}[`);

@@ -6,7 +6,7 @@ import {
   callOf,
   childOf,
   type Command,
-  last,
+  endOf,
   offeredBy,
   type Options,
   optionsOf,
@@ -42,7 +42,7 @@ export function parse(args: readonly string[], program: Command): Parsed {
 }
 
 function descend(path: Path, args: readonly string[], typed: readonly string[]): Parsed {
-  const command = last(path);
+  const command = endOf(path);
   const options = optionsOf(command);
   const tokens = lex(args, options);
   const finished = (): Parsed => {
@@ -143,7 +143,7 @@ function checkValue(path: Path, token: OptionToken, spec: OptionSpec): string | 
 
 /** What is wrong with the arguments. */
 function checkPositionals(path: Path, given: readonly string[]): string | undefined {
-  const { args = [] } = last(path);
+  const { args = [] } = endOf(path);
   const call = `'${callOf(path)}'`;
   for (const [i, word] of given.entries()) {
     const arg = args[i] ?? args.findLast(({ variadic }) => variadic);
@@ -217,13 +217,13 @@ const SAME_WORDS: Readonly<Record<string, string>> = {
 export function unknownCommand(path: Path, given: string): string {
   const group = path.slice(1).map(({ name }) => name);
   const whole = (name: string): string => [...group, name].join(" ");
-  const siblings = offeredBy(last(path));
+  const siblings = offeredBy(endOf(path));
   const names = siblings.map(({ name }) => name);
   const same = SAME_WORDS[given];
   let meant = same !== undefined && names.includes(same) ? [same] : suggest(given, names);
   if (meant.length === 0) {
     // `trunkline version` means `trunkline --version`.
-    const [option] = suggest(given, Object.keys(optionsOf(last(path))));
+    const [option] = suggest(given, Object.keys(optionsOf(endOf(path))));
     if (option !== undefined)
       return `unknown command '${whole(given)}'. Did you mean '${callOf(path)} --${option}'?`;
     // Someone who types `trunkline show` may well mean `config show`.
@@ -243,7 +243,7 @@ function withDashes(
   args: readonly string[],
   option: number,
 ): string | undefined {
-  const words = last(path).args ?? [];
+  const words = endOf(path).args ?? [];
   const { name = "", variadic, optional } = words.at(-1) ?? {};
   const first = tokens.filter(({ kind }) => kind === "positional")[words.length - 1];
   const takesCommand = variadic === true && optional !== true && name.startsWith("COMMAND");
@@ -253,7 +253,7 @@ function withDashes(
 }
 
 function unknownOption(path: Path, given: string, typed: string, instead?: string): string {
-  const command = last(path);
+  const command = endOf(path);
   const names = Object.keys(optionsOf(command));
   const meant = suggest(typed.replace(/^-+/, ""), names).map((name) => `--${name}`);
   const said = `unknown option '${given}' for '${callOf(path)}'.`;

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, it, test } from "node:test";
 
 import type { Output } from "./host.ts";
-import { paint, painted, styleOf } from "./layout.ts";
+import { paint, terminalText, styleOf } from "./layout.ts";
 
 function output(properties: { isTTY?: boolean; columns?: number } = {}): Output {
   return { ...properties, write: () => true, on: () => undefined };
@@ -43,14 +43,14 @@ test("styleOf() uses the terminal's width, up to a maximum", () => {
   assert.equal(styleOf(output({ columns: 0 }), {}).width, 80);
 });
 
-describe("painted()", () => {
+describe("terminalText()", () => {
   it("applies styles only to painted text", () => {
     const text = `${paint("red", "a\x1b[32mb", true)}\x1b[1mc\n`;
-    assert.equal(painted(text), "\x1b[31ma\\u001b[32mb\x1b[39m\\u001b[1mc\n");
+    assert.equal(terminalText(text), "\x1b[31ma\\u001b[32mb\x1b[39m\\u001b[1mc\n");
   });
 
   it("returns plain text without colours", () => {
-    assert.equal(painted(paint("bold", "a", false)), "a");
+    assert.equal(terminalText(paint("bold", "a", false)), "a");
   });
 
   it("is the only source of styles in the command line's code", () => {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import type { SessionEvent } from "../../session/event.ts";
-import { painted } from "../shell/layout.ts";
+import { terminalText } from "../shell/layout.ts";
 import { ConversationText } from "./conversation-text.ts";
 
 const said = (text: string) => ({
@@ -65,7 +65,7 @@ describe("ConversationText", () => {
       "    …",
       "",
     ]);
-    const colored = painted(
+    const colored = terminalText(
       new ConversationText({ color: true }).update({ ...call, content: [diff] }),
     );
     assert.ok(
@@ -117,7 +117,7 @@ describe("ConversationText", () => {
   it("sets Markdown in colour, block by block, and passes on no escape sequence of it", () => {
     const text = new ConversationText({ color: true, width: 40 });
     const shown = (printed: string): string =>
-      painted(printed)
+      terminalText(printed)
         .replaceAll("\x1b", "ESC")
         .replaceAll(/ESC\[(\d+)m/g, "<$1>");
     assert.equal(shown(text.update(said("## He"))), "");

@@ -84,7 +84,7 @@ export function firstLines(lines: readonly Line[], most: number, more: string): 
   ];
 }
 
-export function indented(lines: readonly Line[]): Line[] {
+export function indentLines(lines: readonly Line[]): Line[] {
   return lines.map((each) => [span("    "), ...each]);
 }
 

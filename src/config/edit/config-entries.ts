@@ -44,7 +44,7 @@ export async function removeConfigEntry(
   { what, path }: EntrySection,
   name: string,
 ): Promise<EditedConfig> {
-  // Loaded before: it tells where the entry is, if not in the file that is to be changed.
+  // Loaded before the change, to say which other file has the entry.
   const elsewhere = await loadConfig(input).catch(() => undefined);
   return editConfig(input, kind, (now) => {
     const entries = valueAt(now, path);

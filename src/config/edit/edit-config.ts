@@ -30,7 +30,7 @@ export interface EditedConfig {
   readonly isChanged: boolean;
   /** Where the text before is kept. */
   readonly backup?: string;
-  /** Why the change may not do what was meant, in words for the user. */
+  /** Reasons why the change may have no effect, as messages for the user. */
   readonly notes: readonly string[];
 }
 
@@ -67,7 +67,7 @@ export async function editConfig(
         const layer = withWords(layerOf(kind, file, text, env), edits);
         // A project's file may set a part of what the user's began.
         await checkedValues(kind === "user" ? [layer] : [user, layer]);
-        // A folder that cannot be used would stop every command, also the one that mends it.
+        // An unusable data folder would stop every command, including the one that corrects it.
         if (kind === "user") await dataFolder([layer, ...stronger], env);
       },
     },
@@ -100,7 +100,7 @@ function withWords(layer: ConfigLayer, edits: readonly ConfigFileEdit[]): Config
   return {
     ...layer,
     complain: (path, says) => {
-      // What is missing has no place of its own.
+      // A missing value has no position, so the object around it is named.
       const place = says === "is missing" ? path.slice(0, -1) : path;
       const edit = edits.find((each) => isWithin(place, each.path) || isWithin(each.path, place));
       if (edit === undefined) return layer.complain(path, says);
@@ -141,7 +141,7 @@ async function keepTrust(
   if (before === undefined || store.isTrusted(file, before)) await store.trust(file, after);
 }
 
-/** What stands in the way of the change, from the configuration as it is loaded afterwards. */
+/** Reasons why the change has no effect, from the configuration as it is loaded afterwards. */
 async function notesOn(
   input: ConfigInput,
   kind: EditedKind,

@@ -12,7 +12,7 @@ import {
   type ConfigValues,
 } from "../layer.ts";
 import { SETTINGS } from "../schema/keys.gen.ts";
-import { nest, parseKey, readScalar } from "../set-path.ts";
+import { objectAround, parseKey, readScalar } from "../set-path.ts";
 import { editConfig, type EditedConfig, type EditedKind } from "./edit-config.ts";
 import { parsedJson } from "../../base/check.ts";
 
@@ -55,7 +55,7 @@ export async function unsetValue(
   });
 }
 
-/** What a text can mean as a value, the most likely first. */
+/** The values that a text can stand for, the most likely first. */
 function readings(path: KeyPath, text: string): unknown[] {
   const type = SETTINGS.find((setting) => keyText(setting.path) === keyText(path))?.type;
   const read = parsedJson(text);
@@ -74,7 +74,10 @@ export function editOf(now: ConfigValues, path: KeyPath, value: unknown): Config
   const hasNameOnly = Object.keys(agent).join() === "name";
   if (path[0] !== "agent" || Object.keys(agent).length === 0) return { path, value };
   if (path.length > 1 && hasNameOnly) {
-    return { path: ["agent"], value: mergeValues(agent, nest(path.slice(1), value), ["agent"]) };
+    return {
+      path: ["agent"],
+      value: mergeValues(agent, objectAround(path.slice(1), value), ["agent"]),
+    };
   }
   const isName = path.length === 1 && typeof value === "string" && !hasNameOnly;
   return { path: isName ? ["agent", "name"] : path, value };

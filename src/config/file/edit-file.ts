@@ -17,7 +17,7 @@ export interface ConfigFileEdit {
   readonly isFirst?: true;
 }
 
-/** Decides on the edits when it sees what the file sets. Nobody else changes the file meanwhile. */
+/** Chooses the edits from the values in the file, which is locked meanwhile. */
 export type DecideEdits = (now: ConfigValues) => readonly ConfigFileEdit[];
 
 export interface EditOptions {
@@ -100,7 +100,7 @@ async function keepBackup(data: string, file: string, text: string): Promise<str
   const path = join(folder, `${time}-${crypto.randomUUID().slice(0, 4)}${of}`);
   await replaceFile(path, text);
   const all = (await readdir(folder)).filter((name) => name.endsWith(of)).toSorted();
-  // The first one stays: it is the file as it was before Trunkline changed it.
+  // Keeps the first: the file before Trunkline ever changed it.
   const old = all.slice(1, Math.max(1, all.length - MOST + 1));
   await Promise.all(old.map((name) => rm(join(folder, name), { force: true })));
   return path;

@@ -78,7 +78,7 @@ function editAt(
   return { ...value, ...Object.fromEntries(edited) };
 }
 
-/** Larger than any configuration: such a file was named by mistake. */
+/** More bytes than any configuration has: a larger file was named by mistake. */
 const MAX_SIZE = 1024 * 1024;
 
 /**
@@ -99,7 +99,7 @@ export function readText(path: string, inside?: string): string | undefined {
   return bytes === undefined ? undefined : textOf(path, bytes);
 }
 
-/** The text of the bytes of a configuration file. Throws if it would not be read. */
+/** Decodes the bytes of a configuration file. Throws if it is too large, or not UTF-8. */
 export function textOf(path: string, bytes: Buffer): string {
   if (bytes.length > MAX_SIZE) throw unreadable(path, `it is over ${MAX_SIZE} bytes`);
   if (!isUtf8(bytes)) throw unreadable(path, "it is not valid UTF-8");

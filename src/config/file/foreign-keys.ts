@@ -12,7 +12,7 @@ export interface ForeignKeys {
 /** `includeTools`, `enabled_tools`, `available_tools`, `tools`, …; and `excludeTools`, `disabledTools`, … */
 const INCLUDED = /^(?:(?:includ|enabl|allow|availabl)(?:ed?)?)?tools$/;
 const EXCLUDED = /^(?:exclud|disabl|block|den[iy])(?:ed?|ied)?tools$/;
-/** Keys that sound as if they kept something away from a model. */
+/** Keys whose names suggest that they hide tools from a model. */
 const FILTER = /^(?:(?:includ|enabl|allow|availabl|exclud|disabl|block|den[iy]|hid)\w*|\w*filter)$/;
 const FILTERED = /tool|prompt|resource|filter/;
 
@@ -27,7 +27,7 @@ export function foreignKeys(entry: ConfigValues): ForeignKeys {
     if (own !== undefined && isNames(value)) {
       const names = value.map((name) => name.replace(/\(.*/s, ""));
       understood.add(key);
-      // goose means all tools by an empty list.
+      // In goose's files an empty list means all tools.
       if (names.length === 0 && (own === "exclude" || plain === "availabletools")) continue;
       const others = known[own] ?? entry[own];
       if (others === undefined) known[own] = names;

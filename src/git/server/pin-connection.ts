@@ -2,6 +2,7 @@ import { mkdir, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
+import { lookupAmong } from "../../base/public-lookup.ts";
 import { parseRemoteUrl, USUAL_PORTS } from "../../base/remote-url.ts";
 import { shellQuote } from "../../base/text/shell-word.ts";
 import { runProgram } from "../run-program.ts";
@@ -180,13 +181,12 @@ async function answering(addresses: readonly string[], port: number): Promise<st
   const [first] = addresses;
   if (addresses.length < 2) return first;
   const { connect } = process.getBuiltinModule("node:net");
-  const all = addresses.map((address) => ({ address, family: address.includes(":") ? 6 : 4 }));
   const socket = connect({
-    // Never looked up: `lookup` knows the answer.
+    // Never looked up: `lookup` has the addresses.
     host: "pinned.invalid",
     port,
     autoSelectFamily: true,
-    lookup: (_host, _options, callback) => callback(null, all),
+    lookup: lookupAmong(addresses),
   });
   return await new Promise((resolve) => {
     const settle = (found: string | undefined): void => {

@@ -56,9 +56,9 @@ interface ShadowVisit {
   end(): Promise<string[]>;
 }
 
-/** Repositories that a command gets git folders for. */
+/** The most repositories that a command gets git folders for. */
 const MOST_SHADOWS = 16;
-/** Things that are said after one command. */
+/** The most notes after one command. */
 const MOST_NOTES = 12;
 
 /**

@@ -20,7 +20,7 @@ import type { HookEvent, HookSettings } from "../hook.ts";
 import { Hooks, type HookVerdict } from "../hooks.ts";
 import { recordRun } from "./open-hooks.ts";
 
-/** The server of our own tools in the names of hooks. */
+/** The server name that hooks see for our own tools. */
 const OURS = "trunkline";
 
 const NO_REASON = "it gave no reason";
@@ -41,7 +41,7 @@ export class ToolHooks implements CallHooks, AsyncDisposable {
     this.#report = app.report;
     this.#hooks = new Hooks({
       sessionId: "",
-      // Not the folder of whoever calls: hooks are the owner's.
+      // Not the caller's folder, since hooks belong to the owner.
       cwd: homedir(),
       settings: { gateway: settings },
       env: async () => ({ ...env, PATH: await path.get() }),
@@ -61,7 +61,7 @@ export class ToolHooks implements CallHooks, AsyncDisposable {
     const called = source?.name ?? definition.name;
     const names = [`mcp__${source?.server ?? bringer}__${called}`, definition.name];
     const hasAny = hooks.has("PreToolUse", names) || hooks.has("PostToolUse", names);
-    // One that cannot be read may be a guard, of this tool, too.
+    // A hook that cannot be read may be a guard of this tool.
     const [problem] = hooks.problems;
     if (!hasAny && problem === undefined) return undefined;
     const { caller, session, signal, hooksRan = new Set() } = context;
@@ -111,7 +111,7 @@ function argumentsBy({ decision, stop, reason = NO_REASON, input }: HookVerdict)
   return { args: input, asks: decision === "ask" ? reason : undefined };
 }
 
-/** The result as hooks leave it. It is not passed on if they refuse it, or have made it unfit for its schema. */
+/** The result after the hooks. It is withheld if they refuse it, or if it no longer fits its schema. */
 async function resultBy(
   { decision, stop, reason = NO_REASON, output }: HookVerdict,
   result: ToolResult,

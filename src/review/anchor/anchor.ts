@@ -102,7 +102,7 @@ async function readVersion(
   const commit = base === undefined ? headCommit(repository) : await commitId(root, base);
   const content =
     base === undefined || commit === undefined
-      ? (unsaved ?? written(repository, path))
+      ? (unsaved ?? worktreeContent(repository, path))
       : await fileInCommit(root, commit, path);
   const blob = content && blobId(content);
   return { commit, content, blob, text: content && new FileText(content) };
@@ -143,7 +143,10 @@ function checkLines(path: string, line: number | undefined, end: number | undefi
 }
 
 /** The current content of a file of the work tree; for a symbolic link, its target. */
-export function written({ root }: { readonly root: string }, path: string): Uint8Array | undefined {
+export function worktreeContent(
+  { root }: { readonly root: string },
+  path: string,
+): Uint8Array | undefined {
   // Not by `join`, which looks at every character: a list may read hundreds.
   const file = `${root}/${path}`;
   try {
@@ -169,8 +172,8 @@ function regularOrLink(root: string, file: string): Uint8Array | undefined {
 }
 
 /** The same, but undefined if it cannot be read: one bad file must not affect other comments. */
-export function readable(root: string, path: string): Uint8Array | undefined {
-  return attempt(() => written({ root }, path));
+export function contentIfReadable(root: string, path: string): Uint8Array | undefined {
+  return attempt(() => worktreeContent({ root }, path));
 }
 
 /** The content of a file in a commit. */

@@ -3,7 +3,7 @@ import { join } from "node:path";
 
 import { TrunklineError } from "../../base/errors.ts";
 import { Git } from "../../git/git.ts";
-import { commitId, isInCommit, written } from "./anchor.ts";
+import { commitId, isInCommit, worktreeContent } from "./anchor.ts";
 import { isBinary, linesOf, textOf } from "./file-text.ts";
 import type { FoundRepository } from "../repository.ts";
 
@@ -46,7 +46,7 @@ async function writtenLines(repository: FoundRepository, path: string): Promise<
   const diff = await diffOf(root, ["diff"], ["HEAD", "--", `:(literal)${path}`]);
   const lines = parseDiff(diff);
   if (lines.length > 0) return lines;
-  const content = written(repository, path);
+  const content = worktreeContent(repository, path);
   if (content === undefined && diff === "") {
     throw notListed(path, "there is no such file. Check the path");
   }

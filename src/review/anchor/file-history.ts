@@ -174,12 +174,12 @@ function changesIn(log: Buffer): HistoryChange[] {
 
 const RAW = /^\n?:(\d+) (\d+) ([0-9a-f]+) ([0-9a-f]+) [A-Z]$/;
 
-/** A submodule is none. */
+/** A submodule is no file. */
 function isFile(mode = ""): boolean {
   return mode.startsWith("100") || mode === "120000";
 }
 
-/** Git gives zeros for what is not there, or not hashed. */
+/** Git prints zeros for a missing file, and for one that is not hashed. */
 function idOf(mode: string | undefined, blob: string): string | undefined {
   return isFile(mode) && !/^0+$/.test(blob) ? blob : undefined;
 }

@@ -2,7 +2,7 @@ import type { Anchor } from "../../store/schema.gen.ts";
 import type { Reviews } from "../../store/review/reviews.ts";
 import { Git } from "../../git/git.ts";
 import { findRepository, headCommit } from "../repository.ts";
-import { fileInCommit, readable } from "./anchor.ts";
+import { fileInCommit, contentIfReadable } from "./anchor.ts";
 import { type HistoryChange, FileHistory } from "./file-history.ts";
 import { blobId, FileText } from "./file-text.ts";
 import { findQuote, GONE, LineMatcher, type LinePosition, type Method } from "./line-position.ts";
@@ -146,7 +146,7 @@ export class Locator {
       if (lostAt === undefined) return { place };
       const changed = await this.#changedIn(age, lostAt);
       const found = await this.#elsewhere(place, changed, `${age} ${lostAt}`);
-      // Of a commit that is not in the history, nothing is known but its text.
+      // If the commit is not in the history, only its text is known.
       if (found === undefined) return isSince && since === undefined ? {} : { lostIn: place.path };
       if (lostAt < 0) return { place: found };
       [place, age] = [found, lostAt];
@@ -290,7 +290,7 @@ export class Locator {
 
   #presentAt(path: string): FileVersion | undefined {
     return this.#present.getOrInsertComputed(path, () => {
-      const content = this.#unsaved.get(path) ?? readable(this.#root, path);
+      const content = this.#unsaved.get(path) ?? contentIfReadable(this.#root, path);
       return content && { blob: blobId(content), text: new FileText(content) };
     });
   }

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { lineWords, type RewrappedLines, rewrapped } from "./track-lines.ts";
+import { lineWords, type RewrappedLines, findRewrapped } from "./track-lines.ts";
 
 function found(before: string[], now: string[]): [number, RewrappedLines][] {
-  return [...rewrapped(before, now)];
+  return [...findRewrapped(before, now)];
 }
 
-test("rewrapped() finds a line that was broken into several, and the next one", () => {
+test("findRewrapped() finds a line that was broken into several, and the next one", () => {
   const before = ['const place = findPlace(text, "some words", options);', "return place.line;"];
   const now = ["const place = findPlace(", "  text,", "  'some words',", "  options,", ");"];
   assert.deepEqual(found(before, [...now, "return place.line"]), [
@@ -16,7 +16,7 @@ test("rewrapped() finds a line that was broken into several, and the next one", 
   ]);
 });
 
-test("rewrapped() finds lines that were joined", () => {
+test("findRewrapped() finds lines that were joined", () => {
   const before = ["/**", " * Words of a comment,", " * which goes on here.", " */"];
   assert.deepEqual(found(before, ["/** Words of a comment, which goes on here. */"]), [
     [1, { from: 0, to: 0, isEdited: false }],
@@ -24,30 +24,30 @@ test("rewrapped() finds lines that were joined", () => {
   ]);
 });
 
-test("rewrapped() says that words were added", () => {
+test("findRewrapped() says that words were added", () => {
   const [[, place] = []] = found(["value = compute(one, two)"], ["value = compute(one, two, 3)"]);
   assert.deepEqual(place, { from: 0, to: 0, isEdited: true });
 });
 
-test("rewrapped() does not find words that are only scattered over another text", () => {
+test("findRewrapped() does not find words that are only scattered over another text", () => {
   const now = ["if (value) {", "  show(value, result);", "} else store(other, index);"];
   assert.deepEqual(found(["value = result[index] + other"], now), []);
 });
 
-test("rewrapped() does not find a line of one word in a line of many other words", () => {
+test("findRewrapped() does not find a line of one word in a line of many other words", () => {
   assert.deepEqual(found(["// executable"], ["base = 1; // we will not find executable!"]), []);
 });
 
-test("rewrapped() gives up on regions that are too large to compare", () => {
+test("findRewrapped() gives up on regions that are too large to compare", () => {
   const before = Array.from({ length: 30_000 }, (_, n) => `word${n} again`);
   assert.deepEqual(found(before, before), []);
 });
 
-test("rewrapped() takes about as long for lines that were joined as for one that was broken", () => {
+test("findRewrapped() takes about as long for lines that were joined as for one that was broken", () => {
   const words = Array.from({ length: 19_000 }, (_, n) => `word${n}`);
   const timeOf = (before: string[], now: string[], count: number): number => {
     const start = process.cpuUsage();
-    assert.equal(rewrapped(before, now).size, count);
+    assert.equal(findRewrapped(before, now).size, count);
     const { user, system } = process.cpuUsage(start);
     return user + system;
   };

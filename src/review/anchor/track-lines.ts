@@ -131,7 +131,10 @@ export function followWords(
   newText: FileText,
   { map, ends, edited }: LineMapping,
 ): void {
-  const found = rewrapped(oldText.lines.slice(oldFrom, oldTo), newText.lines.slice(newFrom, newTo));
+  const found = findRewrapped(
+    oldText.lines.slice(oldFrom, oldTo),
+    newText.lines.slice(newFrom, newTo),
+  );
   for (const [at, { from, to, isEdited }] of found) {
     const line = oldFrom + at;
     if (map[line] !== -1) continue;
@@ -225,7 +228,7 @@ function followMoves(compared: ComparedTexts): void {
     if (!isLong && !MOVED_ALONE.test(oldKeys.slice(at + first, at + last + 1).join(""))) return;
     for (let step = first; step <= last; step++) put(at + step, to + step);
   };
-  // Before anything is followed.
+  // Computed before any line is followed.
   const windows = uniqueWindows(compared, owner);
   for (let at = 0; at < map.length; at++) {
     const to = landmarks[at] ?? -1;
@@ -331,7 +334,7 @@ const MOST_WORDS = 40_000;
  * Finds the words of lines that were broken or joined differently, within regions of two texts.
  * Only lines of which nearly all words are there, close to each other, are found.
  */
-export function rewrapped(
+export function findRewrapped(
   before: readonly string[],
   now: readonly string[],
 ): Map<number, RewrappedLines> {

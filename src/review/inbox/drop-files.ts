@@ -21,7 +21,7 @@ import { type Repository, SEVERITIES, type Severity } from "../../store/review/r
 import { hasDotGit } from "../../base/file/repository-path.ts";
 import type { NewThread } from "../../store/review/reviews-rows.ts";
 import { AnchorMaker, type MadeAnchor } from "../anchor/anchor.ts";
-import { recognised } from "../moved.ts";
+import { recogniseRepository } from "../moved.ts";
 import { findRepository, type FoundRepository, placeOf } from "../repository.ts";
 import { parsedJson } from "../../base/check.ts";
 import { homeOf } from "../../base/process/environment.ts";
@@ -56,7 +56,7 @@ interface TakenDropFile {
   readonly name: string;
   /** The part of its text that is in the store. */
   readonly kept: string;
-  /** Everything in it is a valid comment. */
+  /** Whether it contains nothing but valid comments. */
   readonly isGood: boolean;
 }
 
@@ -296,7 +296,7 @@ function list(folder: string, beginning = ""): string[] {
   return found.toSorted(new Intl.Collator("en", { numeric: true }).compare);
 }
 
-/** By when they were written: several processes may have renamed them, and died. */
+/** Sorts by the time of writing, since several processes may have renamed them, and died. */
 function oldestFirst(files: readonly string[]): string[] {
   return (
     files
@@ -310,7 +310,7 @@ function oldestFirst(files: readonly string[]): string[] {
 
 /** Which process holds a renamed file, by the id in its name. */
 function ownerOf(path: string, id: string): "us" | "another" | "nobody" {
-  // Where this fails, the folder was removed at this moment.
+  // It fails if the folder was removed at this moment.
   return attempt(() => {
     using holder = Holder.at(join(dirname(path), HOLDERS));
     if (id === holder.known) return "us";
@@ -389,7 +389,9 @@ export async function threadOfDropped(
   const { anchor, content, repository = found } = await anchorOf(found, project, file, line);
   return {
     repository:
-      repository === undefined ? plainFolder(project) : await recognised(reviews, repository),
+      repository === undefined
+        ? plainFolder(project)
+        : await recogniseRepository(reviews, repository),
     anchor,
     ...(content === undefined ? {} : { content }),
     comment,

@@ -67,7 +67,7 @@ export async function followReviews(
   const stop = watchReviews(commands.data, () => {
     look().catch(over.reject);
   });
-  // Watches do not keep the process alive; this does.
+  // Keeps the process alive, since watches do not.
   const alive = setInterval(() => {}, 60_000);
   // Report events that came before the watch started.
   look().catch(over.reject);

@@ -105,7 +105,7 @@ function onGitHub(
     } catch (error) {
       if (!(error instanceof TrunklineError)) throw error;
       // The comments are useful even without the states of threads.
-      note(`Which threads are resolved is not known. ${error.message}`);
+      note(`Cannot find out which threads are resolved. ${error.message}`);
       return [];
     }
   };

@@ -6,7 +6,7 @@ import type { Anchor } from "../../store/schema.gen.ts";
 import type { RemoteToKeep } from "../../store/review/reviews-remote.ts";
 import { LONGEST_COMMENT, suggestionIn } from "../add-comment.ts";
 import { AnchorMaker, type MadeAnchor } from "../anchor/anchor.ts";
-import { recognised } from "../moved.ts";
+import { recogniseRepository } from "../moved.ts";
 import { type FoundRepository, OBJECT_ID } from "../repository.ts";
 import type { ReviewCommands } from "../review-commands.ts";
 import type { RemoteThread, RemoteThreads } from "./remote-thread.ts";
@@ -33,7 +33,7 @@ export async function importRemote(
   source: string,
 ): Promise<ImportResult> {
   const { here, reviews } = commands;
-  const repository = await recognised(reviews, here);
+  const repository = await recogniseRepository(reviews, here);
   const present = await commitsIn(here, threads);
   const anchors = new AnchorMaker();
   const found: RemoteToKeep[] = [];

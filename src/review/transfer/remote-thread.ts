@@ -96,7 +96,7 @@ export function commentOf(id: unknown, by: unknown, at: unknown, text: unknown):
   const said = textIn(text);
   if (said === undefined) throw new Error("it has no text");
   const time = Date.parse(String(at));
-  if (Number.isNaN(time)) throw new Error("its time is not one");
+  if (Number.isNaN(time)) throw new Error("its time cannot be read");
   return { id: known, by: textIn(by) ?? "ghost", at: time, text: said };
 }
 

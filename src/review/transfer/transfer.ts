@@ -14,7 +14,7 @@ import { visibleLine } from "../../base/text/visible.ts";
 import { VERSION } from "../../base/version.ts";
 import type { ReviewCommands } from "../review-commands.ts";
 import { ThreadMaker } from "../add-comment.ts";
-import { recognised } from "../moved.ts";
+import { recogniseRepository } from "../moved.ts";
 import {
   isGitHubComments,
   isGitLabDiscussions,
@@ -91,7 +91,7 @@ function faultOf(thread: unknown, name: string): string | undefined {
   if (!THREAD_ID.test(id)) return `'${name}.id' is not that of a thread`;
   if (!isRepositoryPath(anchor.path)) return `'${name}.anchor.path' leads out of the repository`;
   // The thread itself says how it was opened.
-  if (events.some(({ kind }) => kind === "opened")) return `'${name}.events' open it once more`;
+  if (events.some(({ kind }) => kind === "opened")) return `'${name}.events' open it a second time`;
   // Texts are shared by blob id, so the id must be right.
   const isRight = text === undefined || blobId(Buffer.from(text, "base64")) === anchor.blob;
   return isRight ? undefined : `'${name}.text' is not that of its blob`;
@@ -301,7 +301,7 @@ export async function importReviews(
 ): Promise<ImportResult> {
   const value = parsed(text);
   if (isTransfer(value)) {
-    const repository = await recognised(commands.reviews, commands.here);
+    const repository = await recogniseRepository(commands.reviews, commands.here);
     const { threads, refused } = readTransfer(value, repository);
     return outcomeOf(commands, await commands.reviews.addAll(threads), refused);
   }

@@ -6,7 +6,7 @@ import type { Credentials, HostResolver } from "../../git/server/pin-connection.
 import { filesOf } from "../environment/layers.ts";
 import { checkRemoteUrl, type RemotePolicy } from "../remote-ref.ts";
 import type { CachedRepository, RepositoryCache } from "../repository-cache.ts";
-import { fetchLfsObjects, lacking, lfsObjectsOf } from "./lfs.ts";
+import { fetchLfsObjects, missingObjects, lfsObjectsOf } from "./lfs.ts";
 
 /** A submodule of a revision, or of a submodule. */
 export interface Submodule {
@@ -175,7 +175,7 @@ export class ContentFetcher {
 
   async #addLfs(work: ContentJob, entries: ReadonlyMap<string, string>): Promise<void> {
     const { repository, credentials, signal, lacks, tell, asked } = work;
-    const missing = lacking(repository.lfs, await lfsObjectsOf(repository.git, entries));
+    const missing = missingObjects(repository.lfs, await lfsObjectsOf(repository.git, entries));
     if (missing.length === 0) return;
     const { maxLfs = Infinity } = this.#options.policy;
     const bytes = missing.reduce((sum, { size }) => sum + size, asked.bytes);
@@ -191,7 +191,7 @@ export class ContentFetcher {
       const server = { url: repository.url, credentials, resolve, signal };
       await fetchLfsObjects(server, repository.lfs, missing);
     } catch (error) {
-      for (const { oid } of lacking(repository.lfs, missing)) lacks.push(oid);
+      for (const { oid } of missingObjects(repository.lfs, missing)) lacks.push(oid);
       tell(`There are pointers in place of files of Git LFS: ${(error as Error).message}`);
     }
   }

@@ -217,6 +217,6 @@ function failed(why: string): TrunklineError {
 }
 
 /** The objects that a folder does not have. */
-export function lacking(folder: string, objects: readonly LfsObject[]): LfsObject[] {
+export function missingObjects(folder: string, objects: readonly LfsObject[]): LfsObject[] {
   return objects.filter(({ oid }) => !existsSync(join(folder, oid)));
 }

@@ -22,7 +22,7 @@ import {
   type Layers,
   type RevisionFiles,
   type SetupFailure,
-  above,
+  foldersAbove,
   filesOf,
   layerKey,
   idOf,
@@ -436,7 +436,7 @@ async function ignoredIn(git: ServerGit): Promise<string[]> {
   const names = (await git.list(list)).filter((name) => !name.includes("\ufffd"));
   const paths = new Set(names.map((name) => name.replace(/\/$/, "")));
   // Git may list both a folder and files in it.
-  return [...paths].filter((path) => !above(path).some((folder) => paths.has(folder)));
+  return [...paths].filter((path) => !foldersAbove(path).some((folder) => paths.has(folder)));
 }
 
 /** Removes files that contain a secret. Returns a description of each, for people. */

@@ -324,15 +324,17 @@ async function isAncestor({ git }: CachedRepository, one: string, other: string)
 
 /** Whether paths of a layer would hide files of a revision. */
 function hides(roots: readonly string[], files: RevisionFiles): boolean {
-  const folders = new Set([...files.keys()].flatMap(above));
+  const folders = new Set([...files.keys()].flatMap(foldersAbove));
   return roots.some(
     (root) =>
-      files.has(root) || folders.has(root) || above(root).some((folder) => files.has(folder)),
+      files.has(root) ||
+      folders.has(root) ||
+      foldersAbove(root).some((folder) => files.has(folder)),
   );
 }
 
 /** The folders above a path. */
-export function above(path: string): string[] {
+export function foldersAbove(path: string): string[] {
   const folders: string[] = [];
   for (let at = dirname(path); at !== "."; at = dirname(at)) folders.push(at);
   return folders;

@@ -31,8 +31,8 @@ describe("pluginSandboxStatus()", () => {
       states.push([state, says.split(": ", 1)[0]]);
     }
     assert.deepEqual(states, [
-      ["warn", "none, so plugins are not started, but those that may do everything"],
-      ["fail", "none, so plugins are not started, but those that may do everything"],
+      ["warn", "none, so only plugins that may do everything are started"],
+      ["fail", "none, so only plugins that may do everything are started"],
       ["warn", "off"],
     ]);
     const { state } = await pluginSandboxStatus(limited("auto"), async () => undefined);

@@ -32,7 +32,7 @@ const COMMANDS: StatusWords = {
   },
 };
 
-const NOT_STARTED = "plugins are not started, but those that may do everything";
+const NOT_STARTED = "only plugins that may do everything are started";
 const PLUGINS: StatusWords = {
   setting: "bus.sandbox",
   off: "plugins run with all of your rights",

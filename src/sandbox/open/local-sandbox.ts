@@ -207,10 +207,8 @@ export class LocalSandbox implements CommandSandbox {
   async #permit(host: string): Promise<boolean> {
     const visit = [...this.#visits].at(-1);
     if (visit === undefined) return false;
-    const known = visit.answers.get(host) ?? visit.ask(host);
-    visit.answers.set(host, known);
     try {
-      return await known;
+      return await visit.answers.getOrInsertComputed(host, visit.ask);
     } catch {
       // Nobody could be asked. The next connection asks again.
       visit.answers.delete(host);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { edited, type Format, type KeyPath, valueAt, without } from "./format.ts";
+import { editAll, type Format, type KeyPath, valueAt, withoutValue } from "./format.ts";
 import { json } from "../targets.ts";
 import { toml } from "./toml.ts";
 import { yaml, yamlList } from "./yaml.ts";
@@ -102,7 +102,7 @@ for (const [kind, { format, path, files, broken }] of Object.entries(CASES)) {
   describe(`edited() in ${kind}`, () => {
     for (const [what, text] of Object.entries(files)) {
       it(`adds to a file with ${what}, changes it, and removes it again`, () => {
-        const added = edited(format, text, [{ path, entry: named(STDIO) }]);
+        const added = editAll(format, text, [{ path, entry: named(STDIO) }]);
         const read = (all: string): unknown => format.read(all);
         assert.deepEqual(valueAt(read(added), path), named(STDIO));
         assert.equal(Array.isArray(valueAt(read(added), path.slice(0, 1))), isList);
@@ -113,15 +113,18 @@ for (const [kind, { format, path, files, broken }] of Object.entries(CASES)) {
         assert.equal(/\r/.test(added), /\r/.test(text));
         assert.doesNotMatch(added, /\r\n(?:.*[^\r])?\n/, "line ends are not mixed");
         assert.equal(
-          edited(format, added, [{ path, entry: named(STDIO) }]),
+          editAll(format, added, [{ path, entry: named(STDIO) }]),
           added,
           "once is enough",
         );
-        const changed = edited(format, added, [{ path, entry: named(HTTP) }]);
+        const changed = editAll(format, added, [{ path, entry: named(HTTP) }]);
         assert.deepEqual(valueAt(read(changed), path), named(HTTP));
         for (const each of [added, changed]) {
-          const removed = edited(format, each, [{ path, entry: undefined }]);
-          assert.deepEqual(without(read(removed), path), without(format.read(text), path));
+          const removed = editAll(format, each, [{ path, entry: undefined }]);
+          assert.deepEqual(
+            withoutValue(read(removed), path),
+            withoutValue(format.read(text), path),
+          );
           assert.equal(valueAt(read(removed), path), undefined);
         }
       });
@@ -129,29 +132,29 @@ for (const [kind, { format, path, files, broken }] of Object.entries(CASES)) {
 
     for (const text of broken) {
       it(`refuses ${JSON.stringify(text)}`, () => {
-        assert.throws(() => edited(format, text, [{ path, entry: named(STDIO) }]), Error);
+        assert.throws(() => editAll(format, text, [{ path, entry: named(STDIO) }]), Error);
       });
     }
   });
 }
 
-describe("edited()", () => {
+describe("editAll()", () => {
   it("keeps what a person has added to our entry", () => {
     const text =
       '{ "mcpServers": { "trunkline": { "command": "old", "disabled": true, "env": {} } } }';
-    const after = edited(json, text, [{ path: ["mcpServers", "trunkline"], entry: HTTP }]);
+    const after = editAll(json, text, [{ path: ["mcpServers", "trunkline"], entry: HTTP }]);
     assert.deepEqual(json.read(after), {
       mcpServers: { trunkline: { disabled: true, env: {}, ...HTTP } },
     });
     const own =
       '[mcp_servers.trunkline] # ours\ncommand = "old"\n# slow\nstartup_timeout_sec = 20\n\n[mcp_servers.trunkline.env]\nA = "b"\n';
-    const next = edited(toml, own, [{ path: ["mcp_servers", "trunkline"], entry: STDIO }]);
+    const next = editAll(toml, own, [{ path: ["mcp_servers", "trunkline"], entry: STDIO }]);
     assert.match(
       next,
       /# ours\n[^]*# slow\nstartup_timeout_sec = 20\n\n\[mcp_servers\.trunkline\.env\]\nA = "b"\n$/,
     );
     assert.equal(
-      edited(toml, next, [{ path: ["mcp_servers", "trunkline"], entry: undefined }]).trim(),
+      editAll(toml, next, [{ path: ["mcp_servers", "trunkline"], entry: undefined }]).trim(),
       "",
     );
   });
@@ -159,8 +162,8 @@ describe("edited()", () => {
   it("removes from TOML what it added, to the byte", () => {
     const { files, path } = CASES.TOML ?? assert.fail();
     for (const text of Object.values(files).filter((each) => each.endsWith("\n"))) {
-      const added = edited(toml, text, [{ path, entry: STDIO }]);
-      assert.equal(edited(toml, added, [{ path, entry: undefined }]), text);
+      const added = editAll(toml, text, [{ path, entry: STDIO }]);
+      assert.equal(editAll(toml, added, [{ path, entry: undefined }]), text);
     }
   });
 });

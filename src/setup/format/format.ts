@@ -23,18 +23,18 @@ export function valueAt(value: unknown, path: readonly string[]): unknown {
 }
 
 /** A value under the names of a path: `{ a: { b: value } }`. */
-export function nest(path: readonly string[], value: unknown): unknown {
+export function valueAtPath(path: readonly string[], value: unknown): unknown {
   return path.reduceRight((inner, name) => ({ [name]: inner }), value);
 }
 
 /** The same without the value at a path, and without what is empty then. */
-export function without(value: unknown, [name = "", ...rest]: readonly string[]): unknown {
+export function withoutValue(value: unknown, [name = "", ...rest]: readonly string[]): unknown {
   if (Array.isArray(value)) {
     const items = (value as unknown[]).filter((item) => !isNamed(item, name));
     return items.length === 0 ? undefined : items;
   }
   if (!isMap(value)) return value ?? undefined;
-  const inner = rest.length === 0 ? undefined : without(value[name], rest);
+  const inner = rest.length === 0 ? undefined : withoutValue(value[name], rest);
   const kept = Object.entries(value).flatMap(([key, item]) => {
     if (key !== name) return [[key, item]];
     return inner === undefined ? [] : [[key, inner]];
@@ -67,7 +67,7 @@ const OURS = new Set([
  * A text with entries written or removed. Everything else in it has to mean the same afterwards, or
  * this throws: no layout of a file is damaged because it was not foreseen.
  */
-export function edited(format: Format, text: string, edits: readonly Edit[]): string {
+export function editAll(format: Format, text: string, edits: readonly Edit[]): string {
   return edits.reduce((body, edit) => editedOnce(format, body, edit), text);
 }
 
@@ -80,7 +80,7 @@ function editedOnce(format: Format, text: string, { path, entry }: Edit): string
   const got = format.read(after);
   const isAsWanted =
     isDeepStrictEqual(valueAt(got, path), wanted) &&
-    isDeepStrictEqual(without(got, path), without(before, path));
+    isDeepStrictEqual(withoutValue(got, path), withoutValue(before, path));
   if (!isAsWanted) throw new Error(`the layout around '${path.join(".")}' is not supported`);
   return after;
 }

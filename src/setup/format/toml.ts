@@ -3,7 +3,7 @@ import { parse, stringify, TomlError, type TomlTable } from "smol-toml";
 
 import { attempt } from "../../base/attempt.ts";
 import { eolOf } from "../../config/file/set-in-jsonc.ts";
-import { type Format, isMap, type KeyPath, nest, valueAt } from "./format.ts";
+import { type Format, isMap, type KeyPath, valueAtPath, valueAt } from "./format.ts";
 
 /** A statement of a file: the header of a table, or a key with its value. */
 interface TomlStatement {
@@ -67,12 +67,12 @@ function parsedIfComplete(text: string): TomlTable | undefined {
 }
 
 function isHeaderOf({ isHeader, value }: TomlStatement, path: readonly string[]): boolean {
-  return isHeader && isDeepStrictEqual(value, nest(path, {}));
+  return isHeader && isDeepStrictEqual(value, valueAtPath(path, {}));
 }
 
 function appended(text: string, path: KeyPath, table: object): string {
   const eol = eolOf(text);
-  const block = stringify(nest(path, table)).trim().replaceAll("\n", eol) + eol;
+  const block = stringify(valueAtPath(path, table)).trim().replaceAll("\n", eol) + eol;
   return text === "" ? block : `${text}${text.endsWith("\n") ? "" : eol}${eol}${block}`;
 }
 

@@ -30,9 +30,13 @@ class FakeBrowser {
         return subscription();
       },
     };
-    const registered = { pushManager, active: { state: "activated" } };
+    const registered = { pushManager };
     this.browser = {
-      serviceWorker: { register: async () => registered, getRegistration: async () => registered },
+      serviceWorker: {
+        register: async () => registered,
+        ready: Promise.resolve(registered),
+        getRegistration: async () => registered,
+      },
       askPermission: async () => this.permission,
     } as unknown as PushBrowser;
     mock.method(

@@ -5,7 +5,7 @@ export type PushState = "on" | "off" | "absent";
 
 /** The parts of the browser that push messages need. */
 export interface PushBrowser {
-  readonly serviceWorker: Pick<ServiceWorkerContainer, "register" | "getRegistration">;
+  readonly serviceWorker: Pick<ServiceWorkerContainer, "register" | "ready" | "getRegistration">;
   readonly askPermission: () => Promise<NotificationPermission>;
 }
 
@@ -29,10 +29,11 @@ export async function switchPushOn({ serviceWorker, askPermission }: PushBrowser
     throw refusal("this page may not show any. Allow it in the settings of the browser");
   }
   const { key } = await request<{ key: string }>("GET", "/push/key");
-  const registered = await serviceWorker.register("/push/worker.js", { scope: "/" });
+  await serviceWorker.register("/push/worker.js", { scope: "/" });
   let subscription: PushSubscription;
   try {
-    await activeIn(registered);
+    // Not the registration just made: subscribing needs one with an active worker.
+    const registered = await serviceWorker.ready;
     const options = { userVisibleOnly: true, applicationServerKey: key };
     subscription = await registered.pushManager.subscribe(options);
   } catch (error) {
@@ -48,17 +49,6 @@ export async function switchPushOff({ serviceWorker }: PushBrowser): Promise<voi
   if (subscription === null || subscription === undefined) return;
   await request("DELETE", "/push/subscribe", { endpoint: subscription.endpoint });
   await subscription.unsubscribe();
-}
-
-/** `subscribe` needs a worker that is active. */
-async function activeIn({ installing, waiting, active }: ServiceWorkerRegistration): Promise<void> {
-  const worker = active ?? waiting ?? installing;
-  if (worker === null || worker.state === "activated") return;
-  await new Promise<void>((resolve) => {
-    worker.addEventListener("statechange", () => {
-      if (worker.state === "activated") resolve();
-    });
-  });
 }
 
 function refusal(why: string): RequestError {
