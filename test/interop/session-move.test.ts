@@ -2,6 +2,8 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
+import { remoteAcpChannel } from "../../src/app/door/acp-channel.ts";
+import { closeAt } from "../../src/protocol/acp/attach.ts";
 import { FakeLlm } from "../agent/fake-llm.ts";
 import { SESSION } from "../support/moving-rig.ts";
 import { Program } from "../support/program.ts";
@@ -66,6 +68,9 @@ async function goesOn(
     assert.ok(asked.includes(SECRET), `seed ${seed}: it has forgotten`);
     // Only an agent whose own session came along needs no text.
     if (agent !== undefined) assert.doesNotMatch(said, /had to start a new session/, `seed ${seed}`);
+    // The gateway keeps it open, and only this test writes to it between its moves.
+    const { TRUNKLINE_TOKEN: token } = laptop.env;
+    if (moves.isThere) await closeAt(await remoteAcpChannel(moves.rig.url, token), SESSION, "test");
     await moves.note();
   };
   await ask(SECRET);

@@ -129,7 +129,8 @@ export class StruckMoves implements AsyncDisposable {
   /** Notes what has to arrive from now on. */
   async note(): Promise<void> {
     this.said.splice(0, Infinity, ...(await prompts(this.data)));
-    this.#before = snapshot(this.isThere ? this.rig.there : this.rig.top) as never;
+    // What stays at the laptop is only there.
+    if (!this.isThere) this.#before = snapshot(this.rig.top) as never;
   }
 
   async #writers(): Promise<boolean[]> {
