@@ -67,7 +67,8 @@ async function goesOn(
     const asked = JSON.stringify(llm.requests.slice(before));
     assert.ok(asked.includes(SECRET), `seed ${seed}: it has forgotten`);
     // Only an agent whose own session came along needs no text.
-    if (agent !== undefined) assert.doesNotMatch(said, /had to start a new session/, `seed ${seed}`);
+    if (agent !== undefined)
+      assert.doesNotMatch(said, /had to start a new session/, `seed ${seed}`);
     // The gateway keeps it open, and only this test writes to it between its moves.
     const { TRUNKLINE_TOKEN: token } = laptop.env;
     if (moves.isThere) await closeAt(await remoteAcpChannel(moves.rig.url, token), SESSION, "test");
