@@ -11,7 +11,7 @@ const FILE = join(".agent-trace", "traces.jsonl");
 /** The most bytes of the file that are read. */
 const LARGEST = 8 * 1024 * 1024;
 
-/** The most ranges that are searched for each line: the last ones of the file. */
+/** Ranges that are kept: the last ones of the file. */
 const MOST_RANGES = 20_000;
 
 /** Lines of a file at a revision that an agent wrote, as a record says. */
@@ -23,14 +23,14 @@ interface TracedRange {
   readonly step: WorkStep;
 }
 
-/** The lines that a repository's records attribute to agents. The records are untrusted, and may have any form. */
-export function readTraces(root: string): TracedRange[] {
+/** The lines that records attribute to agents, by `REVISION:PATH`. The records are untrusted, and may have any form. */
+export function readTraces(root: string): ReadonlyMap<string, TracedRange[]> {
   const options = { most: LARGEST, followsLinks: false, inside: [root] };
   return attempt(() => {
     const text = readRegularFile(join(root, FILE), options)?.toString("utf8") ?? "";
     const found = text.split("\n").flatMap((row) => rangesIn(objectIn(row) ?? {}));
-    return found.slice(-MOST_RANGES);
-  }, []);
+    return Map.groupBy(found.slice(-MOST_RANGES), ({ revision, path }) => `${revision}:${path}`);
+  }, new Map());
 }
 
 function rangesIn({ version, vcs, tool, files }: Record<string, unknown>): TracedRange[] {

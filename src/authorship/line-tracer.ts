@@ -150,9 +150,8 @@ export class LineTracer {
     if (session !== undefined) return { ...own, step: { by: "agent", session }, certain: false };
     const { plain = commit } = blamed;
     const isSeen = found?.certain === true && plain === commit;
-    const traced = this.#history.traces.find(({ revision, path: of, from, to }) => {
-      return revision === commit && of === path && line >= from && line <= to;
-    });
+    const ranges = this.#history.traces.get(`${commit}:${path}`);
+    const traced = ranges?.find(({ from, to }) => line >= from && line <= to);
     if (traced !== undefined && !isSeen) return { ...own, step: traced.step, certain: false };
     // An agent may have indented or moved it since.
     const last = /^0+$/.test(plain) ? Infinity : (await this.#history.commit(plain)).at + 999;

@@ -80,6 +80,10 @@ export interface BlameRange {
 
 /** Commits whose notes are written at once. */
 const MOST_NOTED = 200;
+/** How often a note is written again where somebody else writes one at the same time. */
+const NOTE_TRIES = 10;
+const ZERO = "0";
+const FILES = { mode: "files" } as const;
 /** Larger files are left out: nobody asks about their lines, and the history would store them once more. */
 const LARGEST = 10 * 1024 * 1024;
 /** The person's configuration may name programs and rules that would change what is stored. */
@@ -111,6 +115,8 @@ export class WorkHistory {
   readonly #git: Git;
   readonly #theirs: Git;
   #traces: ReturnType<typeof readTraces> | undefined;
+  /** Commits in which there was nothing to note. */
+  readonly unnoted = new Set<string>();
   readonly #steps = new Map<string, Promise<StoredStep>>();
   readonly #commits = new Map<string, Promise<CommitFacts>>();
 
@@ -177,13 +183,31 @@ export class WorkHistory {
     return await this.#theirs.list(["diff-tree", ...how, commit]);
   }
 
-  /** Writes the note of a commit. False where it has one, which is kept. */
+  /**
+   * Writes the note of a commit. False where it has one, which is kept. Git replaces all notes by those that
+   * it has read before, so they are written beside, and taken over only if nobody has written meanwhile.
+   */
   async note(commit: string, input: string): Promise<boolean> {
-    const env = { ...authorVariables(), GIT_NOTES_REF: NOTES_REF };
+    mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
+    using _lock = await FileLock.take(join(this.#folder, "lock"));
+    const beside = "refs/notes/trunkline-next";
+    const env = { ...authorVariables(), GIT_NOTES_REF: beside };
     const call = { mode: "files", env, input, accepts: [0, 1] } as const;
-    const { code } = await this.#theirs.run(["notes", "add", "--file=-", commit], call);
-    this.#commits.delete(commit);
-    return code === 0;
+    const find = ["for-each-ref", "--format=%(objectname)"];
+    for (let left = NOTE_TRIES; left > 0; left--) {
+      const before = await this.#theirs.text([...find, NOTES_REF]);
+      // A kill may have left one.
+      const begin = before === "" ? ["-d", beside] : [beside, before];
+      await this.#theirs.run(["update-ref", ...begin], FILES);
+      const { code } = await this.#theirs.run(["notes", "add", "--file=-", commit], call);
+      const now = await this.#theirs.text([...find, beside]);
+      const take = ["update-ref", NOTES_REF, now, before || ZERO.repeat(now.length)];
+      const taken = code === 0 && (await this.#theirs.run(take, { ...FILES, accepts: [0, 128] }));
+      if (now !== "") await this.#theirs.run(["update-ref", "-d", beside], FILES);
+      this.#commits.delete(commit);
+      if (taken === false || taken.code === 0) return taken !== false;
+    }
+    throw new TrunklineError("conflict", "Others write notes all the time. Try again.");
   }
 
   /** What other programs left in the work tree about who wrote what. */

@@ -1,9 +1,11 @@
 // Long: repositories with many commits.
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
+import { promisify } from "node:util";
 
 import { SampleRepository } from "../../test/samples/sample-repository.ts";
 import { Log } from "../base/log.ts";
@@ -13,6 +15,7 @@ import { TurnRecorder } from "./record-turns.ts";
 import { WorkHistory } from "./work-history.ts";
 import { writeNotes } from "./write-notes.ts";
 
+const execFileAsync = promisify(execFile);
 const ADA = "Ada <ada@example.org>";
 
 /** A note by the letter of Git AI's specification 3.0.0: everything that it does not allow is an error. */
@@ -192,6 +195,43 @@ describe("notes of commits", () => {
     history.notesSince = undefined;
     assert.deepEqual(await writeNotes(history), { written: [], kept: [] });
     assert.equal(noted.run("for-each-ref", "--format=%(authorname)", "refs/notes/ai"), "Trunkline");
+  });
+
+  it("take away none that others write at the same time", async () => {
+    using noted = new Noted();
+    const { history } = noted;
+    const save = (name: string): string[] => {
+      return Array.from({ length: 15 }, (_, at) => {
+        noted.write(`app/${name}${at}.txt`, "x\n");
+        return noted.save(`${name} ${at}`);
+      });
+    };
+    const [theirs, ours] = [save("theirs"), save("ours")];
+    const writing = (async () => {
+      for (const commit of ours) await history.note(commit, "ours");
+    })();
+    for (const commit of theirs) {
+      await execFileAsync("git", ["notes", "--ref=ai", "add", "-m", "theirs", commit], {
+        cwd: noted.path,
+        env: { ...process.env, HOME: noted.home },
+      });
+    }
+    await writing;
+    for (const commit of theirs) assert.equal(noted.note(commit), "theirs");
+    assert.equal(await history.note(theirs[0] ?? "", "again"), false);
+    assert.equal(noted.run("for-each-ref", "refs/notes/trunkline-next"), "");
+  });
+
+  it("are not traced again for commits in which there is nothing to note", async () => {
+    using noted = new Noted();
+    const { history } = noted;
+    history.notesSince = Date.now();
+    await noted.turn("one", {}, () => noted.write("app/b.txt", "by a command\n"));
+    const commit = noted.save("By a command");
+    assert.deepEqual(await writeNotes(history), { written: [], kept: [] });
+    assert.ok(history.unnoted.has(commit));
+    history.changedIn = () => assert.fail("it is looked at again");
+    assert.deepEqual(await writeNotes(history), { written: [], kept: [] });
   });
 
   it("are not read where they are larger than any is", async () => {

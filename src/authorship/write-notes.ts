@@ -12,13 +12,14 @@ export interface WrittenNotes {
 /** Writes a note for each commit since the person's yes that has lines which are certainly an agent's. */
 export async function writeNotes(history: WorkHistory): Promise<WrittenNotes> {
   const notes: WrittenNotes = { written: [], kept: [] };
-  const commits = await history.commitsToNote();
+  const commits = (await history.commitsToNote()).filter((each) => !history.unnoted.has(each));
   const worked = commits.length === 0 ? new Set<string>() : await history.worked();
   for (const commit of commits) {
     const { author, note } = await history.commit(commit);
     // To trace its lines again would keep the next turn waiting.
     const found = note === "" ? await attestationsOf(history, commit, worked) : undefined;
     if (found === undefined) notes.kept.push(commit);
+    if (found?.length === 0) history.unnoted.add(commit);
     if (found === undefined || found.length === 0) continue;
     const isNew = await history.note(commit, noteText(commit, author, found));
     notes[isNew ? "written" : "kept"].push(commit);

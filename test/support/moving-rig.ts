@@ -75,6 +75,15 @@ export async function prompts(data: string, id = SESSION): Promise<string[]> {
   });
 }
 
+export interface MovingOptions {
+  /** That of what moves to the server. */
+  readonly sandbox?: "on" | "unsafe-off";
+  /** Agents of both sides; the session is one of the first. */
+  readonly agents?: object;
+  /** What else both sides are configured with. */
+  readonly config?: object;
+}
+
 /** A laptop with a session that has every kind of work, and a server. */
 export class MovingRig implements AsyncDisposable {
   readonly laptop: SampleCommandLine;
@@ -87,18 +96,15 @@ export class MovingRig implements AsyncDisposable {
     this.server = server;
   }
 
-  /** `port` is that of a gateway which the test itself runs, and `sandbox` that of what moves there. */
+  /** `port` is that of a gateway which the test itself runs. */
   static async create(
     port?: number,
-    {
-      sandbox = "unsafe-off",
-      agents = {},
-    }: { sandbox?: "on" | "unsafe-off"; agents?: object } = {},
+    { sandbox = "unsafe-off", agents = {}, config: both = {} }: MovingOptions = {},
   ): Promise<MovingRig> {
-    const config = { sessions: { worktree: { carry: ["*.local", ".env"] } }, agents };
+    const config = { sessions: { worktree: { carry: ["*.local", ".env"] } }, agents, ...both };
     const rig = new MovingRig(
       await SampleCommandLine.create(config),
-      await SampleCommandLine.create({ remote: { sandbox }, agents }),
+      await SampleCommandLine.create({ remote: { sandbox }, agents, ...both }),
     );
     await rig.#work();
     await rig.#converse(Object.keys(agents)[0] ?? "trunkline");

@@ -49,8 +49,8 @@ const USUAL = [
 ];
 
 /** The variables of our own environment that every child gets. */
-export function usualVariables(): NodeJS.ProcessEnv {
+export function usualVariables(env = process.env): NodeJS.ProcessEnv {
   return Object.fromEntries(
-    Object.entries(process.env).filter(([name]) => USUAL.some((usual) => usual.test(name))),
+    Object.entries(env).filter(([name]) => USUAL.some((usual) => usual.test(name))),
   );
 }

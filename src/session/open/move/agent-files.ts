@@ -1,10 +1,13 @@
 import { lstatSync } from "node:fs";
-import { mkdir, readdir } from "node:fs/promises";
+import { mkdir, mkdtempDisposable, readdir, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 
+import { parsedJson } from "../../../base/check.ts";
 import { isInside, realPath } from "../../../base/file/path.ts";
 import { readRegularFile, UnfitFileError } from "../../../base/file/read-regular-file.ts";
-import { homeOf } from "../../../base/process/environment.ts";
+import { type ProgramEnd, runProgram } from "../../../git/run-program.ts";
+import { homeOf, usualVariables } from "../../../base/process/environment.ts";
 import { replaceFile } from "../../../store/replace-file.ts";
 import { type BundledFiles, LARGEST_BUNDLE } from "./bundle.ts";
 
@@ -15,13 +18,60 @@ interface MovedAgent {
   readonly env?: Readonly<Record<string, string>> | undefined;
 }
 
-const ID = /^[A-Za-z0-9][A-Za-z0-9-]{7,63}$/;
+const ID = /^[A-Za-z0-9][A-Za-z0-9_-]{7,63}$/;
+/** Milliseconds: it starts slowly where the machine is busy. */
+const EXPORT_TIME = 120_000;
+
+/** The export of a session of opencode, whose sessions are in a database and know their folder. */
+class OpencodeExport {
+  readonly #run: (args: readonly string[], cwd: string) => Promise<ProgramEnd>;
+  readonly #session: string;
+
+  constructor({ command, args = [], env }: MovedAgent, session: string, own: NodeJS.ProcessEnv) {
+    this.#session = session;
+    const before = args.filter((arg) => arg !== "acp");
+    const limits = { timeout: EXPORT_TIME, maxOutput: LARGEST_BUNDLE };
+    this.#run = (words, cwd) =>
+      // Without the plugins of the folder that it runs in.
+      runProgram({
+        ...{ command, args: [...before, ...words, "--pure"], cwd },
+        env: { ...usualVariables(own), ...env },
+        ...limits,
+      });
+  }
+
+  async read(): Promise<BundledFiles> {
+    const { code, stdout } = await this.#run(["export", this.#session], tmpdir()).catch(FAILED);
+    const isIts = code === 0 && this.#isIts(stdout);
+    return new Map(isIts ? [[`agent/${this.#session}.json`, stdout]] : []);
+  }
+
+  async put(files: BundledFiles, cwd: string): Promise<boolean> {
+    const content = files.get(`agent/${this.#session}.json`);
+    if (content === undefined || !this.#isIts(content)) return false;
+    await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-import-"));
+    const path = join(folder.path, "session.json");
+    await writeFile(path, content, { mode: 0o600 });
+    const { code } = await this.#run(["import", path], cwd).catch(FAILED);
+    return code === 0;
+  }
+
+  /** An import of another one would change that. */
+  #isIts(content: Buffer): boolean {
+    const { info } = (parsedJson(content.toString("utf8")) ?? {}) as { info?: { id?: unknown } };
+    return info?.id === this.#session;
+  }
+}
+
+/** An agent that cannot be asked has no export. */
+const FAILED = (): Pick<ProgramEnd, "code" | "stdout"> => ({ code: 1, stdout: Buffer.alloc(0) });
 
 /**
  * The file of a session of an agent that can load it under another path. The agent's other files, such as its
  * login, are never looked at. Files of an agent that is not known are none.
  */
 export class AgentFiles {
+  readonly #export: OpencodeExport | undefined;
   readonly #folder: string;
   readonly #top: string;
   /** The name of the session's file, with its date. */
@@ -45,11 +95,15 @@ export class AgentFiles {
     this.#top = top ?? this.#folder;
     const isKnown = isId && (isClaude || words.includes("codex"));
     const dated = isClaude ? "()" : String.raw`rollout-(\d{4}-\d\d-\d\d)T[\d-]+-`;
+    // In a sandbox, it would have to be asked there.
+    const isAsked = isId && top === undefined && words.includes("opencode");
+    this.#export = isAsked ? new OpencodeExport({ command, args, env }, session, own) : undefined;
     this.#name = isKnown ? new RegExp(`^${dated}${session}\\.jsonl$`) : /(?!)/;
   }
 
   /** What goes along. */
   async read(): Promise<BundledFiles> {
+    if (this.#export !== undefined) return await this.#export.read();
     const paths = await readdir(this.#folder, { recursive: true }).catch(() => []);
     const found = paths.filter((path) => this.#name.test(basename(path)));
     return new Map(
@@ -62,6 +116,7 @@ export class AgentFiles {
 
   /** Puts what came along where the agent finds it. False if it cannot: then it gets the conversation. */
   async put(files: BundledFiles, cwd: string): Promise<boolean> {
+    if (this.#export !== undefined) return await this.#export.put(files, cwd);
     let isPut = false;
     for (const [bundled, content] of files) {
       const [name, day] = this.#name.exec(bundled.replace(/^agent\//, "")) ?? [];

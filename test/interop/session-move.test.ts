@@ -1,0 +1,85 @@
+// Real agents' sessions move back and forth, while programs are killed and connections cut.
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+
+import { remoteAcpChannel } from "../../src/app/door/acp-channel.ts";
+import { closeAt } from "../../src/protocol/acp/attach.ts";
+import { FakeLlm } from "../agent/fake-llm.ts";
+import { SESSION } from "../support/moving-rig.ts";
+import { Program } from "../support/program.ts";
+import { StruckMoves } from "../support/struck-moves.ts";
+import { rounds } from "../support/full-run.ts";
+import { to } from "./fake-prompts.ts";
+import { claude, codex, notHere, opencode, type OtherAgent } from "./other-agents.ts";
+
+const SECRET = "the word is xylophone";
+/** opencode takes half a minute to start where the machine is busy. */
+const PATIENT = Object.fromEntries(
+  ["initialize", "session/new", "session/load"].map((name) => [name, { timeout: 240_000 }]),
+);
+
+describe("a session that moves back and forth", { timeout: 1_800_000 }, () => {
+  // Fifty in all, of four agents; each moves more than ten times.
+  const count = rounds({ few: 3, all: 13 });
+  const builtIn = undefined;
+  for (const agent of [builtIn, claude, codex, opencode]) {
+    const name = agent?.name ?? "the built-in agent";
+    it(`goes on with ${name} after each of ${count} kills and cuts`, async (t) => {
+      const command = await agent?.install();
+      if (agent !== undefined && command === undefined) return t.skip(notHere(agent));
+      await goesOn(agent, command ?? "", count);
+    });
+  }
+});
+
+async function goesOn(
+  agent: OtherAgent | undefined,
+  command: string,
+  count: number,
+): Promise<void> {
+  await using llm = await FakeLlm.start([
+    to(SECRET, { content: "I keep it in mind." }),
+    to("tell me the word", { content: "You said it." }),
+    { content: "A title", when: () => true },
+  ]);
+  const models = {
+    default: "work/large",
+    providers: {
+      work: { type: "openai-compatible", baseUrl: `${llm.url}/v1`, models: ["large"] },
+    },
+  };
+  const agents = agent && { [agent.name]: agent.entry(command, llm.url) };
+  const seed = Number(process.env["TRUNKLINE_MOVE_SEED"] ?? Date.now() % 1_000_000);
+  const config = { models, limits: { messages: PATIENT } };
+  await using moves = await StruckMoves.begin(seed, { config, ...(agents ? { agents } : {}) });
+  const { laptop, top } = moves.rig;
+  const ask = async (prompt: string): Promise<string> => {
+    const args = ["chat", prompt, "--session", SESSION];
+    await using chat = new Program(args, { env: laptop.env as never, cwd: top });
+    assert.equal(await chat.exit, 0, chat.stderr);
+    return chat.lines.join("\n");
+  };
+  /** Whether the agent still knows what was said, wherever it is now. */
+  const knows = async (): Promise<void> => {
+    const before = llm.requests.length;
+    const said = await ask("tell me the word");
+    assert.match(said, /You said it\./, `seed ${seed}`);
+    const asked = JSON.stringify(llm.requests.slice(before));
+    assert.ok(asked.includes(SECRET), `seed ${seed}: it has forgotten`);
+    // Only an agent whose own session came along needs no text.
+    if (agent !== undefined)
+      assert.doesNotMatch(said, /had to start a new session/, `seed ${seed}`);
+    // The gateway keeps it open, and only this test writes to it between its moves.
+    const { TRUNKLINE_TOKEN: token } = laptop.env;
+    if (moves.isThere) await closeAt(await remoteAcpChannel(moves.rig.url, token), SESSION, "test");
+    await moves.note();
+  };
+  await ask(SECRET);
+  await moves.note();
+  await moves.move();
+  await knows();
+  for (let round = 1; round <= count; round++) {
+    await moves.struck(round);
+    if (round <= 2 || round >= count - 1) await knows();
+  }
+}
