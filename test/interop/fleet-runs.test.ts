@@ -75,7 +75,9 @@ describe("remote runs in a fleet", { timeout: 600_000, skip }, () => {
     const { sessionId } = await client.ask("session/new", opening);
     const ended = await client.ask("session/prompt", promptOf(sessionId, "put new.txt|new|0"));
     // It has nothing of the run.
-    await start(["worker", ...bus, "--name", "w2", "--data", data("w2")]);
+    const w2 = data("w2");
+    await rig.must(`trunkline identity token set alice --data ${w2}`, { input: `${TOKEN}\n` });
+    await start(["worker", ...bus, "--name", "w2", "--data", w2]);
 
     const env = { TRUNKLINE_TOKEN: authorization.replace(/^Bearer /, "").trim() };
     const run = async (...words: string[]) => {
