@@ -6,6 +6,7 @@ import { after, before, describe, it } from "node:test";
 
 import { systemProgram } from "../../src/sandbox/remedy.ts";
 import { noOtherUser } from "../support/other-user.ts";
+import { until } from "../support/until.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 const FOLDER = join(ROOT, ".cache/container");
@@ -36,22 +37,19 @@ function guideOptions(): string[] {
   });
 }
 
+function podman(...words: string[]) {
+  const all = [...ALONE, "podman", ...STORE, ...words];
+  return spawnSync("unshare", all, { encoding: "utf8", timeout: 600_000 });
+}
+
+/** Options of this machine: without CAP_SYS_RESOURCE it may not raise limits, and needs no control groups. */
+const HERE = ["--ulimit=nofile=4096:4096", "--ulimit=nproc=4096:4096", "--cgroups=disabled"];
+
 /** Runs a shell command in a container of the image. */
 function inside(options: readonly string[], command: string) {
   const agent = `${join(FOLDER, "context/acp-agent.mjs")}:/agent.mjs:ro`;
-  // A machine without CAP_SYS_RESOURCE may not raise limits, and needs no control groups for this.
-  const limits = ["--ulimit=nofile=4096:4096", "--ulimit=nproc=4096:4096", "--cgroups=disabled"];
-  const run = ["run", "--rm", "--network=none", `--volume=${agent}`, ...limits, ...options];
-  const words = [
-    "podman",
-    ...STORE,
-    ...run,
-    "--entrypoint=sh",
-    "localhost/trunkline",
-    "-c",
-    command,
-  ];
-  return spawnSync("unshare", [...ALONE, ...words], { encoding: "utf8", timeout: 600_000 });
+  const run = ["run", "--rm", "--network=none", `--volume=${agent}`, ...HERE, ...options];
+  return podman(...run, "--entrypoint=sh", "localhost/trunkline", "-c", command);
 }
 
 const DOCTOR = "trunkline doctor --json </dev/null";
@@ -108,6 +106,29 @@ describe("the image of deploy/container", { skip, timeout: 3_600_000 }, () => {
     assert.equal(findings.find(({ says }) => says.startsWith("bubblewrap: "))?.state, "ok");
     const { stdout, stderr } = inside(options, RUN);
     assert.equal(stdout, "new\n", stderr);
+  });
+
+  it("serves as the guide starts it, and answers the guide's commands", async () => {
+    const run = ["run", "--detach", "--name=trunkline", "--network=none", ...HERE];
+    const started = podman(...run, ...guideOptions(), "localhost/trunkline");
+    assert.equal(started.status, 0, started.stderr);
+    try {
+      const health =
+        "fetch('http://127.0.0.1:4180/healthz').then((it) => process.exit(it.ok ? 0 : 1))";
+      const node = "/opt/trunkline/node_modules/.bin/node";
+      await until(() => podman("exec", "trunkline", node, "-e", health).status === 0);
+      const commands = [...GUIDE.matchAll(/^docker exec trunkline (trunkline .*)$/gm)];
+      const said = commands.map((found) =>
+        podman("exec", "trunkline", ...`${found[1]}`.split(" ")),
+      );
+      assert.equal(said.length, 2);
+      const [doctor, token] = said;
+      assert.match(`${doctor?.stdout}`, /bubblewrap: .*own processes/);
+      assert.match(`${token?.stdout}${token?.stderr}`, /laptop/);
+      assert.equal(token?.status, 0, `${token?.stderr}`);
+    } finally {
+      podman("rm", "--force", "trunkline");
+    }
   });
 
   it("says what is missing without them", () => {

@@ -73,9 +73,11 @@ describe("remote runs in a fleet", { timeout: 600_000, skip }, () => {
     const remote = { url, branch: "main", revision: git("rev-parse", "HEAD") };
     const opening = { cwd: "", mcpServers: [], _meta: { remote } };
     const { sessionId } = await client.ask("session/new", opening);
-    await client.ask("session/prompt", promptOf(sessionId, "put new.txt|new|0"));
+    const ended = await client.ask("session/prompt", promptOf(sessionId, "put new.txt|new|0"));
     // It has nothing of the run.
-    await start(["worker", ...bus, "--name", "w2", "--data", data("w2")]);
+    const w2 = data("w2");
+    await rig.must(`trunkline identity token set alice --data ${w2}`, { input: `${TOKEN}\n` });
+    await start(["worker", ...bus, "--name", "w2", "--data", w2]);
 
     const env = { TRUNKLINE_TOKEN: authorization.replace(/^Bearer /, "").trim() };
     const run = async (...words: string[]) => {
@@ -100,6 +102,11 @@ describe("remote runs in a fleet", { timeout: 600_000, skip }, () => {
     assert.match(lost.stderr, /The worker that has the files of this run does not answer\. Ask/);
     const still = await run("show", sessionId);
     assert.match(still.text, /pushed +[0-9a-f]{12}/, still.stderr);
+    // Whoever takes the session over knows what was pushed, before it has any of its files.
+    using again = await AcpSocket.connect(acp, { authorization });
+    const loaded = await again.ask("session/load", { sessionId, cwd: "", mcpServers: [] });
+    assert.deepEqual(loaded._meta.target, ended._meta.target);
+    assert.notEqual(loaded._meta.target.revision, remote.revision);
     for (const { text, stderr } of [shown, lost, still]) {
       assert.ok(!`${text}${stderr}`.includes(rig.root), text + stderr);
     }

@@ -18,6 +18,8 @@ const TOKEN = "token-of-alice-0123456789abcdef";
 const { parts, findings } = await probeSandbox(join(import.meta.dirname, "../../.cache/probe"));
 const noSandbox = parts === undefined && (findings[0]?.detail ?? "No sandbox can be had here.");
 
+const isBounded = findings.some(({ part, isInForce }) => part === "cgroup" && isInForce);
+
 /** A server for remote runs, and its clients. */
 async function serve(rig: GitRig) {
   const program = new Program(["serve", "--port", "0", "--json"], { env: rig.env as never });
@@ -66,26 +68,37 @@ describe(
           .split("\n")
           .filter((line) => line.includes(join(rig.root, "data/run/work")));
 
+      /** Control groups of runs of this server. */
+      const groups = (): string[] =>
+        execFileSync("find", ["/sys/fs/cgroup", "-name", "trunkline-*"], { encoding: "utf8" })
+          .split("\n")
+          .filter((path) => [...workspaces].some((name) => path.includes(`trunkline-${name}-`)));
+      const workspaces = new Set<string>();
+
       const first = await serve(rig);
       let sessionId: string;
       {
         await using _ = first.program;
         using ide = await first.connect();
-        ({ sessionId } = await ide.ask("session/new", opening));
+        const begun = await ide.ask("session/new", opening);
+        ({ sessionId } = begun);
+        workspaces.add(workspaceOf(begun));
         await ide.ask("session/prompt", turn(sessionId, "run w|sh|-c|echo one > one.txt"));
         ide.send("session/prompt", turn(sessionId, "run w|sh|-c|echo two > two.txt; sleep 600"));
         const tree = join(rig.root, "data/run/work");
         const isWritten = (): boolean =>
           execFileSync("find", [tree, "-name", "two.txt"], { encoding: "utf8" }) !== "";
         await until(isWritten);
+        if (isBounded) assert.notDeepEqual(groups(), []);
         await first.kill("SIGKILL");
       }
       const second = await serve(rig);
       await using _ = second.program;
       using ide = await second.connect();
-      // The first run unmounts what the killed server left mounted.
+      // The first run unmounts what the killed server left mounted, and removes its control groups.
       const other = await ide.ask("session/new", opening);
       await until(() => !mounts().some((line) => !line.includes(workspaceOf(other))));
+      await until(() => groups().length === 0);
       // The files of the interrupted turn hibernate as a commit, and are restored.
       const work = join(rig.root, "data/run/work");
       const [killed = ""] = readdirSync(work).filter((name) => name !== workspaceOf(other));
@@ -102,7 +115,9 @@ describe(
       git("fetch", "--quiet", bare, end._meta.target.branch);
       const files = git("ls-tree", "--name-only", "FETCH_HEAD").split("\n");
       assert.deepEqual(files, ["README.md", "one.txt", "three.txt", "two.txt"]);
+      workspaces.add(workspaceOf(other));
       await second.kill("SIGTERM");
+      assert.deepEqual(groups(), []);
       assert.deepEqual(mounts(), []);
     });
   },

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
+import { SampleFolder } from "../../../test/samples/sample-folder.ts";
 import { runInProcess } from "../../../test/support/run-in-process.ts";
 import { resultText, runResult } from "./run.ts";
 
@@ -65,6 +66,24 @@ describe("`trunkline run show`", () => {
       const { code, err } = await runInProcess(["run", command, "WRONG"], { env: {}, cwd: "/" });
       assert.equal(code, 2);
       assert.match(err, /'WRONG' is not the id of a run: it is that of its session, such as/);
+    }
+  });
+});
+
+describe("`trunkline run REPOSITORY`", () => {
+  it("refuses protocols that the configuration does not allow, before it fetches anything", async () => {
+    for (const [url, set] of [
+      ["http://git.example.com/app.git", []],
+      ["https://git.example.com/app.git", ["--set", 'remote.protocols=["ssh"]']],
+    ] as const) {
+      await using folder = await SampleFolder.create();
+      const place = { env: { HOME: folder.path, TRUNKLINE_DATA: folder.path }, cwd: "/" };
+      const agent = `agents.other={"command":"${process.execPath}"}`;
+      const args = ["run", url, "do it", "--unsafe-no-sandbox", "--agent", "other"];
+      args.push("--set", agent, ...set);
+      const { code, err } = await runInProcess(args, place);
+      assert.equal(code, 1);
+      assert.match(err, /`remote\.protocols`/);
     }
   });
 });
