@@ -50,8 +50,9 @@ export const dashboard: Bench = {
       quantities: [
         { key: "paint", label: "first paint", unit: "ms", digits: 0 },
         { key: "listed", label: "all rows are there", unit: "ms", digits: 0 },
-        { key: "longest", label: "longest task", unit: "ms", digits: 0 },
+        { key: "longest", label: "longest task, by the clock", unit: "ms", digits: 0 },
         { key: "cost", label: "longest task, processor time", unit: "ms", digits: 0 },
+        { key: "work", label: "processor time of the page", unit: "ms", digits: 0 },
         { key: "scripts", label: "scripts, compressed", unit: "KB", digits: 1 },
       ],
       variants: reason === undefined ? await variants() : [],
@@ -66,15 +67,19 @@ export const dashboard: Bench = {
           ...{ of: DASHBOARD, atMost: 1_000 },
         },
         {
-          ...{ row: "the longest task meanwhile, by the clock", quantity: "longest" },
+          ...{ row: "the page's processor time until then", quantity: "work" },
+          ...{ of: DASHBOARD, beside: PLAIN },
+        },
+        {
+          ...{ row: "the longest task meanwhile, processor time", quantity: "cost" },
           ...{ of: DASHBOARD, atMost: 100 },
         },
         {
           ...{ row: `${MANY} sessions, until all are there`, quantity: "listed", of: LONG },
         },
         {
-          ...{ row: "the longest task meanwhile and in scrolling, by the clock", of: LONG },
-          ...{ quantity: "longest", atMost: 100 },
+          ...{ row: "the longest task meanwhile and in scrolling, processor time", of: LONG },
+          ...{ quantity: "cost", atMost: 100 },
         },
         {
           ...{ row: "scripts of the dashboard, compressed", quantity: "scripts" },
@@ -102,8 +107,9 @@ async function measured(
     listed = Number(await page.evaluate(untilListed(shown.count)));
     if (shown.count === MANY) await page.evaluate(SCROLL);
   });
+  const work = costs.reduce((sum, cost) => sum + cost, 0);
   const paint = Number(await page.evaluate(FIRST_PAINT));
-  return { paint, listed, longest, cost: costs[0] ?? 0, scripts };
+  return { paint, listed, longest, cost: costs[0] ?? 0, work, scripts };
 }
 
 /** Kilobytes of the scripts, as they are sent. */

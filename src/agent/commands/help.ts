@@ -49,9 +49,9 @@ function modelWay({ failures, found }: Omit<ModelFacts, "installed">): string {
 const MOST_NAMES = 5;
 
 const HOW_TO_GET_ONE =
-  "To have one: set `ANTHROPIC_API_KEY`, `OPENAI_API_KEY` (and `OPENAI_BASE_URL`) or " +
-  "`GOOGLE_GENERATIVE_AI_API_KEY`, or start Ollama, LM Studio or llama.cpp on this machine; then " +
-  "begin a new session and choose the model.";
+  "To have one: store a key by `trunkline model key set ANTHROPIC_API_KEY` (or `OPENAI_API_KEY`, " +
+  "`GOOGLE_GENERATIVE_AI_API_KEY`), set `OPENAI_BASE_URL` for a server that speaks OpenAI's API, or " +
+  "start Ollama, LM Studio or llama.cpp on this machine; then begin a new session and choose the model.";
 
 /** Why a task cannot be done without a model, and what to do. */
 export function noModelText(
