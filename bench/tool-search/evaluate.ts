@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { rankTools } from "../../src/tool/profile/rank-tools.ts";
+import { loadVocabulary } from "../../src/tool/profile/vocabulary.ts";
 import { textResult, type Tool } from "../../src/tool/tool.ts";
 
 type SetName = "tuning" | "held-out" | "fresh";
@@ -62,6 +63,8 @@ const NONE = "-";
 
 const FIRST = 5;
 
+const VOCABULARY = await loadVocabulary();
+
 /** The servers that were known when the older queries were written, and all. */
 export const OLDER: readonly SetName[] = ["tuning", "held-out"];
 export const ALL: readonly SetName[] = [...OLDER, "fresh"];
@@ -96,7 +99,7 @@ export function evaluate(set: QuerySet, tools: readonly Tool[]): Found {
   const share = (textOf: (query: Query) => string): number => {
     const asked = queries.filter((query) => textOf(query) !== NONE);
     const found = asked.filter((query) => {
-      const best = rankTools(textOf(query), tools).slice(0, FIRST);
+      const best = rankTools(textOf(query), tools, VOCABULARY).slice(0, FIRST);
       const isFound = best.some(({ source }) => {
         return query.right.includes(`${source?.server}/${source?.name}`);
       });

@@ -1,6 +1,6 @@
 import { OWN_SERVER } from "./own-server.ts";
-import { synonymsOf } from "./synonyms.ts";
-import { wordsOf, wordsOfQuery } from "./words.ts";
+import { type QueryPart, type Vocabulary } from "./vocabulary.ts";
+import { allWordsOf, plainQuery, wordsOf } from "./words.ts";
 
 /** The part of a tool that the ranking uses. */
 interface RankedTool {
@@ -14,13 +14,13 @@ interface RankedTool {
   readonly bringer?: string;
 }
 
-/** How the ranking weighs things. Set by the queries in `bench/tool-search/queries-tuning.txt`. */
-const RANKING = {
+/** How the ranking weighs things. Set by the queries in `bench/tool-search` for tuning and training. */
+export const RANKING = {
   /** How much a word counts, by where it stands. */
-  name: 3,
-  firstSentence: 1.5,
-  description: 0.6,
-  parameter: 0.3,
+  name: 2.1,
+  firstSentence: 0.9,
+  description: 0.7,
+  parameter: 0.2,
   parameterText: 0.4,
   /** BM25: how soon further occurrences count less, and how much long texts count less. */
   saturation: 1.2,
@@ -28,6 +28,15 @@ const RANKING = {
   /** How much a synonym counts beside the word itself, in names and elsewhere. */
   synonym: 0.8,
   synonymInText: 0.5,
+  /** The same for what a phrase means. */
+  meant: 1,
+  meantInText: 0.6,
+  /** How much more several words count that mean something together. */
+  phrase: 1.3,
+  /** How much the words count less that many tools have, beside others of the same meaning. */
+  rarity: 0.6,
+  /** The points of a tool that surely has what a part of the query means. */
+  sure: 2,
   /** How much it counts that the words of a tool's name are in the query, and none is left. */
   coverage: 0.8,
   /** How much more tools count whose server the query names, or begins to name. */
@@ -55,34 +64,47 @@ interface ToolIndex {
 /** The index of the last search: most searches are in the same tools. */
 let last: ToolIndex | undefined;
 
-/** The tools that fit a query, the best first: BM25 with weighted fields and synonyms. */
-export function rankTools<T extends RankedTool>(query: string, tools: readonly T[]): T[] {
+/** The tools that fit a query, the best first: BM25 with weighted fields, synonyms and phrases. */
+export function rankTools<T extends RankedTool>(
+  query: string,
+  tools: readonly T[],
+  vocabulary: Vocabulary,
+): T[] {
   const index = (last = isOf(last, tools) ? last : makeIndex(tools));
-  const words = [...new Set(wordsOfQuery(query))];
+  const factors = serverFactors(index.servers, new Set(allWordsOf(plainQuery(query))));
+  /** The tools among which a word is rare or not: those of the server that is meant, or all. */
+  const isMeant = (tool: number): boolean => named === 0 || (factors[tool] ?? 1) > 1;
+  const named = factors.filter((factor) => factor > 1).length;
+  const among = named === 0 ? tools.length : named;
   const scores = new Float64Array(tools.length);
   /** By tool: which words of its name the query has, and how surely. */
   const covered = tools.map(() => new Map<string, number>());
-  for (const word of words) {
+  for (const part of vocabulary.partsOf(query)) {
+    // Each part of the query counts once: by its words or by the best of those that mean the same.
     const best = new Map<number, number>();
-    for (const each of [word, ...(synonymsOf(word) ?? [])]) {
-      const postings = index.postings.get(each);
+    for (const [word, { inName, inText }] of alternativesOf(part, vocabulary)) {
+      const postings = index.postings.get(word);
       if (postings === undefined) continue;
-      const value = valueOf(word, each, index);
+      const share = rarity(postings.length, tools.length) / rarity(1, tools.length);
+      const value = share ** RANKING.rarity * (RANKING.saturation + 1);
       for (const { tool, weight } of postings) {
         const length = (index.lengths[tool] ?? 0) / index.meanLength;
         const norm = RANKING.saturation * (1 - RANKING.length + RANKING.length * length);
-        const isInName = index.names[tool]?.includes(each) === true;
-        const part = each === word ? 1 : isInName ? RANKING.synonym : RANKING.synonymInText;
-        const points = (part * value * weight * (RANKING.saturation + 1)) / (weight + norm);
+        const isInName = index.names[tool]?.includes(word) === true;
+        const certainty = isInName ? inName : inText;
+        const points = (certainty * value * weight) / (weight + norm);
         if (points > (best.get(tool) ?? 0)) best.set(tool, points);
         const names = covered[tool];
-        if (isInName && (names?.get(each) ?? 0) < part) names?.set(each, part);
+        if (isInName && (names?.get(word) ?? 0) < certainty) names?.set(word, certainty);
       }
     }
-    // Each word of the query counts once: by itself or by its best synonym.
-    for (const [tool, points] of best) scores[tool] = (scores[tool] ?? 0) + points;
+    let found = 0;
+    for (const [tool, points] of best) {
+      if (isMeant(tool)) found += Math.min(1, points / RANKING.sure);
+    }
+    const value = rarity(found, among) * (part.words.length === 1 ? 1 : RANKING.phrase);
+    for (const [tool, points] of best) scores[tool] = (scores[tool] ?? 0) + points * value;
   }
-  const factors = serverFactors(index.servers, new Set(words));
   return tools
     .map((tool, at) => {
       const factor = coverage(index.names[at] ?? [], covered[at]) * (factors[at] ?? 1);
@@ -91,6 +113,29 @@ export function rankTools<T extends RankedTool>(query: string, tools: readonly T
     .filter(([, points]) => points > 0)
     .toSorted(([, one], [, other]) => other - one)
     .map(([tool]) => tool);
+}
+
+/** How sure it is that a tool with a word does what a part of the query wants. */
+interface Certainty {
+  readonly inName: number;
+  readonly inText: number;
+}
+
+const SAID: Certainty = { inName: 1, inText: 1 };
+
+function alternativesOf(
+  { words, meant }: QueryPart,
+  vocabulary: Vocabulary,
+): ReadonlyMap<string, Certainty> {
+  const all = new Map(words.map((word) => [word, SAID]));
+  const { meant: inName, meantInText: inText, synonym, synonymInText } = RANKING;
+  for (const word of meant) all.getOrInsert(word, { inName, inText });
+  for (const word of words) {
+    for (const other of vocabulary.synonymsOf(word)) {
+      all.getOrInsert(other, { inName: synonym, inText: synonymInText });
+    }
+  }
+  return all;
 }
 
 function coverage(name: readonly string[], found?: ReadonlyMap<string, number>): number {
@@ -121,15 +166,9 @@ function serverFactors(
   });
 }
 
-/** The inverse document frequency of BM25. A synonym is worth no more than the word that was said. */
-function valueOf(word: string, each: string, index: ToolIndex): number {
-  const own = rarity(index, each);
-  return index.postings.has(word) ? Math.min(own, rarity(index, word)) : own;
-}
-
-function rarity({ postings, tools }: ToolIndex, word: string): number {
-  const found = postings.get(word)?.length ?? 0;
-  return Math.log(1 + (tools.length - found + 0.5) / (found + 0.5));
+/** The inverse document frequency of BM25. */
+function rarity(found: number, among: number): number {
+  return Math.log(1 + (among - found + 0.5) / (found + 0.5));
 }
 
 function isOf(index: ToolIndex | undefined, tools: readonly RankedTool[]): index is ToolIndex {
