@@ -1,6 +1,6 @@
 import { OWN_SERVER } from "./own-server.ts";
 import { type QueryPart, type Vocabulary } from "./vocabulary.ts";
-import { allWordsOf, plainQuery, wordsOf } from "./words.ts";
+import { allWordsOf, plainQuery, stem, wordsOf } from "./words.ts";
 
 /** The part of a tool that the ranking uses. */
 interface RankedTool {
@@ -17,20 +17,20 @@ interface RankedTool {
 /** How the ranking weighs things. Set by the queries in `bench/tool-search` for tuning and training. */
 export const RANKING = {
   /** How much a word counts, by where it stands. */
-  name: 2.1,
+  name: 1.6,
   firstSentence: 0.9,
-  description: 0.7,
-  parameter: 0.2,
+  description: 0.6,
+  parameter: 0.13,
   parameterText: 0.4,
   /** BM25: how soon further occurrences count less, and how much long texts count less. */
   saturation: 1.2,
   length: 0.25,
   /** How much a synonym counts beside the word itself, in names and elsewhere. */
-  synonym: 0.8,
-  synonymInText: 0.5,
+  synonym: 0.6,
+  synonymInText: 0.42,
   /** The same for what a phrase means. */
-  meant: 1,
-  meantInText: 0.6,
+  meant: 0.84,
+  meantInText: 0.67,
   /** How much more several words count that mean something together. */
   phrase: 1.3,
   /** How much the words count less that many tools have, beside others of the same meaning. */
@@ -39,10 +39,23 @@ export const RANKING = {
   sure: 2,
   /** How much it counts that the words of a tool's name are in the query, and none is left. */
   coverage: 0.8,
+  /** How much tools count that do something else than what the query may mean: `create` for `throw away`. */
+  otherAction: 0.87,
   /** How much more tools count whose server the query names, or begins to name. */
   server: 4,
   begunServer: 3,
 };
+
+/** What tools do. Where a name has several of these words, the first is what the tool does. */
+const ACTIONS: ReadonlySet<string> = new Set(
+  (
+    "create add insert write make set update edit change modify delete remove get fetch retrieve show read " +
+    "view list search find query send post save open close start stop run execute cancel move copy check " +
+    "archive unarchive complete assign"
+  )
+    .split(" ")
+    .map(stem),
+);
 
 /** The weight of a word in a tool. */
 interface Posting {
@@ -57,6 +70,8 @@ interface ToolIndex {
   /** By tool: the length of its texts, the words of its name, and of its server's. */
   readonly lengths: readonly number[];
   readonly names: readonly (readonly string[])[];
+  /** What each does, as far as its name says it. */
+  readonly actions: readonly (string | undefined)[];
   readonly servers: readonly (readonly string[])[];
   readonly meanLength: number;
 }
@@ -79,10 +94,12 @@ export function rankTools<T extends RankedTool>(
   const scores = new Float64Array(tools.length);
   /** By tool: which words of its name the query has, and how surely. */
   const covered = tools.map(() => new Map<string, number>());
+  const actions = new Set<string>();
   for (const part of vocabulary.partsOf(query)) {
     // Each part of the query counts once: by its words or by the best of those that mean the same.
     const best = new Map<number, number>();
     for (const [word, { inName, inText }] of alternativesOf(part, vocabulary)) {
+      if (ACTIONS.has(word)) actions.add(word);
       const postings = index.postings.get(word);
       if (postings === undefined) continue;
       const share = rarity(postings.length, tools.length) / rarity(1, tools.length);
@@ -108,7 +125,9 @@ export function rankTools<T extends RankedTool>(
   return tools
     .map((tool, at) => {
       const factor = coverage(index.names[at] ?? [], covered[at]) * (factors[at] ?? 1);
-      return [tool, (scores[at] ?? 0) * factor] as const;
+      const action = index.actions[at];
+      const isOther = action !== undefined && actions.size > 0 && !actions.has(action);
+      return [tool, (scores[at] ?? 0) * factor * (isOther ? RANKING.otherAction : 1)] as const;
     })
     .filter(([, points]) => points > 0)
     .toSorted(([, one], [, other]) => other - one)
@@ -185,6 +204,7 @@ function makeIndex(tools: readonly RankedTool[]): ToolIndex {
     // Many servers repeat their own name in each of their tools.
     return [...new Set(all)].filter((word) => servers[at]?.includes(word) !== true);
   });
+  const actions = names.map((words) => words.find((word) => ACTIONS.has(word)));
   for (const [at, tool] of tools.entries()) {
     const weights = weightsOf(tool, names[at] ?? []);
     let length = 0;
@@ -195,7 +215,7 @@ function makeIndex(tools: readonly RankedTool[]): ToolIndex {
     lengths.push(length);
   }
   const meanLength = lengths.reduce((sum, length) => sum + length, 0) / lengths.length || 1;
-  return { tools, postings, lengths, names, servers, meanLength };
+  return { tools, postings, lengths, names, actions, servers, meanLength };
 }
 
 /** How much each word counts in a tool. */
