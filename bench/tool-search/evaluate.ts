@@ -16,7 +16,7 @@ const QUERY_SETS = {
   "held-out": "held-out",
   /** Committed before the ranking was tuned for sentences. */
   sentences: "held-out",
-  /** Committed before the ranking was given word vectors and phrases. */
+  /** Committed before the ranking was given phrases. */
   fresh: "fresh",
 } as const satisfies Record<string, SetName>;
 

@@ -87,7 +87,7 @@ export const HELD_OUT_SERVERS: readonly CatalogueServer[] = [
   },
 ];
 
-/** Their queries were committed before the ranking was given word vectors and phrases. */
+/** Their queries were committed before the ranking was given phrases. */
 export const FRESH_SERVERS: readonly CatalogueServer[] = [
   {
     name: "trello",

@@ -15,7 +15,7 @@ interface RankedTool {
 }
 
 /** How the ranking weighs things. Set by the queries in `bench/tool-search` for tuning and training. */
-export const RANKING = {
+const RANKING = {
   /** How much a word counts, by where it stands. */
   name: 1.6,
   firstSentence: 0.9,

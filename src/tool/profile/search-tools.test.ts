@@ -116,12 +116,12 @@ describe("rankTools() with tools of real servers", () => {
       const found = evaluate("held-out", tools);
       assert.ok(found.tools >= 500, String(found.tools));
       assert.ok(found.keywords >= 0.98, `${found.keywords}: ${found.misses.join("\n")}`);
-      assert.ok(found.sentences >= 0.88, `${found.sentences}: ${found.misses.join("\n")}`);
+      assert.ok(found.sentences >= 0.93, `${found.sentences}: ${found.misses.join("\n")}`);
       // Committed before the ranking was tuned for sentences; what it misses of these was not looked at.
       const told = evaluate("sentences", tools);
       assert.ok(told.queries >= 240, String(told.queries));
-      assert.ok(told.sentences >= 0.86, `${told.sentences}: ${told.misses.join("\n")}`);
-      assert.ok(told.unnamed >= 0.66, `${told.unnamed}: ${told.misses.join("\n")}`);
+      assert.ok(told.sentences >= 0.905, `${told.sentences}: ${told.misses.join("\n")}`);
+      assert.ok(told.unnamed >= 0.74, `${told.unnamed}: ${told.misses.join("\n")}`);
     });
   }
 
@@ -132,8 +132,8 @@ describe("rankTools() with tools of real servers", () => {
     it(`has the right one among the first five for other sentences, ${which}`, () => {
       const found = evaluate("fresh", tools);
       assert.ok(found.queries >= 200, String(found.queries));
-      assert.ok(found.sentences >= 0.5, `${found.sentences}: ${found.misses.join("\n")}`);
-      assert.ok(found.unnamed >= 0.5, `${found.unnamed}: ${found.misses.join("\n")}`);
+      assert.ok(found.sentences >= 0.85, `${found.sentences}: ${found.misses.join("\n")}`);
+      assert.ok(found.unnamed >= 0.74, `${found.unnamed}: ${found.misses.join("\n")}`);
     });
   }
 });

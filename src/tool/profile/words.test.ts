@@ -56,12 +56,23 @@ describe("stem()", () => {
     ["query", "queries"],
     ["branch", "branches"],
     ["stop", "stopped", "stopping"],
+    ["approve", "approval"],
+    ["migrate", "migration", "migrations", "migrating", "migrated"],
+    ["notify", "notification"],
+    ["describe", "description"],
+    ["depend", "dependent", "dependency", "dependencies"],
+    ["deploy", "deployment"],
   ];
   for (const family of families) {
     it(`is the same for ${family.join(", ")}`, () => {
       assert.equal(new Set(family.map(stem)).size, 1, family.map(stem).join(" "));
     });
   }
+
+  it("tells customers from custom fields, and settings from sets", () => {
+    assert.notEqual(stem("customers"), stem("custom"));
+    assert.notEqual(stem("settings"), stem("set"));
+  });
 
   it("keeps short words and what is no English word", () => {
     for (const word of ["pr", "css", "k8s", "größe"]) assert.equal(stem(word), word);

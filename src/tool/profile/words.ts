@@ -114,22 +114,35 @@ export function stem(word: string): string {
     cut = cut.slice(0, -2);
   else if (cut.endsWith("xes")) cut = cut.slice(0, -2);
   else if (cut.endsWith("s") && !/(?:ss|us|is)$/.test(cut)) cut = cut.slice(0, -1);
-  for (const [ending, least] of ENDINGS) {
+  if (WHOLE.has(cut)) return cut;
+  for (const [ending, least, instead = ""] of ENDINGS) {
     if (cut.endsWith(ending) && cut.length - ending.length >= least) {
-      cut = undoubled(cut.slice(0, -ending.length));
+      cut = undoubled(cut.slice(0, -ending.length)) + instead;
       break;
     }
   }
   return cut.length > 3 && cut.endsWith("e") ? cut.slice(0, -1) : cut;
 }
 
-/** Endings, and how many letters must be left. */
-const ENDINGS: readonly (readonly [string, number])[] = [
-  ["ations", 4],
+/** What would become another word: a customer is nothing custom. */
+const WHOLE: ReadonlySet<string> = new Set(["customer", "setting"]);
+
+/** Endings, how many letters must be left, and what stands in their place. */
+const ENDINGS: readonly (readonly [string, number, string?])[] = [
+  ["ification", 3, "ify"],
+  ["scription", 2, "scrib"],
   ["ation", 4],
+  ["ating", 4],
+  ["ated", 4],
+  ["ator", 4],
+  ["ate", 4],
+  ["val", 4, "v"],
+  ["ency", 5],
+  ["ence", 5],
+  ["ment", 4],
+  ["ent", 5],
   ["ing", 3],
   ["ed", 3],
-  ["ment", 4],
   ["ion", 4],
   ["er", 4],
   ["or", 4],
