@@ -121,7 +121,7 @@ describe("rankTools() with tools of real servers", () => {
       const told = evaluate("sentences", tools);
       assert.ok(told.queries >= 240, String(told.queries));
       assert.ok(told.sentences >= 0.905, `${told.sentences}: ${told.misses.join("\n")}`);
-      assert.ok(told.unnamed >= 0.74, `${told.unnamed}: ${told.misses.join("\n")}`);
+      assert.ok(told.unnamed >= 0.73, `${told.unnamed}: ${told.misses.join("\n")}`);
     });
   }
 
@@ -133,7 +133,7 @@ describe("rankTools() with tools of real servers", () => {
       const found = evaluate("fresh", tools);
       assert.ok(found.queries >= 200, String(found.queries));
       assert.ok(found.sentences >= 0.85, `${found.sentences}: ${found.misses.join("\n")}`);
-      assert.ok(found.unnamed >= 0.74, `${found.unnamed}: ${found.misses.join("\n")}`);
+      assert.ok(found.unnamed >= 0.77, `${found.unnamed}: ${found.misses.join("\n")}`);
     });
   }
 });
