@@ -8,7 +8,12 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { promisify } from "node:util";
 
-import { type CatalogueServer, HELD_OUT_SERVERS, TUNING_SERVERS } from "./servers.ts";
+import {
+  type CatalogueServer,
+  FRESH_SERVERS,
+  HELD_OUT_SERVERS,
+  TUNING_SERVERS,
+} from "./servers.ts";
 
 const [, , folder = join(tmpdir(), "trunkline-tool-search")] = process.argv;
 const PATIENCE = 60_000;
@@ -107,7 +112,7 @@ function trimmed({ name, description = "", inputSchema }: Listed): object {
 
 const install = promisify(execFile);
 const gathered: object[] = [];
-const sets = { tuning: TUNING_SERVERS, "held-out": HELD_OUT_SERVERS };
+const sets = { tuning: TUNING_SERVERS, "held-out": HELD_OUT_SERVERS, fresh: FRESH_SERVERS };
 for (const [set, servers] of Object.entries(sets)) {
   for (const server of servers) {
     const home = join(folder, server.name);

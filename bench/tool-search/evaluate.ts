@@ -1,15 +1,26 @@
 // How often a search finds the right tool among its first five, for real servers and queries.
-//   node bench/tool-search/evaluate.ts tuning|held-out|sentences [--misses]
+//   node bench/tool-search/evaluate.ts tuning|training|held-out|sentences|fresh [--misses]
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { rankTools } from "../../src/tool/profile/rank-tools.ts";
+import { loadVocabulary } from "../../src/tool/profile/vocabulary.ts";
 import { textResult, type Tool } from "../../src/tool/tool.ts";
 
-type SetName = "tuning" | "held-out";
+type SetName = "tuning" | "held-out" | "fresh";
 
-/** `sentences` are about the tools of `held-out`, and were committed before the ranking was tuned for them. */
-type QuerySet = SetName | "sentences";
+/** Each set of queries, and the servers that it is about. */
+const QUERY_SETS = {
+  tuning: "tuning",
+  training: "tuning",
+  "held-out": "held-out",
+  /** Committed before the ranking was tuned for sentences. */
+  sentences: "held-out",
+  /** Committed before the ranking was given phrases. */
+  fresh: "fresh",
+} as const satisfies Record<string, SetName>;
+
+type QuerySet = keyof typeof QUERY_SETS;
 
 interface CatalogueEntry {
   readonly set: SetName;
@@ -37,7 +48,10 @@ export interface Found {
   /** Shares of the queries with a right tool among the first five. */
   readonly keywords: number;
   readonly sentences: number;
-  /** The same sentences without the name of the server. */
+  /**
+   * The same sentences without the name of the server. Of `fresh`: those that were written without it, where
+   * `sentences` has those that were written with it.
+   */
   readonly unnamed: number;
   /** Milliseconds of a search. */
   readonly time: number;
@@ -49,11 +63,17 @@ const NONE = "-";
 
 const FIRST = 5;
 
-/** The tools of a set of servers, or of all. */
-export function catalogue(set?: SetName): Tool[] {
+const VOCABULARY = await loadVocabulary();
+
+/** The servers that were known when the older queries were written, and all. */
+export const OLDER: readonly SetName[] = ["tuning", "held-out"];
+export const ALL: readonly SetName[] = [...OLDER, "fresh"];
+
+/** The tools of some sets of servers. */
+export function catalogue(...sets: readonly SetName[]): Tool[] {
   const all = JSON.parse(read("catalogue.json")) as CatalogueEntry[];
   return all
-    .filter((entry) => set === undefined || entry.set === set)
+    .filter((entry) => sets.includes(entry.set))
     .flatMap(({ server, tools }) =>
       tools.map(({ name, description, parameters }) => ({
         definition: {
@@ -74,13 +94,14 @@ export function catalogue(set?: SetName): Tool[] {
 
 export function evaluate(set: QuerySet, tools: readonly Tool[]): Found {
   const queries = queriesOf(set);
+  const isFresh = set === "fresh";
   const misses: string[] = [];
   const share = (textOf: (query: Query) => string): number => {
     const asked = queries.filter((query) => textOf(query) !== NONE);
     const found = asked.filter((query) => {
-      const best = rankTools(textOf(query), tools).slice(0, FIRST);
+      const best = rankTools(textOf(query), tools, VOCABULARY).slice(0, FIRST);
       const isFound = best.some(({ source }) => {
-        return source?.server === query.server && query.right.includes(source.name);
+        return query.right.includes(`${source?.server}/${source?.name}`);
       });
       if (!isFound) {
         const instead = best.map(({ source }) => `${source?.server}/${source?.name}`).join(" ");
@@ -93,8 +114,11 @@ export function evaluate(set: QuerySet, tools: readonly Tool[]): Found {
   const began = performance.now();
   const shares = {
     keywords: share(({ keywords }) => keywords),
-    sentences: share(({ sentence }) => sentence),
-    unnamed: share(({ sentence, server }) => sentence.replaceAll(server, "")),
+    sentences: share((query) => (isFresh && !isNamed(query) ? NONE : query.sentence)),
+    unnamed: share((query) => {
+      if (isFresh) return isNamed(query) ? NONE : query.sentence;
+      return query.sentence.replaceAll(query.server, "");
+    }),
   };
   const time = (performance.now() - began) / (3 * queries.length);
   const servers = new Set(tools.map(({ source }) => source?.server)).size;
@@ -107,21 +131,20 @@ function queriesOf(set: QuerySet): Query[] {
     .filter((line) => line !== "" && !line.startsWith("#"))
     .map((line) => {
       const [server = "", right = "", keywords = "", sentence = ""] = line.split(" | ");
-      return { server, right: right.split(", "), keywords, sentence };
+      const names = right
+        .split(", ")
+        .map((name) => (/[/]/.test(name) ? name : `${server}/${name}`));
+      return { server, right: names, keywords, sentence };
     });
-  const known = new Set(
-    catalogue(toolsOf(set)).map(({ source }) => `${source?.server}/${source?.name}`),
-  );
-  for (const { server, right } of queries) {
-    for (const name of right) {
-      if (!known.has(`${server}/${name}`)) throw new Error(`There is no tool ${server}/${name}`);
-    }
+  const known = new Set(catalogue(...ALL).map(({ source }) => `${source?.server}/${source?.name}`));
+  for (const name of queries.flatMap(({ right }) => right)) {
+    if (!known.has(name)) throw new Error(`There is no tool ${name}`);
   }
   return queries;
 }
 
-function toolsOf(set: QuerySet): SetName {
-  return set === "sentences" ? "held-out" : set;
+function isNamed({ server, sentence }: Query): boolean {
+  return sentence.includes(server);
 }
 
 function read(name: string): string {
@@ -130,10 +153,12 @@ function read(name: string): string {
 
 if (import.meta.main) {
   const [, , set, option] = process.argv;
-  if (set !== "tuning" && set !== "held-out" && set !== "sentences")
-    throw new Error("Which set: tuning, held-out or sentences?");
-  for (const tools of [catalogue(toolsOf(set)), catalogue()]) {
-    const { misses, ...figures } = evaluate(set, tools);
+  if (set === undefined || !Object.hasOwn(QUERY_SETS, set))
+    throw new Error(`Which set: ${Object.keys(QUERY_SETS).join(", ")}?`);
+  const queries = set as QuerySet;
+  for (const sets of [[QUERY_SETS[queries]], OLDER, ALL]) {
+    if (queries === "fresh" && sets === OLDER) continue;
+    const { misses, ...figures } = evaluate(queries, catalogue(...sets));
     console.log(JSON.stringify(figures));
     if (option === "--misses") console.log(misses.join("\n"));
   }

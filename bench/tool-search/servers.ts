@@ -86,3 +86,30 @@ export const HELD_OUT_SERVERS: readonly CatalogueServer[] = [
     args: ["--orgs", "DEFAULT_TARGET_ORG", "--toolsets", "all"],
   },
 ];
+
+/** Their queries were committed before the ranking was given phrases. */
+export const FRESH_SERVERS: readonly CatalogueServer[] = [
+  {
+    name: "trello",
+    package: "@delorenj/mcp-server-trello",
+    env: { TRELLO_API_KEY: "1", TRELLO_TOKEN: "1" },
+  },
+  { name: "asana", package: "@roychri/mcp-server-asana", env: { ASANA_ACCESS_TOKEN: "1" } },
+  {
+    name: "xero",
+    package: "@xeroapi/xero-mcp-server",
+    env: { XERO_CLIENT_ID: "1", XERO_CLIENT_SECRET: "1" },
+  },
+  { name: "vercel", package: "vercel-mcp", env: { VERCEL_API_KEY: "1" } },
+  { name: "digitalocean", package: "@digitalocean/mcp", env: { DIGITALOCEAN_API_TOKEN: "1" } },
+  { name: "pinecone", package: "@pinecone-database/mcp", env: { PINECONE_API_KEY: "1" } },
+  { name: "resend", package: "resend-mcp", env: { RESEND_API_KEY: "re_1" } },
+  { name: "postman", package: "@postman/postman-mcp-server", env: { POSTMAN_API_KEY: "1" } },
+  { name: "obsidian", package: "obsidian-mcp", args: ["."] },
+  { name: "git", package: "@cyanheads/git-mcp-server", env: { MCP_TRANSPORT_TYPE: "stdio" } },
+  {
+    name: "line",
+    package: "@line/line-bot-mcp-server",
+    env: { CHANNEL_ACCESS_TOKEN: "1", DESTINATION_USER_ID: "U1" },
+  },
+];

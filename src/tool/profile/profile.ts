@@ -23,6 +23,7 @@ import {
 import { skeleton } from "../offer/skeleton.ts";
 import { OWN_SERVER } from "./own-server.ts";
 import { rankTools, serverOf } from "./rank-tools.ts";
+import { loadVocabulary, type Vocabulary } from "./vocabulary.ts";
 
 /**
  * Patterns for names that are offered, and for names that are not. A name that matches both is not offered.
@@ -275,7 +276,7 @@ const TOOL_SEARCH = {
   answer(name: string, args: Arguments, backend: SearchBackend): Answer | undefined {
     const find = async () => {
       await backend.known();
-      return searchFor(args, backend.tools());
+      return searchFor(args, backend.tools(), await loadVocabulary());
     };
     if (name === SEARCH_TOOL) return backend.found(find());
     return name === CALL_TOOL ? callMeant(args, backend.call) : undefined;
@@ -366,7 +367,11 @@ const MOST = 20;
 const LONGEST_QUERY = 1_000;
 
 /** Answers a call of `search_tools`. */
-function searchFor({ query, limit }: Arguments, tools: readonly Tool[]): ToolResult {
+function searchFor(
+  { query, limit }: Arguments,
+  tools: readonly Tool[],
+  vocabulary: Vocabulary,
+): ToolResult {
   if (typeof query !== "string" || query.trim() === "") {
     throw new TrunklineError(
       "usage",
@@ -375,7 +380,7 @@ function searchFor({ query, limit }: Arguments, tools: readonly Tool[]): ToolRes
   }
   const most =
     typeof limit === "number" && limit >= 1 ? Math.min(Math.trunc(limit), MOST) : DEFAULT_LIMIT;
-  const found = rankTools(query.slice(0, LONGEST_QUERY), tools).slice(0, most);
+  const found = rankTools(query.slice(0, LONGEST_QUERY), tools, vocabulary).slice(0, most);
   if (found.length === 0) {
     const servers = serversOf(tools).join(", ");
     return textResult(

@@ -1,6 +1,6 @@
 import { OWN_SERVER } from "./own-server.ts";
-import { synonymsOf } from "./synonyms.ts";
-import { wordsOf, wordsOfQuery } from "./words.ts";
+import { type QueryPart, type Vocabulary } from "./vocabulary.ts";
+import { allWordsOf, plainQuery, stem, wordsOf } from "./words.ts";
 
 /** The part of a tool that the ranking uses. */
 interface RankedTool {
@@ -14,26 +14,48 @@ interface RankedTool {
   readonly bringer?: string;
 }
 
-/** How the ranking weighs things. Set by the queries in `bench/tool-search/queries-tuning.txt`. */
+/** How the ranking weighs things. Set by the queries in `bench/tool-search` for tuning and training. */
 const RANKING = {
   /** How much a word counts, by where it stands. */
-  name: 3,
-  firstSentence: 1.5,
+  name: 1.6,
+  firstSentence: 0.9,
   description: 0.6,
-  parameter: 0.3,
+  parameter: 0.13,
   parameterText: 0.4,
   /** BM25: how soon further occurrences count less, and how much long texts count less. */
   saturation: 1.2,
   length: 0.25,
   /** How much a synonym counts beside the word itself, in names and elsewhere. */
-  synonym: 0.8,
-  synonymInText: 0.5,
+  synonym: 0.6,
+  synonymInText: 0.42,
+  /** The same for what a phrase means. */
+  meant: 0.84,
+  meantInText: 0.67,
+  /** How much more several words count that mean something together. */
+  phrase: 1.3,
+  /** How much the words count less that many tools have, beside others of the same meaning. */
+  rarity: 0.6,
+  /** The points of a tool that surely has what a part of the query means. */
+  sure: 2,
   /** How much it counts that the words of a tool's name are in the query, and none is left. */
   coverage: 0.8,
+  /** How much tools count that do something else than what the query may mean: `create` for `throw away`. */
+  otherAction: 0.87,
   /** How much more tools count whose server the query names, or begins to name. */
   server: 4,
   begunServer: 3,
 };
+
+/** What tools do. Where a name has several of these words, the first is what the tool does. */
+const ACTIONS: ReadonlySet<string> = new Set(
+  (
+    "create add insert write make set update edit change modify delete remove get fetch retrieve show read " +
+    "view list search find query send post save open close start stop run execute cancel move copy check " +
+    "archive unarchive complete assign"
+  )
+    .split(" ")
+    .map(stem),
+);
 
 /** The weight of a word in a tool. */
 interface Posting {
@@ -48,6 +70,8 @@ interface ToolIndex {
   /** By tool: the length of its texts, the words of its name, and of its server's. */
   readonly lengths: readonly number[];
   readonly names: readonly (readonly string[])[];
+  /** What each does, as far as its name says it. */
+  readonly actions: readonly (string | undefined)[];
   readonly servers: readonly (readonly string[])[];
   readonly meanLength: number;
 }
@@ -55,42 +79,82 @@ interface ToolIndex {
 /** The index of the last search: most searches are in the same tools. */
 let last: ToolIndex | undefined;
 
-/** The tools that fit a query, the best first: BM25 with weighted fields and synonyms. */
-export function rankTools<T extends RankedTool>(query: string, tools: readonly T[]): T[] {
+/** The tools that fit a query, the best first: BM25 with weighted fields, synonyms and phrases. */
+export function rankTools<T extends RankedTool>(
+  query: string,
+  tools: readonly T[],
+  vocabulary: Vocabulary,
+): T[] {
   const index = (last = isOf(last, tools) ? last : makeIndex(tools));
-  const words = [...new Set(wordsOfQuery(query))];
+  const factors = serverFactors(index.servers, new Set(allWordsOf(plainQuery(query))));
+  /** The tools among which a word is rare or not: those of the server that is meant, or all. */
+  const isMeant = (tool: number): boolean => named === 0 || (factors[tool] ?? 1) > 1;
+  const named = factors.filter((factor) => factor > 1).length;
+  const among = named === 0 ? tools.length : named;
   const scores = new Float64Array(tools.length);
   /** By tool: which words of its name the query has, and how surely. */
   const covered = tools.map(() => new Map<string, number>());
-  for (const word of words) {
+  const actions = new Set<string>();
+  for (const part of vocabulary.partsOf(query)) {
+    // Each part of the query counts once: by its words or by the best of those that mean the same.
     const best = new Map<number, number>();
-    for (const each of [word, ...(synonymsOf(word) ?? [])]) {
-      const postings = index.postings.get(each);
+    for (const [word, { inName, inText }] of alternativesOf(part, vocabulary)) {
+      if (ACTIONS.has(word)) actions.add(word);
+      const postings = index.postings.get(word);
       if (postings === undefined) continue;
-      const value = valueOf(word, each, index);
+      const share = rarity(postings.length, tools.length) / rarity(1, tools.length);
+      const value = share ** RANKING.rarity * (RANKING.saturation + 1);
       for (const { tool, weight } of postings) {
         const length = (index.lengths[tool] ?? 0) / index.meanLength;
         const norm = RANKING.saturation * (1 - RANKING.length + RANKING.length * length);
-        const isInName = index.names[tool]?.includes(each) === true;
-        const part = each === word ? 1 : isInName ? RANKING.synonym : RANKING.synonymInText;
-        const points = (part * value * weight * (RANKING.saturation + 1)) / (weight + norm);
+        const isInName = index.names[tool]?.includes(word) === true;
+        const certainty = isInName ? inName : inText;
+        const points = (certainty * value * weight) / (weight + norm);
         if (points > (best.get(tool) ?? 0)) best.set(tool, points);
         const names = covered[tool];
-        if (isInName && (names?.get(each) ?? 0) < part) names?.set(each, part);
+        if (isInName && (names?.get(word) ?? 0) < certainty) names?.set(word, certainty);
       }
     }
-    // Each word of the query counts once: by itself or by its best synonym.
-    for (const [tool, points] of best) scores[tool] = (scores[tool] ?? 0) + points;
+    let found = 0;
+    for (const [tool, points] of best) {
+      if (isMeant(tool)) found += Math.min(1, points / RANKING.sure);
+    }
+    const value = rarity(found, among) * (part.words.length === 1 ? 1 : RANKING.phrase);
+    for (const [tool, points] of best) scores[tool] = (scores[tool] ?? 0) + points * value;
   }
-  const factors = serverFactors(index.servers, new Set(words));
   return tools
     .map((tool, at) => {
       const factor = coverage(index.names[at] ?? [], covered[at]) * (factors[at] ?? 1);
-      return [tool, (scores[at] ?? 0) * factor] as const;
+      const action = index.actions[at];
+      const isOther = action !== undefined && actions.size > 0 && !actions.has(action);
+      return [tool, (scores[at] ?? 0) * factor * (isOther ? RANKING.otherAction : 1)] as const;
     })
     .filter(([, points]) => points > 0)
     .toSorted(([, one], [, other]) => other - one)
     .map(([tool]) => tool);
+}
+
+/** How sure it is that a tool with a word does what a part of the query wants. */
+interface Certainty {
+  readonly inName: number;
+  readonly inText: number;
+}
+
+const SAID: Certainty = { inName: 1, inText: 1 };
+
+function alternativesOf(
+  { words, meant }: QueryPart,
+  vocabulary: Vocabulary,
+): ReadonlyMap<string, Certainty> {
+  const all = new Map(words.map((word) => [word, SAID]));
+  const { meant: inName, meantInText: inText, synonym, synonymInText } = RANKING;
+  for (const word of meant) all.getOrInsert(word, { inName, inText });
+  for (const word of words) {
+    for (const other of vocabulary.synonymsOf(word)) {
+      all.getOrInsert(other, { inName: synonym, inText: synonymInText });
+    }
+  }
+  return all;
 }
 
 function coverage(name: readonly string[], found?: ReadonlyMap<string, number>): number {
@@ -121,15 +185,9 @@ function serverFactors(
   });
 }
 
-/** The inverse document frequency of BM25. A synonym is worth no more than the word that was said. */
-function valueOf(word: string, each: string, index: ToolIndex): number {
-  const own = rarity(index, each);
-  return index.postings.has(word) ? Math.min(own, rarity(index, word)) : own;
-}
-
-function rarity({ postings, tools }: ToolIndex, word: string): number {
-  const found = postings.get(word)?.length ?? 0;
-  return Math.log(1 + (tools.length - found + 0.5) / (found + 0.5));
+/** The inverse document frequency of BM25. */
+function rarity(found: number, among: number): number {
+  return Math.log(1 + (among - found + 0.5) / (found + 0.5));
 }
 
 function isOf(index: ToolIndex | undefined, tools: readonly RankedTool[]): index is ToolIndex {
@@ -146,6 +204,7 @@ function makeIndex(tools: readonly RankedTool[]): ToolIndex {
     // Many servers repeat their own name in each of their tools.
     return [...new Set(all)].filter((word) => servers[at]?.includes(word) !== true);
   });
+  const actions = names.map((words) => words.find((word) => ACTIONS.has(word)));
   for (const [at, tool] of tools.entries()) {
     const weights = weightsOf(tool, names[at] ?? []);
     let length = 0;
@@ -156,7 +215,7 @@ function makeIndex(tools: readonly RankedTool[]): ToolIndex {
     lengths.push(length);
   }
   const meanLength = lengths.reduce((sum, length) => sum + length, 0) / lengths.length || 1;
-  return { tools, postings, lengths, names, servers, meanLength };
+  return { tools, postings, lengths, names, actions, servers, meanLength };
 }
 
 /** How much each word counts in a tool. */

@@ -1,5 +1,14 @@
 /** Words of a text as a search compares them: lower case, split at case and punctuation, stemmed. */
 export function wordsOf(text: string): string[] {
+  return spokenWords(text).flatMap((word) => (STOP.has(word) ? [] : [stem(word)]));
+}
+
+/** The same with the words that say nothing by themselves: `look` and `up` are more than `look`. */
+export function allWordsOf(text: string): string[] {
+  return spokenWords(text).map((word) => (STOP.has(word) ? word : stem(word)));
+}
+
+function spokenWords(text: string): string[] {
   const spaced = text
     .replaceAll(/([a-z0-9])([A-Z])/g, "$1 $2")
     .replaceAll(/([A-Z])([A-Z][a-z])/g, "$1 $2")
@@ -7,18 +16,25 @@ export function wordsOf(text: string): string[] {
     .replaceAll(/['’]s\b|['’]/g, "")
     .replaceAll(/[_\-/.]+/g, " ")
     .replaceAll(PHRASE, (phrase) => ` ${PHRASES[phrase] ?? ""} `);
-  const words: string[] = [];
-  for (const [word] of spaced.matchAll(/[\p{L}\p{N}]+/gu)) {
-    if (word.length > LONGEST || STOP.has(word)) continue;
-    words.push(stem(word));
-  }
-  return words;
+  return [...spaced.matchAll(/[\p{L}\p{N}]+/gu)]
+    .map(([word]) => word)
+    .filter((word) => word.length <= LONGEST);
 }
 
-/** The same for a query: a question word is replaced by what it asks for. */
-export function wordsOfQuery(text: string): string[] {
-  const named = text.replaceAll(FILE_NAME, " file ").replaceAll(ADDRESS, " url ");
-  return wordsOf(named.replaceAll(QUESTION, (word) => QUESTIONS[word.toLowerCase()] ?? ""));
+/** What a word of a query asks for: nothing, or what stands for it in tools. */
+export function askedBy(word: string): readonly string[] {
+  const question = QUESTIONS.get(word);
+  if (question !== undefined) return question;
+  return STOP.has(word) ? [] : [word];
+}
+
+/** A query without what it wants to have written, and with words for names of files and the like. */
+export function plainQuery(text: string): string {
+  const said = text.replaceAll(/"[^"]*"|“[^”]*”/g, " ");
+  return (/[\p{L}\p{N}]/u.test(said) ? said : text)
+    .replaceAll(/\b[A-Z]{2,}-\d+\b/g, " issue ")
+    .replaceAll(FILE_NAME, " file ")
+    .replaceAll(ADDRESS, " url ");
 }
 
 /** `notes.txt` asks for a tool for files, and `example.com` for one for pages. */
@@ -26,15 +42,13 @@ const FILE_NAME =
   /(?<!\S)[\w-]+\.(?:txt|md|csv|tsv|json|xml|ya?ml|toml|pdf|docx?|xlsx?|pptx?|log|html?|[jt]sx?|py|zip)\b/gi;
 const ADDRESS = /\bhttps?:\/\/\S+|(?<!\S)(?:[\w-]+\.)+(?:com|org|net|io|dev|edu)\b/gi;
 
-const QUESTIONS: Readonly<Record<string, string>> = {
-  which: "list",
-  what: "get",
-  who: "get user",
-  when: "get time",
-  where: "get location",
-};
-
-const QUESTION = new RegExp(`\\b(?:${Object.keys(QUESTIONS).join("|")})\\b`, "gi");
+const QUESTIONS: ReadonlyMap<string, readonly string[]> = new Map([
+  ["which", ["list"]],
+  ["what", ["get"]],
+  ["who", ["get", "user"]],
+  ["when", ["get", "time"]],
+  ["where", ["get", "locat"]],
+]);
 
 /** Several words that mean what one does. */
 const PHRASES: Readonly<Record<string, string>> = {
@@ -100,22 +114,35 @@ export function stem(word: string): string {
     cut = cut.slice(0, -2);
   else if (cut.endsWith("xes")) cut = cut.slice(0, -2);
   else if (cut.endsWith("s") && !/(?:ss|us|is)$/.test(cut)) cut = cut.slice(0, -1);
-  for (const [ending, least] of ENDINGS) {
+  if (WHOLE.has(cut)) return cut;
+  for (const [ending, least, instead = ""] of ENDINGS) {
     if (cut.endsWith(ending) && cut.length - ending.length >= least) {
-      cut = undoubled(cut.slice(0, -ending.length));
+      cut = undoubled(cut.slice(0, -ending.length)) + instead;
       break;
     }
   }
   return cut.length > 3 && cut.endsWith("e") ? cut.slice(0, -1) : cut;
 }
 
-/** Endings, and how many letters must be left. */
-const ENDINGS: readonly (readonly [string, number])[] = [
-  ["ations", 4],
+/** What would become another word: a customer is nothing custom. */
+const WHOLE: ReadonlySet<string> = new Set(["customer", "setting"]);
+
+/** Endings, how many letters must be left, and what stands in their place. */
+const ENDINGS: readonly (readonly [string, number, string?])[] = [
+  ["ification", 3, "ify"],
+  ["scription", 2, "scrib"],
   ["ation", 4],
+  ["ating", 4],
+  ["ated", 4],
+  ["ator", 4],
+  ["ate", 4],
+  ["val", 4, "v"],
+  ["ency", 5],
+  ["ence", 5],
+  ["ment", 4],
+  ["ent", 5],
   ["ing", 3],
   ["ed", 3],
-  ["ment", 4],
   ["ion", 4],
   ["er", 4],
   ["or", 4],
