@@ -10,6 +10,7 @@ import {
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
 
+import { isObject } from "../base/check.ts";
 import { attempt } from "../base/attempt.ts";
 import { fileWords, TrunklineError } from "../base/errors.ts";
 import { makeFolder } from "../base/file/path.ts";
@@ -20,7 +21,7 @@ import { visibleLine } from "../base/text/visible.ts";
 import { prepare, replace } from "../base/file/file-change.ts";
 import { replaceFile } from "../store/replace-file.ts";
 import type { Invocation, OptionValues } from "../cli/shell/command.ts";
-import { type Edit, editAll, type Format, isMap, type KeyPath, valueAt } from "./format/format.ts";
+import { type Edit, editAll, type Format, type KeyPath, valueAt } from "./format/format.ts";
 
 /** The options that all targets have in common. */
 export type ChangeValues = OptionValues<never, "print" | "dry-run" | "remove">;
@@ -89,7 +90,7 @@ export function presentIn({ file, format, edits }: ProgramFileChange): unknown[]
 }
 
 function hasOurs(change: ProgramFileChange): boolean {
-  return presentIn(change).some(isMap);
+  return presentIn(change).some(isObject);
 }
 
 function withOurs({ file, format, edits, start = "" }: ProgramFileChange): string {

@@ -3,6 +3,7 @@ import { type ExecException, execFile } from "node:child_process";
 import { mkdir } from "node:fs/promises";
 import { promisify } from "node:util";
 
+import { isObject } from "../base/check.ts";
 import { attempt } from "../base/attempt.ts";
 import { TrunklineError } from "../base/errors.ts";
 import { absolutePath, isSet } from "../base/process/environment.ts";
@@ -27,7 +28,7 @@ import {
   takeBackup,
   writeProgramFile,
 } from "./change.ts";
-import { editAll, isMap, type KeyPath } from "./format/format.ts";
+import { editAll, type KeyPath } from "./format/format.ts";
 import { importServers } from "./import/import.ts";
 import { type PrintedSetup, PRINTED_SETUPS } from "./printed-setups.ts";
 import { placesOf, type StartCommand, type SetupTarget, TARGETS } from "./targets.ts";
@@ -220,7 +221,7 @@ function entryState(invocation: Invocation, target: SetupTarget): FoundProgram["
   if (file.text === undefined) return "no";
   const change = changeFor(invocation, target, file);
   const present = presentIn(change);
-  if (!present.every(isMap)) return "no";
+  if (!present.every(isObject)) return "no";
   if (editAll(target.format, file.text, change.edits) === file.text) return "yes";
   return present.some((entry) => /"https?:/.test(JSON.stringify(entry))) ? "http" : "differs";
 }
@@ -274,7 +275,7 @@ async function setupJetbrains(
 /** The token that the file has for the same server. */
 function tokenOf(change: ProgramFileChange, url: string): string | undefined {
   const [entry] = presentIn(change);
-  const isSame = isMap(entry) && entry.url === url && typeof entry.token === "string";
+  const isSame = isObject(entry) && entry.url === url && typeof entry.token === "string";
   return isSame ? (entry.token as string) : undefined;
 }
 
@@ -441,7 +442,7 @@ function writeByClaude(
   change: ProgramFileChange,
 ): (() => Promise<void>) | undefined {
   const { env, values } = invocation;
-  const isThere = presentIn(change).some(isMap);
+  const isThere = presentIn(change).some(isObject);
   // Its command replaces an entry whole, with what a person has added to it.
   if (isThere && values.remove !== true) return undefined;
   const claude = findProgram("claude", absolutePath(env.PATH));

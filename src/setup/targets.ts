@@ -3,10 +3,11 @@ import { isAbsolute, join } from "node:path";
 
 import { parse, type ParseError, printParseErrorCode } from "jsonc-parser";
 
+import { isObject } from "../base/check.ts";
 import { homeOf } from "../base/process/environment.ts";
 import { findTooDeep, TOO_DEEP } from "../config/file/parse-file.ts";
 import { setInJsonc } from "../config/file/set-in-jsonc.ts";
-import { type Format, isMap, type KeyPath } from "./format/format.ts";
+import { type Format, type KeyPath } from "./format/format.ts";
 import { toml } from "./format/toml.ts";
 import { yaml, yamlList } from "./format/yaml.ts";
 
@@ -49,7 +50,7 @@ export const json: Format = {
     const errors: ParseError[] = [];
     const value: unknown = parse(text, errors, { allowTrailingComma: true });
     const [first] = errors;
-    if (first === undefined && isMap(value)) return value;
+    if (first === undefined && isObject(value)) return value;
     const line = text.slice(0, first?.offset ?? 0).split("\n").length;
     const detail =
       first === undefined ? "" : ` (line ${line}: ${printParseErrorCode(first.error)})`;

@@ -288,9 +288,8 @@ function expiryText({ expires }: AccessToken): string {
 function timeOf(iso: string): string {
   const date = new Date(iso);
   if (Number.isNaN(date.getTime())) return "unknown";
-  const two = (value: number): string => String(value).padStart(2, "0");
-  const day = `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
-  return `${day} ${two(date.getHours())}:${two(date.getMinutes())}`;
+  // Swedish has the order of ISO 8601.
+  return date.toLocaleString("sv", { dateStyle: "short", timeStyle: "short" });
 }
 
 /** The options of `trunkline token create` that limit what a token may use. */

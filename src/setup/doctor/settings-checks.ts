@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { basename, isAbsolute, resolve } from "node:path";
 
+import { isObject } from "../../base/check.ts";
 import { ModelCommands } from "../../agent/models/model-commands.ts";
 import { atMost } from "../../base/abort.ts";
 import { TrunklineError } from "../../base/errors.ts";
@@ -48,7 +49,6 @@ import {
 import { setAside } from "./state-checks.ts";
 import { valueAt } from "../../config/layer.ts";
 import { readProgramFile } from "../change.ts";
-import { isMap } from "../format/format.ts";
 import { type ProgramFolders, placesOf, type SetupTarget, TARGETS } from "../targets.ts";
 
 /**
@@ -428,7 +428,7 @@ function examine(target: SetupTarget, places: ProgramFolders): CheckResult[] {
     const says = `cannot read the settings of ${target.label} in '${path}'`;
     return [warn(`${says}: ${(error as Error).message}`, "Repair the file.")];
   }
-  const starts = entries.filter(isMap).map(startOf);
+  const starts = entries.filter(isObject).map(startOf);
   const dead = starts.flat().find((each) => !existsSync(each));
   if (starts.length === 0) return [];
   if (dead === undefined) return [ok(target.label)];

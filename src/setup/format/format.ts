@@ -1,5 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 
+import { isObject } from "../../base/check.ts";
+
 /**
  * A kind of configuration file that other programs have. Names in a path are keys; where the file has
  * a list, a name stands for the item whose `name` it is.
@@ -17,14 +19,9 @@ export type KeyPath = readonly [string, ...string[]];
 export function valueAt(value: unknown, path: readonly string[]): unknown {
   return path.reduce<unknown>((inner, name) => {
     if (Array.isArray(inner)) return (inner as unknown[]).find((item) => isNamed(item, name));
-    if (!isMap(inner) || !Object.hasOwn(inner, name)) return undefined;
+    if (!isObject(inner) || !Object.hasOwn(inner, name)) return undefined;
     return inner[name];
   }, value);
-}
-
-/** A value under the names of a path: `{ a: { b: value } }`. */
-export function valueAtPath(path: readonly string[], value: unknown): unknown {
-  return path.reduceRight((inner, name) => ({ [name]: inner }), value);
 }
 
 /** The same without the value at a path, and without what is empty then. */
@@ -33,7 +30,7 @@ export function withoutValue(value: unknown, [name = "", ...rest]: readonly stri
     const items = (value as unknown[]).filter((item) => !isNamed(item, name));
     return items.length === 0 ? undefined : items;
   }
-  if (!isMap(value)) return value ?? undefined;
+  if (!isObject(value)) return value ?? undefined;
   const inner = rest.length === 0 ? undefined : withoutValue(value[name], rest);
   const kept = Object.entries(value).flatMap(([key, item]) => {
     if (key !== name) return [[key, item]];
@@ -42,12 +39,8 @@ export function withoutValue(value: unknown, [name = "", ...rest]: readonly stri
   return kept.length === 0 ? undefined : Object.fromEntries(kept);
 }
 
-export function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
 function isNamed(item: unknown, name: string): boolean {
-  return isMap(item) && item.name === name;
+  return isObject(item) && item.name === name;
 }
 
 /** An entry to write at a path, or to remove if it is undefined. */
@@ -92,13 +85,13 @@ interface EntryChange {
 }
 
 function written(format: Format, text: string, { path, present, wanted }: EntryChange): string {
-  if (!isMap(present) || wanted === undefined) return format.set(text, path, wanted);
+  if (!isObject(present) || wanted === undefined) return format.set(text, path, wanted);
   const keys = new Set([...Object.keys(present), ...Object.keys(wanted)]);
   const changed = [...keys].filter((key) => !isDeepStrictEqual(present[key], wanted[key]));
   return changed.reduce((body, key) => format.set(body, [...path, key], wanted[key]), text);
 }
 
 function merged(present: unknown, entry: object): Readonly<Record<string, unknown>> {
-  const theirs = isMap(present) ? Object.entries(present).filter(([key]) => !OURS.has(key)) : [];
+  const theirs = isObject(present) ? Object.entries(present).filter(([key]) => !OURS.has(key)) : [];
   return { ...Object.fromEntries(theirs), ...entry };
 }

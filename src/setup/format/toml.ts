@@ -1,9 +1,11 @@
 import { isDeepStrictEqual } from "node:util";
 import { parse, stringify, TomlError, type TomlTable } from "smol-toml";
 
+import { isObject } from "../../base/check.ts";
 import { attempt } from "../../base/attempt.ts";
 import { eolOf } from "../../config/file/set-in-jsonc.ts";
-import { type Format, isMap, type KeyPath, valueAtPath, valueAt } from "./format.ts";
+import { objectAround } from "../../config/set-path.ts";
+import { type Format, type KeyPath, valueAt } from "./format.ts";
 
 /** A statement of a file: the header of a table, or a key with its value. */
 interface TomlStatement {
@@ -32,7 +34,7 @@ export const toml: Format = {
     const statements = statementsOf(text);
     const isTable = statements.some((each) => isHeaderOf(each, path));
     const rest = isTable ? withoutTables(statements, path) : text;
-    if (isMap(value)) return appended(rest, path, value);
+    if (isObject(value)) return appended(rest, path, value);
     return isTable ? rest : setKey(statements, path, value);
   },
 };
@@ -67,12 +69,12 @@ function parsedIfComplete(text: string): TomlTable | undefined {
 }
 
 function isHeaderOf({ isHeader, value }: TomlStatement, path: readonly string[]): boolean {
-  return isHeader && isDeepStrictEqual(value, valueAtPath(path, {}));
+  return isHeader && isDeepStrictEqual(value, objectAround(path, {}));
 }
 
 function appended(text: string, path: KeyPath, table: object): string {
   const eol = eolOf(text);
-  const block = stringify(valueAtPath(path, table)).trim().replaceAll("\n", eol) + eol;
+  const block = stringify(objectAround(path, table)).trim().replaceAll("\n", eol) + eol;
   return text === "" ? block : `${text}${text.endsWith("\n") ? "" : eol}${eol}${block}`;
 }
 

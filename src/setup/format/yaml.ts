@@ -9,7 +9,8 @@ import {
 } from "yaml";
 
 import { eolOf, splice } from "../../config/file/set-in-jsonc.ts";
-import { type Format, valueAtPath } from "./format.ts";
+import { objectAround } from "../../config/set-path.ts";
+import type { Format } from "./format.ts";
 
 type Collection = YAMLMap<Node, Node | null> | YAMLSeq<Node>;
 
@@ -24,11 +25,11 @@ interface Item {
  * YAML. Only the lines of a value are written: the library's own way back to text keeps comments, but
  * not the layout.
  */
-export const yaml: Format = yamlWith(valueAtPath);
+export const yaml: Format = yamlWith(objectAround);
 
 /** The same for entries that are items of a list, by their `name`. */
 export const yamlList: Format = yamlWith((path, value) => {
-  return path.length === 0 ? value : valueAtPath(path.slice(0, -1), [value]);
+  return path.length === 0 ? value : objectAround(path.slice(0, -1), [value]);
 });
 
 function yamlWith(nested: (path: readonly string[], value: unknown) => unknown): Format {

@@ -7,7 +7,7 @@ import { isLoopback } from "../../base/private-address.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { counted } from "../../base/text/counted.ts";
 import { editConfigFile } from "../../config/file/edit-file.ts";
-import { describeProblem } from "../../base/check.ts";
+import { describeProblem, isObject } from "../../base/check.ts";
 import { checkConfigFile } from "../../config/schema/schema.gen.ts";
 import { foreignKeys, withOwnReferences } from "../../config/file/foreign-keys.ts";
 import { pastedServer } from "../../config/file/files.ts";
@@ -18,7 +18,7 @@ import { confirm } from "../../cli/shell/ask.ts";
 import type { Invocation, OptionValues } from "../../cli/shell/command.ts";
 import { configFlags, openQuietApp } from "../../cli/shell/open-app.ts";
 import { readProgramFile } from "../change.ts";
-import { isMap, valueAt } from "../format/format.ts";
+import { valueAt } from "../format/format.ts";
 import { type ProgramFolders, placesOf, type SetupTarget, TARGETS } from "../targets.ts";
 
 type ImportValues = OptionValues<never, "dry-run" | "yes">;
@@ -130,10 +130,9 @@ const TAKEN: Readonly<Record<string, string>> = {
 function takenLines(candidate: ImportCandidate): string[] {
   if (candidate.isKnown) return [];
   return Object.entries(takenOf(candidate)).map(([field, value]) => {
-    const words =
-      typeof value === "object" && value !== null && !Array.isArray(value)
-        ? Object.entries(value).map(([name, text]) => `${name}=${String(text)}`)
-        : [value].flat();
+    const words = isObject(value)
+      ? Object.entries(value).map(([name, text]) => `${name}=${String(text)}`)
+      : [value].flat();
     const isSeconds = field === "timeout" && Number(value) < 1_000;
     const what = isSeconds ? "seconds for a call" : (TAKEN[field] ?? field);
     return `  ${what}: ${words.join(", ")}`;
@@ -219,11 +218,11 @@ function entriesOf(target: SetupTarget, path: string): (readonly [string, unknow
   const whole = target.format.read(text);
   const all = valueAt(whole, mcp.path.slice(0, -1));
   if (Array.isArray(all)) return (all as unknown[]).map((item) => [nameOf(item), item]);
-  if (!isMap(all)) return [];
+  if (!isObject(all)) return [];
   return Object.entries(all).map(([name, item]) => {
     return [
       name,
-      isMap(item) && isMap(whole) ? withSwitches(target.name, whole, name, item) : item,
+      isObject(item) && isObject(whole) ? withSwitches(target.name, whole, name, item) : item,
     ];
   });
 }
@@ -235,14 +234,14 @@ function withSwitches(
   name: string,
   entry: Readonly<Record<string, unknown>>,
 ): Readonly<Record<string, unknown>> {
-  if (program === "gemini" && isMap(whole.mcp)) {
+  if (program === "gemini" && isObject(whole.mcp)) {
     const { allowed, excluded } = whole.mcp;
     const isOff = Array.isArray(allowed) && !allowed.includes(name);
     return isOff || listAt({ excluded }, "excluded").includes(name)
       ? { ...entry, disabled: true }
       : entry;
   }
-  if (program !== "opencode" || !isMap(whole.tools)) return entry;
+  if (program !== "opencode" || !isObject(whole.tools)) return entry;
   // Names of tools there are `SERVER_TOOL`.
   const own = `${name}_`;
   const off = Object.entries(whole.tools).filter(([, isOn]) => isOn === false);
@@ -256,7 +255,7 @@ function withSwitches(
 }
 
 function nameOf(item: unknown): string {
-  return isMap(item) && typeof item.name === "string" ? item.name : "server";
+  return isObject(item) && typeof item.name === "string" ? item.name : "server";
 }
 
 /** RFC 9110 § 11.1: the name of a scheme is the same in upper and lower case. */
@@ -337,7 +336,7 @@ const FOREIGN = /\$\{(?!(?:env:|input:|keychain:)?[\w.-]+(?::-[^}]*)?\})[^}]*\}/
 
 /** Reads a server in any of the forms that programs have. Gemini has `$NAME` anywhere in a text. */
 function readServer(foreign: unknown, isGemini: boolean): ReadServer {
-  if (!isMap(foreign)) return unfit("it is not an object");
+  if (!isObject(foreign)) return unfit("it is not an object");
   const entry = JSON.parse(JSON.stringify(foreign), (_, value: unknown) =>
     typeof value === "string" ? withOwnReferences(value, isGemini) : value,
   ) as Readonly<Record<string, unknown>>;
@@ -359,7 +358,7 @@ function readServer(foreign: unknown, isGemini: boolean): ReadServer {
   const taken: Record<string, unknown> = {};
   for (const [field, value] of Object.entries(whole)) {
     if (![...own, ...COMMON_FIELDS].includes(field)) leftOut.push(field);
-    else if (isMap(value)) taken[field] = withoutForeign(field, value, leftOut);
+    else if (isObject(value)) taken[field] = withoutForeign(field, value, leftOut);
     else if (field === "envFile") taken[field] = fromProject(String(value));
     else if (field !== "type" || value === "sse") taken[field] = value;
   }
