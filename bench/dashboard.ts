@@ -46,7 +46,7 @@ export const dashboard: Bench = {
     };
     return {
       describe: "from the address to the page, in Chromium, each time without a cache",
-      rounds: quick ? 7 : 21,
+      rounds: quick ? 5 : 21,
       quantities: [
         { key: "paint", label: "first paint", unit: "ms", digits: 0 },
         { key: "listed", label: "all rows are there", unit: "ms", digits: 0 },
