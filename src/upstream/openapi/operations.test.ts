@@ -47,6 +47,17 @@ describe("operationsOf()", () => {
     assert.equal(operations(paths, more, { include: ["POST /S10*"] }).length, 11);
   });
 
+  it("refuses a document whose tools would be a longer list than a server may have", () => {
+    const long = { ...parameter("a", "query"), schema: { description: "x".repeat(1_000_000) } };
+    const all = Array.from({ length: 40 }, (_, index) => [
+      `/p${index}`,
+      { get: { parameters: [long] } },
+    ]);
+    const paths = Object.fromEntries(all) as object;
+    assert.throws(() => operations(paths), /list is longer than 32 million .*'include'/);
+    assert.equal(operations(paths, {}, { include: ["GET /p1*"] }).length, 11);
+  });
+
   it("leaves out a path that would make another host of the API's address", () => {
     const found = operations({
       "@evil.example/a": { get: {} },

@@ -8,6 +8,7 @@ import {
   SchemaClosure,
   textOf,
 } from "./document.ts";
+import { LARGEST_LIST } from "../../protocol/mcp/connect/lists.ts";
 import { FreeNames } from "../../tool/offer/names.ts";
 import { isIncluded, type OpenApiSettings } from "../settings.ts";
 
@@ -110,6 +111,7 @@ export function operationsOf(
   const names = new FreeNames(LONGEST_NAME);
   const operations: Operation[] = [];
   let definitions = 0;
+  let size = 0;
   for (const [path, value] of Object.entries((document.value.paths ?? {}) as Json)) {
     // OpenAPI 3.1, § Paths Object. Behind the address of the API, `@other.example` would be another host.
     if (!path.startsWith("/")) continue;
@@ -123,16 +125,22 @@ export function operationsOf(
       names.take(name);
       const found = operationOf(document, { name, method, path, item, operation });
       definitions += found.definitions;
-      if (definitions > MOST_DEFINITIONS) throw tooMany();
+      if (definitions > MOST_DEFINITIONS) {
+        throw tooMuch(`needs more than ${MOST_DEFINITIONS} schemas for its tools`);
+      }
+      size += JSON.stringify(found.tool).length;
+      if (size > LARGEST_LIST) {
+        const most = LARGEST_LIST / 1024 / 1024;
+        throw tooMuch(`has tools whose list is longer than ${most} million characters`);
+      }
       operations.push(found);
     }
   }
   return operations;
 }
 
-function tooMany(): Error {
-  const next = "Choose fewer operations, with 'include' of the server";
-  return refused(`needs more than ${MOST_DEFINITIONS} schemas for its tools. ${next}`);
+function tooMuch(why: string): Error {
+  return refused(`${why}. Choose fewer operations, with 'include' of the server`);
 }
 
 interface OperationSource {
