@@ -7,7 +7,7 @@ import type { EgressProxy } from "./egress-proxy.ts";
 import type { FileView, Mount } from "./file-view.ts";
 import { OwnNetwork } from "./own-network.ts";
 import { PROXY_VARIABLES } from "./sandbox.ts";
-import { NETWORK, makeOwnFolder, mountsOf, removeSandboxFolder } from "./sandbox-folder.ts";
+import { makeOwnFolder, mountsOf, removeSandboxFolder } from "./sandbox-folder.ts";
 import { type SandboxUser, SYSTEM, systemFiles } from "./system-files.ts";
 
 export interface CommandSandboxOptions {
@@ -45,8 +45,7 @@ export async function openCommandSandbox(options: CommandSandboxOptions) {
   for (const [name, text] of Object.entries(etc)) {
     await writeFile(join(folder, "etc", name), text, { mode: 0o644 });
   }
-  const enter = join(folder, NETWORK);
-  const network = opening.use(await OwnNetwork.open({ bwrap, nsenter, enter, egress }));
+  const network = opening.use(await OwnNetwork.open({ bwrap, nsenter, egress }));
   await network.rest();
   const view: Omit<FileView, "mounts"> = {
     own: [{ at: user.home, from: options.home, isWritable: true }, ...mountsOf(folder)],

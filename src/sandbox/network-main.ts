@@ -53,6 +53,6 @@ async function listening(port: number): Promise<Server> {
 }
 
 // Its arguments are ports of listeners, 0 for any; lines of stdin are ports to connect to.
-await handOutListeners(process.argv.slice(2).map(Number));
+await handOutListeners(process.argv.slice(1).map(Number));
 await handOutConnections();
 process.exit(0);

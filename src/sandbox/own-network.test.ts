@@ -11,13 +11,12 @@ import { EgressProxy } from "./egress-proxy.ts";
 import { OwnNetwork } from "./own-network.ts";
 import { systemProgram } from "./remedy.ts";
 
-const enter = join(import.meta.dirname, "network-main.ts");
 const programs = { bwrap: systemProgram("bwrap") ?? "", nsenter: systemProgram("nsenter") ?? "" };
 
 async function open(ports: readonly number[] = [], nsenter = programs.nsenter) {
   const egress = new EgressProxy({ allowHosts: [], setting: "`x`" });
   try {
-    return await OwnNetwork.open({ ...programs, nsenter, enter, egress, ports });
+    return await OwnNetwork.open({ ...programs, nsenter, egress, ports });
   } finally {
     // Nobody uses it here.
     egress[Symbol.dispose]();

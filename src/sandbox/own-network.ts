@@ -1,7 +1,10 @@
 import { closeSync, openSync } from "node:fs";
+import { readFile } from "node:fs/promises";
 import { Server, type Socket } from "node:net";
+import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { background } from "../base/background.ts";
+import { Lazy } from "../base/lazy.ts";
 import { TrunklineError } from "../base/errors.ts";
 import {
   type ChildExit,
@@ -114,8 +117,6 @@ function unreachable(port: number, why: string): TrunklineError {
 interface OwnNetworkOptions {
   readonly bwrap: string;
   readonly nsenter: string;
-  /** The file of network-main.ts. */
-  readonly enter: string;
   readonly egress: EgressProxy;
   /** Ports of this network at which somebody else than the proxy listens; 0 for any. */
   readonly ports?: readonly number[];
@@ -140,13 +141,12 @@ export class OwnNetwork implements AsyncDisposable {
   readonly enter: readonly [string, ...string[]];
   /** The listeners at the ports that were asked for, in that order. They are closed with the network. */
   readonly listeners: readonly Server[];
-  readonly #code: string;
   readonly #files: readonly number[];
   #dialler: Promise<Dialler>;
   #isOver = false;
 
   private constructor(
-    { nsenter, enter }: OwnNetworkOptions,
+    { nsenter }: OwnNetworkOptions,
     listeners: readonly Server[],
     dialler: Dialler,
     [user, net]: readonly [number, number],
@@ -154,7 +154,6 @@ export class OwnNetwork implements AsyncDisposable {
     const [, ...others] = listeners;
     this.listeners = others;
     for (const listener of listeners) listener.maxConnections = MOST_CONNECTIONS;
-    this.#code = enter;
     this.#files = [user, net];
     this.#dialler = Promise.resolve(dialler);
     const file = (fd: number): string => `/proc/${process.pid}/fd/${fd}`;
@@ -163,10 +162,10 @@ export class OwnNetwork implements AsyncDisposable {
 
   /** Throws "unavailable" if this machine does not allow it, and "timeout" if it takes too long. */
   static async open(options: OwnNetworkOptions): Promise<OwnNetwork> {
-    const { bwrap, enter, egress, ports = [] } = options;
+    const { bwrap, egress, ports = [] } = options;
     const taken = Promise.withResolvers<void>();
     const listeners: Server[] = [];
-    const code = helper(enter, [PROXY_PORT, ...ports]);
+    const code = await helper([PROXY_PORT, ...ports]);
     const dialler = await Dialler.start(
       { command: "/bin/sh", args: ["-c", SCRIPT, "sh", bwrap, ...NAMESPACES, "--", ...code] },
       (listener) => {
@@ -232,8 +231,9 @@ export class OwnNetwork implements AsyncDisposable {
     const present = this.#dialler;
     const dialler = await present.catch(() => undefined);
     if (dialler?.isOver === false) return dialler;
+    const words = await helper([]);
     this.#refuseIfOver();
-    const [command, ...args] = [...this.enter, "--", ...helper(this.#code, [])];
+    const [command, ...args] = [...this.enter, "--", ...words];
     if (this.#dialler === present) this.#dialler = Dialler.start({ command, args }, () => {});
     return this.#dialler;
   }
@@ -251,9 +251,20 @@ export function portOf(listener: Server | undefined): number {
   return typeof address === "object" ? (address?.port ?? 0) : 0;
 }
 
+/** Filled in by the bundler: the code of network-main.ts. */
+declare const __TRUNKLINE_SANDBOX_NETWORK__: string | undefined;
+
+/** In the sources, types are stripped once: loading what strips them takes 100 ms of each start. */
+const network = new Lazy(async () => {
+  if (typeof __TRUNKLINE_SANDBOX_NETWORK__ === "string") return __TRUNKLINE_SANDBOX_NETWORK__;
+  const code = await readFile(join(import.meta.dirname, "network-main.ts"), "utf8");
+  return process.getBuiltinModule("node:module").stripTypeScriptTypes(code);
+});
+
 /** The command line of network-main.ts, to hand out listeners and connections. */
-function helper(code: string, ports: readonly number[]): string[] {
-  return [process.execPath, "--no-warnings", code, ...ports.map(String)];
+async function helper(ports: readonly number[]): Promise<string[]> {
+  const flags = ["--no-warnings", "--input-type=module", "--eval", await network.get(), "--"];
+  return [process.execPath, ...flags, ...ports.map(String)];
 }
 
 /**

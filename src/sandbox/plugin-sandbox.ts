@@ -1,5 +1,4 @@
 import { existsSync, mkdirSync } from "node:fs";
-import { join } from "node:path";
 import { isInside } from "../base/file/path.ts";
 import { homeOf } from "../base/process/environment.ts";
 import { bubblewrapProgram, OWN_USERS, type Program } from "./bubblewrap.ts";
@@ -7,7 +6,7 @@ import type { CommandSandboxOptions } from "./command-sandbox.ts";
 import type { FileView } from "./file-view.ts";
 import { OwnNetwork } from "./own-network.ts";
 import { PROXY_VARIABLES } from "./sandbox.ts";
-import { NETWORK, makeOwnFolder, mountsOf, removeSandboxFolder } from "./sandbox-folder.ts";
+import { makeOwnFolder, mountsOf, removeSandboxFolder } from "./sandbox-folder.ts";
 import { namedFiles, realPathOf, systemFiles } from "./system-files.ts";
 
 /** Sockets of privileged services that act on requests, and what such services run. */
@@ -60,8 +59,7 @@ export async function openPluginSandbox(options: PluginSandboxOptions) {
   await using opening = new AsyncDisposableStack();
   const folder = await makeOwnFolder(data, "plugin", { name: "plugin", uid, gid, home: "/tmp" });
   opening.defer(() => removeSandboxFolder(folder));
-  const enter = join(folder, NETWORK);
-  const network = opening.use(await OwnNetwork.open({ bwrap, nsenter, enter, egress, ports }));
+  const network = opening.use(await OwnNetwork.open({ bwrap, nsenter, egress, ports }));
   /** How to start the plugin in the sandbox. */
   const wrap = ({ command, args, env }: Program): Program => {
     const start = bubblewrapProgram({

@@ -1,34 +1,15 @@
 import { mkdirSync } from "node:fs";
-import {
-  chmod,
-  mkdir,
-  mkdtemp,
-  readdir,
-  readFile,
-  realpath,
-  rm,
-  writeFile,
-} from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, readdir, realpath, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
 import { background } from "../base/background.ts";
-import { Lazy } from "../base/lazy.ts";
 import { isMarkOfEnded, ownMark } from "../base/process/process-mark.ts";
 import type { Mount } from "./file-view.ts";
 import { seccompFilter } from "./seccomp.ts";
 import { copySettings, NAMES, type SandboxUser, writeNames } from "./system-files.ts";
 
-/** Filled in by the bundler: the code that runs first in a sandbox. */
-declare const __TRUNKLINE_SANDBOX_NETWORK__: string | undefined;
-
-/** In the sources, types are stripped once: loading what strips them takes 100 ms of each start. */
-const strippedCode = new Lazy(async () => {
-  const code = await readFile(join(import.meta.dirname, "network-main.ts"), "utf8");
-  return process.getBuiltinModule("node:module").stripTypeScriptTypes(code);
-});
-
-/** The code that runs first in a sandbox (network-main.ts), the filter of system calls, and an empty file. */
-export const [NETWORK, FILTER, EMPTY] = ["network.mjs", "filter.bpf", "empty"] as const;
+/** The filter of system calls, and an empty file. */
+export const [FILTER, EMPTY] = ["filter.bpf", "empty"] as const;
 
 /**
  * Makes a folder with the files that a sandbox needs: its /etc, /tmp and /var/tmp, and how to start it.
@@ -41,18 +22,12 @@ export async function makeSandboxFolder(
   settings?: string,
 ): Promise<string> {
   const filter = seccompFilter();
-  // Copied into the sandbox, because the files of our package may be invisible there, or gone.
-  const code =
-    typeof __TRUNKLINE_SANDBOX_NETWORK__ === "string"
-      ? __TRUNKLINE_SANDBOX_NETWORK__
-      : await strippedCode.get();
   const folder = await mkdtemp(join(data, prefix));
   try {
     for (const name of ["tmp", "var-tmp"]) await mkdir(join(folder, name), { mode: 0o700 });
     if (settings === undefined) copySettings(join(folder, "etc"));
     writeNames(join(folder, "etc"), user);
     await writeFile(join(folder, FILTER), filter);
-    await writeFile(join(folder, NETWORK), code);
     await writeFile(join(folder, EMPTY), "", { mode: 0o444 });
     // What is mounted from there is named without links.
     return await realpath(folder);
