@@ -1,5 +1,6 @@
 import { homedir } from "node:os";
 
+import { defined } from "../base/defined.ts";
 import { TrunklineError } from "../base/errors.ts";
 import { holdSecret, holdSecrets } from "../base/text/mask.ts";
 import type { UpstreamSettings } from "./settings.ts";
@@ -38,6 +39,9 @@ export async function withReferences(
     if (to !== undefined) return url;
     throw new TrunklineError("config", "Its 'url' is not the address of a web server");
   };
+  const withSecret = async (key: string, clientSecret?: string) => {
+    return clientSecret === undefined ? {} : { clientSecret: await text(key, clientSecret) };
+  };
   if ("openapi" in settings) {
     const openapi = await text("openapi", settings.openapi);
     const url = settings.url === undefined ? undefined : await address(settings.url);
@@ -55,9 +59,19 @@ export async function withReferences(
     const url = await address(settings.url);
     const headers = await resolveTexts("headers", settings.headers, known, to);
     const { oauth } = settings;
-    if (oauth?.clientSecret === undefined) return { ...settings, url, headers };
-    const clientSecret = await text("oauth.clientSecret", oauth.clientSecret);
-    return { ...settings, url, headers, oauth: { ...oauth, clientSecret } };
+    if (oauth === undefined) return { ...settings, url, headers };
+    const { identityProvider: provider } = oauth;
+    const identityProvider = provider && {
+      ...provider,
+      ...(await withSecret("oauth.identityProvider.clientSecret", provider.clientSecret)),
+    };
+    const own = await withSecret("oauth.clientSecret", oauth.clientSecret);
+    return {
+      ...settings,
+      url,
+      headers,
+      oauth: { ...oauth, ...own, ...defined({ identityProvider }) },
+    };
   }
   const args: string[] = [];
   for (const arg of settings.args ?? []) args.push(await text("args", arg));

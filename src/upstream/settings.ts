@@ -1,3 +1,4 @@
+import { defined } from "../base/defined.ts";
 import type { BackoffLimits } from "../base/limit/backoff.ts";
 import { glob } from "../base/text/glob.ts";
 import { QUESTION_LIMITS } from "../protocol/mcp/connect/questions.ts";
@@ -30,6 +31,14 @@ export interface CommandSettings extends ServerSettings {
   readonly envFile?: string;
 }
 
+/** Where the people of an organization log in once, for all servers that trust it. */
+export interface IdentityProvider {
+  readonly issuer: string;
+  /** We, as its client. */
+  readonly clientId: string;
+  readonly clientSecret?: string;
+}
+
 /** How to log in to a server that requires it. Settings that are left out are discovered. */
 export interface OAuthSettings {
   /** The authorization server, where the MCP server names none, or one in a private network. */
@@ -39,6 +48,7 @@ export interface OAuthSettings {
   readonly clientSecret?: string;
   /** Where a client metadata document is published. */
   readonly clientMetadataUrl?: string;
+  readonly identityProvider?: IdentityProvider;
   /** What to ask for instead of what the server names. */
   readonly scopes?: readonly string[];
   /** Whether the server is named in requests for tokens (RFC 8707); true when left out. */
@@ -87,6 +97,25 @@ export function hasAuthorization({ headers = {} }: Pick<AddressSettings, "header
 /** Whether each person uses it as themselves: then nothing of it is shared. */
 export function isPersonal(settings: UpstreamSettings): settings is AddressSettings {
   return isAddress(settings) && settings.login !== undefined && settings.login !== "shared";
+}
+
+/** The identity provider whose word on each person is passed on to the server. */
+export function identityProviderOf({
+  login,
+  oauth,
+}: AddressSettings): IdentityProvider | undefined {
+  return login === "passed on" ? oauth?.identityProvider : undefined;
+}
+
+/** An identity provider as what is logged in to. */
+export function atProvider({ issuer, clientId, clientSecret }: IdentityProvider): AddressSettings {
+  const oauth = defined<OAuthSettings>({ issuer, clientId, clientSecret, resource: false });
+  return { url: issuer, oauth };
+}
+
+/** Whether nobody logs in to it: their token for the gateway is passed on. */
+export function isLoginless(settings: AddressSettings): boolean {
+  return settings.login === "passed on" && identityProviderOf(settings) === undefined;
 }
 
 /** Whether a tool is offered, by any of its names. */

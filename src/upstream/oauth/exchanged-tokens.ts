@@ -1,11 +1,18 @@
-import { defined } from "../../base/defined.ts";
+import type { AuthorizationServer, TokenEndpointResponse } from "oauth4webapi";
 import { TrunklineError } from "../../base/errors.ts";
 import { holdSecrets } from "../../base/text/mask.ts";
 import type { RefusalOutcome, HttpRefusal } from "../http/http-exchange.ts";
 import type { AddressSettings } from "../settings.ts";
 import { issuerMetadata } from "./discovery.ts";
 import type { OAuthClient } from "./login-tokens.ts";
-import { clientAuth, issuerFault, loadOAuth, OAuthHttp, requestOptions } from "./oauth-http.ts";
+import {
+  clientAuth,
+  configuredClient,
+  issuerFault,
+  loadOAuth,
+  OAuthHttp,
+  requestOptions,
+} from "./oauth-http.ts";
 
 /** A token with which somebody has come to the gateway, and when it ends. */
 export interface SubjectToken {
@@ -13,8 +20,7 @@ export interface SubjectToken {
   readonly until: number;
 }
 
-const METHOD = "client_secret_basic";
-const GRANT = "urn:ietf:params:oauth:grant-type:token-exchange";
+export const EXCHANGE_GRANT = "urn:ietf:params:oauth:grant-type:token-exchange";
 const ACCESS_TOKEN = "urn:ietf:params:oauth:token-type:access_token";
 /** Milliseconds before its end in which a token is not used any more. */
 const MARGIN = 30_000;
@@ -56,38 +62,61 @@ export class ExchangedTokens {
     const { url, oauth = {} } = this.#settings;
     const subject = this.#subject();
     if (subject === undefined || subject.until < Date.now()) throw failed(NO_SUBJECT);
-    const { issuer: named, clientId: id, clientSecret: secret } = oauth;
-    if (named === undefined || id === undefined) throw failed(NO_CLIENT);
+    const { issuer: named, clientId, clientSecret } = oauth;
+    if (named === undefined || clientId === undefined) throw failed(NO_CLIENT);
     const http = new OAuthHttp({ server: new URL(url), trustsIssuer: true });
     const issuer = await issuerMetadata(named, http);
-    const { genericTokenEndpointRequest, processGenericTokenEndpointResponse } = await loadOAuth();
-    const parameters = new URLSearchParams({
-      ...{ subject_token: subject.token, subject_token_type: ACCESS_TOKEN },
-      requested_token_type: ACCESS_TOKEN,
-      ...(oauth.resource === false ? {} : { resource: url }),
-      ...(oauth.scopes === undefined ? {} : { scope: oauth.scopes.join(" ") }),
+    const answer = await requestToken(http, {
+      issuer,
+      client: configuredClient(issuer, { clientId, clientSecret }),
+      grant: EXCHANGE_GRANT,
+      parameters: {
+        ...{ subject_token: subject.token, subject_token_type: ACCESS_TOKEN },
+        requested_token_type: ACCESS_TOKEN,
+        ...(oauth.resource === false ? {} : { resource: url }),
+        ...(oauth.scopes === undefined ? {} : { scope: oauth.scopes.join(" ") }),
+      },
+      refused: "did not exchange your token",
     });
-    const client = { client_id: id };
-    // Without a secret, there is nothing to prove.
-    const auth = await clientAuth(defined<OAuthClient>({ id, secret, method: METHOD }));
-    const options = await requestOptions(http);
-    try {
-      const response = await genericTokenEndpointRequest(
-        issuer,
-        client,
-        auth,
-        GRANT,
-        parameters,
-        options,
-      );
-      const answer = await processGenericTokenEndpointResponse(issuer, client, response);
-      const { access_token: token, expires_in: seconds = Infinity } = answer;
-      holdSecrets({ accessToken: token });
-      this.#known = { token, until: Math.min(Date.now() + seconds * 1000, subject.until) };
-      return this.#known;
-    } catch (error) {
-      throw issuerFault(issuer.issuer, "did not exchange your token", error);
-    }
+    const { access_token: token, expires_in: seconds = Infinity } = answer;
+    holdSecrets({ accessToken: token });
+    this.#known = { token, until: Math.min(Date.now() + seconds * 1000, subject.until) };
+    return this.#known;
+  }
+}
+
+/** A request for a token that no browser takes part in. */
+interface TokenRequest {
+  readonly issuer: AuthorizationServer;
+  readonly client: OAuthClient;
+  readonly grant: string;
+  readonly parameters: Readonly<Record<string, string>>;
+  /** What the issuer did not do where it refuses. */
+  readonly refused: string;
+}
+
+export async function requestToken(
+  http: OAuthHttp,
+  { issuer, client, grant, parameters, refused }: TokenRequest,
+): Promise<TokenEndpointResponse> {
+  const oauth = await loadOAuth();
+  const known = { client_id: client.id };
+  try {
+    const response = await oauth.genericTokenEndpointRequest(
+      issuer,
+      known,
+      await clientAuth(client),
+      grant,
+      parameters,
+      await requestOptions(http),
+    );
+    // RFC 8693, section 2.2.1: what is no access token.
+    const recognizedTokenTypes = { n_a: () => {} };
+    return await oauth.processGenericTokenEndpointResponse(issuer, known, response, {
+      recognizedTokenTypes,
+    });
+  } catch (error) {
+    throw issuerFault(issuer.issuer, refused, error);
   }
 }
 

@@ -20,7 +20,12 @@ import {
   LoginTokens,
 } from "../oauth/login-tokens.ts";
 import { OAuthHttp, revokeLogin } from "../oauth/oauth-http.ts";
-import { type AddressSettings, hasAuthorization, isPersonal } from "../settings.ts";
+import {
+  type AddressSettings,
+  hasAuthorization,
+  identityProviderOf,
+  isPersonal,
+} from "../settings.ts";
 import { userKeyFile } from "../../config/locations.ts";
 import { openSecretStore } from "../../identity/open/open-secret-store.ts";
 
@@ -69,9 +74,18 @@ export class ServerLogins {
     return this.#at(`${name} ${hashOf(server.href).slice(0, 16)}`, server);
   }
 
-  /** The place of a person's own login, or of that which all share, as the settings say. */
+  /**
+   * The place of a person's own login at the server or at the identity provider that speaks for the person
+   * there, or of the login which all share, as the settings say.
+   */
   ofCaller(person: string, name: string, settings: AddressSettings): LoginStore {
     const { url } = settings;
+    const provider = identityProviderOf(settings);
+    if (provider !== undefined) {
+      const { issuer, clientId } = provider;
+      const key = hashOf(JSON.stringify([person, issuer, clientId]));
+      return this.#at(key, new URL(issuer), { person, name: issuer });
+    }
     return isPersonal(settings)
       ? this.ofPerson(person, name, settings)
       : this.of(name, new URL(url));

@@ -288,16 +288,22 @@ export class ConfiguredOffer implements AsyncDisposable {
     name: string,
     settings: AddressSettings,
   ): Promise<PersonAuthorization> {
-    const { hasAuthorization } = await import("../settings.ts");
+    const { hasAuthorization, identityProviderOf, isLoginless, atProvider } =
+      await import("../settings.ts");
     if (hasAuthorization(settings)) throw new TrunklineError("config", BOTH);
-    if (settings.login === "passed on") {
+    if (isLoginless(settings)) {
       const { ExchangedTokens } = await import("../oauth/exchanged-tokens.ts");
       return new ExchangedTokens(settings, () => this.#app.subjectTokens.get(person));
     }
     const logins = await this.#openLogins();
     const page = this.offer.loginPage?.(name);
-    const store = logins.ofPerson(person, name, settings);
-    return logins.tokensAt(store, name, settings, this.#app.log, page);
+    const store = logins.ofCaller(person, name, settings);
+    const provider = identityProviderOf(settings);
+    const place = provider === undefined ? settings : atProvider(provider);
+    const tokens = logins.tokensAt(store, name, place, this.#app.log, page);
+    if (provider === undefined) return tokens;
+    const { ManagedTokens } = await import("../oauth/managed-tokens.ts");
+    return new ManagedTokens(settings, provider, tokens);
   }
 }
 
