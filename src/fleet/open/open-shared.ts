@@ -18,6 +18,7 @@ import {
   type SharedKind,
   type SharedText,
 } from "../replication/shared-base.ts";
+import { AccessTokens } from "../../store/access/access-tokens.ts";
 import { replaceFile } from "../../store/replace-file.ts";
 import { checkIdentitySettings } from "../../config/schema/schema.gen.ts";
 import { currentConfig } from "../../identity/open/open-identities.ts";
@@ -88,7 +89,12 @@ export class SharedData implements AsyncDisposable {
     await using opened = new AsyncDisposableStack();
     const identities = await openIdentityKind(app, env);
     const sharing = { connection, data, report };
-    const { state, tokens } = opened.use(await shareStores(sharing, role, [identities]));
+    const logins = new PersonLogins(app);
+    opened.defer(() => logins.ended());
+    const gone = (): void => logins.endTokenless();
+    const { state, tokens } = opened.use(await shareStores(sharing, role, [identities], gone));
+    // A token may have been removed just before this node was killed.
+    if (role === "gateway") gone();
     const audit = opened.use(await SharedAudit.open({ ...sharing, name: self.name }));
     this.#opened = { state, audit, tokens };
     try {
@@ -96,6 +102,38 @@ export class SharedData implements AsyncDisposable {
     } finally {
       this.#opened = undefined;
     }
+  }
+}
+
+/**
+ * Each gateway has logins of people at MCP servers, and their secrets stay there. That a person has no access
+ * token left is known at all of them, and ends the logins at each.
+ */
+class PersonLogins {
+  readonly #app: AppContext;
+  #ending = Promise.resolve();
+
+  constructor(app: AppContext) {
+    this.#app = app;
+  }
+
+  endTokenless(): void {
+    const { config, log, report } = this.#app;
+    const end = async (): Promise<void> => {
+      const tokens = new AccessTokens(config.data);
+      // A file that was lost comes back from the other nodes.
+      if (!existsSync(tokens.path)) return;
+      const { ServerLogins } = await import("../../upstream/open/server-logins.ts");
+      const logins = new ServerLogins({ data: config.data, env: process.env });
+      const problems = await logins.endTokenless(tokens.list(), "fleet");
+      for (const why of problems) log.warn("upstream.login-not-ended", { why });
+    };
+    const failed = (error: unknown): void => report("upstream.logins-not-ended", { error });
+    this.#ending = this.#ending.then(end).catch(failed);
+  }
+
+  ended(): Promise<void> {
+    return this.#ending;
   }
 }
 

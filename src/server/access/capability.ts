@@ -8,6 +8,6 @@ export const serve: Capability<DataApp> = {
     const { ServerLogins } = await import("../../upstream/open/server-logins.ts");
     const tokens = new AccessTokens(config.data);
     const logins = new ServerLogins({ data: config.data, env: process.env });
-    return tokenRoutes(tokens, (token, by) => logins.endOf(token, tokens.list(), by));
+    return tokenRoutes(tokens, (by) => logins.endTokenless(tokens.list(), by));
   },
 };

@@ -27,6 +27,7 @@ import {
   isPersonal,
 } from "../settings.ts";
 import { userKeyFile } from "../../config/locations.ts";
+import { BEARER_PREFIX } from "../../base/principal.ts";
 import { openSecretStore } from "../../identity/open/open-secret-store.ts";
 
 export interface ServerLoginsOptions {
@@ -98,21 +99,25 @@ export class ServerLogins {
     return this.#at(key, server, { person, name });
   }
 
-  /** The logins of people, or of these, also at servers that are configured no more. */
-  async listOf(...persons: readonly string[]): Promise<PersonLogin[]> {
+  /** The logins of people, also at servers that are configured no more. */
+  async listOf(): Promise<PersonLogin[]> {
     const all = Object.entries(await this.#states.all());
     return all.flatMap(([key, state]) => {
       const { person } = state;
-      const isMeant = persons.length === 0 || persons.includes(person ?? "\n");
-      return person !== undefined && isMeant ? [{ ...state, key, person }] : [];
+      return person === undefined ? [] : [{ ...state, key, person }];
     });
   }
 
-  /** Ends all logins of a token's person, unless they have tokens left. `by` is who ends them. */
-  async endOf(token: AccessToken, left: readonly AccessToken[], by: string): Promise<void> {
-    const person = ownerOf(token);
-    if (left.some((other) => ownerOf(other) === person)) return;
-    await this.end(await this.listOf(person), by);
+  /**
+   * Ends the logins of people who came by access tokens and have none of these left. `by` is who has revoked
+   * one. Returns what `end` does.
+   */
+  async endTokenless(left: readonly AccessToken[], by: string): Promise<string[]> {
+    const people = new Set(left.map(ownerOf));
+    const isGone = ({ person }: PersonLogin): boolean =>
+      person.startsWith(BEARER_PREFIX) && !people.has(person);
+    const gone = (await this.listOf()).filter(isGone);
+    return gone.length === 0 ? [] : await this.end(gone, by);
   }
 
   /** Ends logins here and at their issuers. Returns why tokens may stay valid there until they expire. */
