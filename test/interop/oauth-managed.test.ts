@@ -23,17 +23,18 @@ interface Place {
  */
 async function rig(options: IssuerOptions = {}) {
   const ending = new AsyncDisposableStack();
-  let provider: IdentityProvider | undefined;
+  const trusted: IdentityProvider[] = [];
   const open = async (): Promise<Place> => {
     const server = ending.use(await GuardedServer.open());
-    const trusted = (): IdentityProvider => provider as IdentityProvider;
-    const issuer = ending.use(await openTrusting(server.url, trusted, options));
+    const who = (): IdentityProvider => trusted[0] as IdentityProvider;
+    const issuer = ending.use(await openTrusting(server.url, who, options));
     server.issuer = issuer;
     return { server, issuer };
   };
   const [work, mail] = [await open(), await open()];
   const pairs = new Map([work, mail].map(({ server, issuer }) => [issuer.url, server.url]));
-  provider = ending.use(await IdentityProvider.open(pairs, options));
+  const provider = ending.use(await IdentityProvider.open(pairs, options));
+  trusted.push(provider);
   const identityProvider = {
     ...{ issuer: provider.issuer.url, clientId: "gateway", clientSecret: "s3cret" },
   };
@@ -111,7 +112,7 @@ describe(
           assert.equal(asked["subject_token_type"], "urn:ietf:params:oauth:token-type:id_token");
         }
         const [first] = work.server.server.of("initialize");
-        const { extensions } = first?.message["params"].capabilities;
+        const extensions = first?.message["params"].capabilities.extensions;
         assert.deepEqual(
           extensions["io.modelcontextprotocol/enterprise-managed-authorization"],
           {},
@@ -158,7 +159,7 @@ describe(
       await browser.enter(ada);
       await browser.logIn(provider.issuer, "ada");
       await until(async () => (await client.tools()).includes("mail_work"));
-      const name = (await client.tools()).find((tool) => /^work/.test(tool)) ?? "";
+      const name = (await client.tools()).find((tool) => tool.startsWith("work")) ?? "";
       await client.call(name);
       await sleep(1_500);
       const before = provider.asked.length;
@@ -211,7 +212,7 @@ describe(
       await browser.logIn(provider.issuer, "ada");
       const client = await Client.begin(gateway, ada);
       await until(async () => (await client.tools()).includes("mail_work"));
-      const name = (await client.tools()).find((tool) => /^work/.test(tool)) ?? "";
+      const name = (await client.tools()).find((tool) => tool.startsWith("work")) ?? "";
       assert.equal(textOf(await client.call(name)), "done");
       await work.issuer.revoke(work.server.tokens.at(-1) ?? "");
       const good = work.server.tokens.length;

@@ -117,11 +117,14 @@ export class ManagedTokens implements HttpAuthorization {
       checkAssertion(answer, { iss: provider.issuer, aud: issuer.issuer, resource });
       return { of, assertion: answer.access_token };
     };
-    const passed = await assertionOf(identity).catch(async (error: unknown) => {
+    let passed: Awaited<ReturnType<typeof assertionOf>>;
+    try {
+      passed = await assertionOf(identity);
+    } catch (error) {
       const next = await this.#renewed(identity, error);
-      return next === undefined ? undefined : await assertionOf(next);
-    });
-    if (passed === undefined) return undefined;
+      if (next === undefined) return undefined;
+      passed = await assertionOf(next);
+    }
     const { of, assertion } = passed;
     const { access_token: token, expires_in: seconds = DEFAULT_SECONDS } = await requestToken(
       http,

@@ -27,7 +27,7 @@ import {
   isPersonal,
 } from "../settings.ts";
 import { userKeyFile } from "../../config/locations.ts";
-import { BEARER_PREFIX } from "../../base/principal.ts";
+import { BEARER_PREFIX, OWNER } from "../../base/principal.ts";
 import { openSecretStore } from "../../identity/open/open-secret-store.ts";
 
 export interface ServerLoginsOptions {
@@ -41,6 +41,22 @@ export interface ServerLoginsOptions {
 export interface PersonLogin extends LoginState {
   readonly key: string;
   readonly person: string;
+}
+
+/** A login in words, for its person and for the owner. */
+export function shownLogin(login: PersonLogin) {
+  const { person, name: server = "", issuer = "" } = login;
+  // Who has tokens is known by `--person`, or by the token's id.
+  const who = person === OWNER.id ? "owner" : person.replace(BEARER_PREFIX, "");
+  return { person: who, server, state: loginWords(login), issuer };
+}
+
+/** The state of a login in a few words; empty if nobody has logged in. */
+export function loginWords({ issuer, ended, wanted, expiresAt, isRenewed }: LoginState): string {
+  if (ended !== undefined) return "ended";
+  if (issuer === undefined) return "";
+  if (isRenewed !== true && expiresAt !== undefined && expiresAt < Date.now()) return "expired";
+  return wanted === undefined ? "logged in" : "logged in, wants more";
 }
 
 /** Milliseconds that a process may take to renew a login while others wait. */
