@@ -118,6 +118,19 @@ export function isLoginless(settings: AddressSettings): boolean {
   return settings.login === "passed on" && identityProviderOf(settings) === undefined;
 }
 
+/** Why a server cannot be used with the logins that its settings ask for; undefined if it can. */
+export function loginMistake(settings: UpstreamSettings): string | undefined {
+  if (!isPersonal(settings)) return undefined;
+  if (hasAuthorization(settings)) {
+    return "says that each person has a login, and its 'headers' have one for all. Remove either";
+  }
+  const { issuer, clientId, clientMetadataUrl } = settings.oauth ?? {};
+  const client =
+    identityProviderOf(settings) === undefined ? clientId : (clientId ?? clientMetadataUrl);
+  if (settings.login === "each" || (issuer !== undefined && client !== undefined)) return undefined;
+  return "needs 'oauth.issuer' and 'oauth.clientId': the authorization server that people are passed on to, and as whom we ask there";
+}
+
 /** Whether a tool is offered, by any of its names. */
 export function isIncluded(
   names: readonly string[],

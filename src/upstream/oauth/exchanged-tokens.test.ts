@@ -47,10 +47,6 @@ describe("ExchangedTokens", () => {
       );
     }
     assert.deepEqual(issuer.requests, []);
-    const bare = new ExchangedTokens({ url: "http://127.0.0.1:1/mcp" }, () => {
-      return { token: "t", until: Date.now() + HOUR };
-    });
-    await assert.rejects(async () => bare.token(), /'oauth.issuer' and 'oauth.clientId'/);
     const wrong = new ExchangedTokens(settings(issuer), () => {
       return { token: "wrong", until: Date.now() + HOUR };
     });

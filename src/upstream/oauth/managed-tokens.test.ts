@@ -94,9 +94,6 @@ describe("ManagedTokens", () => {
   it("passes nobody on to an authorization server that is not configured, or for another server", async () => {
     const { ending, provider, issuer, make } = await rig();
     await using _ = ending;
-    for (const lack of [{ issuer: undefined }, { clientId: undefined }]) {
-      await assert.rejects(make(lack).token(), /'oauth.issuer' and 'oauth.clientId'/);
-    }
     // What the server says of authorization servers does not count.
     const evil = { resource: "https://bank.example/mcp", authorization_servers: ["https://evil"] };
     issuer.documents.set("/.well-known/oauth-protected-resource/mcp", evil);

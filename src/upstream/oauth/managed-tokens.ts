@@ -91,10 +91,9 @@ export class ManagedTokens implements HttpAuthorization {
   /** Undefined where the person has to log in at the identity provider first. */
   async #tokenFor(identity: string): Promise<string | undefined> {
     const { url, oauth = {} } = this.#settings;
-    const { issuer: named, clientId = oauth.clientMetadataUrl, clientSecret } = oauth;
-    // Else the server would choose who gets the assertion, and so what it is good for.
-    if (named === undefined || clientId === undefined)
-      throw new TrunklineError("config", NO_CLIENT);
+    const { clientId = oauth.clientMetadataUrl ?? "", clientSecret } = oauth;
+    // `loginMistake` wants it configured: else the server would choose who gets the assertion.
+    const { issuer: named = "" } = oauth;
     const http = new OAuthHttp({ server: new URL(url), trustsIssuer: true });
     const { issuer, resource, scopes } = await discover(new URL(url), undefined, http, named);
     const scope = (oauth.scopes ?? unionOf(scopes, this.#wanted)).join(" ");
@@ -152,10 +151,6 @@ export class ManagedTokens implements HttpAuthorization {
 
 /** How long a token is used whose end nobody has said. */
 const DEFAULT_SECONDS = 300;
-
-const NO_CLIENT =
-  "'oauth.issuer' and 'oauth.clientId' of the server have to say which authorization server takes the " +
-  "word of 'oauth.identityProvider', and as whom we ask there";
 
 /**
  * What is passed on to another's authorization server has to be an assertion for that one alone: with another

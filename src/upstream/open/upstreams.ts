@@ -288,9 +288,10 @@ export class ConfiguredOffer implements AsyncDisposable {
     name: string,
     settings: AddressSettings,
   ): Promise<PersonAuthorization> {
-    const { hasAuthorization, identityProviderOf, isLoginless, atProvider } =
+    const { loginMistake, identityProviderOf, isLoginless, atProvider } =
       await import("../settings.ts");
-    if (hasAuthorization(settings)) throw new TrunklineError("config", BOTH);
+    const mistake = loginMistake(settings);
+    if (mistake !== undefined) throw new TrunklineError("config", `Its 'login' ${mistake}`);
     if (isLoginless(settings)) {
       const { ExchangedTokens } = await import("../oauth/exchanged-tokens.ts");
       return new ExchangedTokens(settings, () => this.#app.subjectTokens.get(person));
@@ -311,9 +312,6 @@ export class ConfiguredOffer implements AsyncDisposable {
 const MOST_PERSONS = 200;
 /** No person has this name. */
 const NOBODY = "\n";
-
-const BOTH =
-  "Its 'login' says that each person has a login, and its 'headers' have one for all. Remove either";
 
 /** The servers that are used. */
 function enabledServers(table: Config["mcpServers"]): Config["mcpServers"] {
