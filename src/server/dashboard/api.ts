@@ -467,7 +467,7 @@ export interface LoginRow {
   readonly state: string;
   readonly issuer: string;
 }
-export interface EndedLogin extends Done {
+export interface EndedLogin extends OkAnswer {
   /** Where tokens may be good until they expire, and why. */
   readonly problems: readonly string[];
 }

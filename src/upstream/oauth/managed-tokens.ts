@@ -3,7 +3,7 @@ import type { TokenEndpointResponse } from "oauth4webapi";
 import { attempt } from "../../base/attempt.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { holdSecrets } from "../../base/text/mask.ts";
-import type { AfterRefusal, HttpAuthorization, HttpRefusal } from "../http/http-exchange.ts";
+import type { RefusalOutcome, HttpAuthorization, HttpRefusal } from "../http/http-exchange.ts";
 import type { AddressSettings, IdentityProvider } from "../settings.ts";
 import { bearerChallenge, discover, issuerMetadata, unionOf } from "./discovery.ts";
 import { EXCHANGE_GRANT, requestToken } from "./exchanged-tokens.ts";
@@ -68,7 +68,7 @@ export class ManagedTokens implements HttpAuthorization {
     return this.#identity.refusal();
   }
 
-  async refused(refusal: HttpRefusal): Promise<AfterRefusal> {
+  async refused(refusal: HttpRefusal): Promise<RefusalOutcome> {
     const { status, challenge, token } = refusal;
     if (token === undefined) return await this.#identity.refused(refusal);
     if (status === 403) {
