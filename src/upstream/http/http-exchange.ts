@@ -22,7 +22,7 @@ export type RefusalOutcome = { readonly token: string } | { readonly why: string
 /** The bearer tokens for one server. */
 export interface HttpAuthorization {
   /** The extension that a client takes part in by it, which the server is told. */
-  readonly extension?: string;
+  readonly extension?: string | undefined;
   /** The token to send now; undefined for none. A promise only while it is read or renewed. */
   token(): string | undefined | Promise<string | undefined>;
   /** A request is repeated at most once. */

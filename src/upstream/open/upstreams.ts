@@ -292,9 +292,11 @@ export class ConfiguredOffer implements AsyncDisposable {
       await import("../settings.ts");
     const mistake = loginMistake(settings);
     if (mistake !== undefined) throw new TrunklineError("config", `Its 'login' ${mistake}`);
+    const { ExchangedTokens, gatewaySubject, plainExchange } =
+      await import("../oauth/exchanged-tokens.ts");
     if (isLoginless(settings)) {
-      const { ExchangedTokens } = await import("../oauth/exchanged-tokens.ts");
-      return new ExchangedTokens(settings, () => this.#app.subjectTokens.get(person));
+      const subject = gatewaySubject(() => this.#app.subjectTokens.get(person));
+      return new ExchangedTokens(subject, plainExchange(settings));
     }
     const logins = await this.#openLogins();
     const page = this.offer.loginPage?.(name);
@@ -303,8 +305,8 @@ export class ConfiguredOffer implements AsyncDisposable {
     const place = provider === undefined ? settings : atProvider(provider);
     const tokens = logins.tokensAt(store, name, place, this.#app.log, page);
     if (provider === undefined) return tokens;
-    const { ManagedTokens } = await import("../oauth/managed-tokens.ts");
-    return new ManagedTokens(settings, provider, tokens);
+    const { managedExchange } = await import("../oauth/managed-exchange.ts");
+    return new ExchangedTokens(tokens, managedExchange(settings, provider));
   }
 }
 

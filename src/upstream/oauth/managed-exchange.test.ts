@@ -5,7 +5,8 @@ import { SignJWT } from "jose";
 
 import { SmallIssuer } from "../../../test/upstream/small-issuer.ts";
 import type { AddressSettings } from "../settings.ts";
-import { ManagedTokens } from "./managed-tokens.ts";
+import { ExchangedTokens } from "./exchanged-tokens.ts";
+import { managedExchange } from "./managed-exchange.ts";
 
 const ID_JAG = "urn:ietf:params:oauth:token-type:id-jag";
 
@@ -39,12 +40,12 @@ async function rig() {
   };
   const make = (more: object = {}) => {
     const own = { ...settings, oauth: { ...oauth, ...more } } as AddressSettings;
-    return new ManagedTokens(own, identityProvider, identity);
+    return new ExchangedTokens(identity, managedExchange(own, identityProvider));
   };
   return { ending, provider, issuer, url, identity, make };
 }
 
-describe("ManagedTokens", () => {
+describe("managedExchange()", () => {
   it("asks once for all calls of a person, and anew for another ID token", async () => {
     const { ending, provider, issuer, identity, make, url } = await rig();
     await using _ = ending;
@@ -84,7 +85,7 @@ describe("ManagedTokens", () => {
     assert.ok("token" in after && after.token !== token);
     assert.equal(issuer.grants.at(-1)?.get("scope"), "read write");
     const again = { status: 403, challenge, token: after.token } as const;
-    const why = "wants the scope write (403), which your organization does not give you";
+    const why = "wants the scope write (403), which you are not given";
     assert.deepEqual(await tokens.refused(again), { why });
     const fixed = make({ scopes: ["read"] });
     const given = await fixed.token();
