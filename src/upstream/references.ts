@@ -39,8 +39,9 @@ export async function withReferences(
     if (to !== undefined) return url;
     throw new TrunklineError("config", "Its 'url' is not the address of a web server");
   };
-  const withSecret = async (key: string, clientSecret?: string) => {
-    return clientSecret === undefined ? {} : { clientSecret: await text(key, clientSecret) };
+  const withSecret = async <T extends { readonly clientSecret?: string }>(key: string, of?: T) => {
+    if (of?.clientSecret === undefined) return of;
+    return { ...of, clientSecret: await text(`${key}.clientSecret`, of.clientSecret) };
   };
   if ("openapi" in settings) {
     const openapi = await text("openapi", settings.openapi);
@@ -58,20 +59,10 @@ export async function withReferences(
   if ("url" in settings) {
     const url = await address(settings.url);
     const headers = await resolveTexts("headers", settings.headers, known, to);
-    const { oauth } = settings;
-    if (oauth === undefined) return { ...settings, url, headers };
-    const { identityProvider: provider } = oauth;
-    const identityProvider = provider && {
-      ...provider,
-      ...(await withSecret("oauth.identityProvider.clientSecret", provider.clientSecret)),
-    };
-    const own = await withSecret("oauth.clientSecret", oauth.clientSecret);
-    return {
-      ...settings,
-      url,
-      headers,
-      oauth: { ...oauth, ...own, ...defined({ identityProvider }) },
-    };
+    const own = await withSecret("oauth", settings.oauth);
+    const provider = await withSecret("oauth.identityProvider", own?.identityProvider);
+    const oauth = provider === undefined ? own : { ...own, identityProvider: provider };
+    return { ...settings, url, headers, ...defined({ oauth }) };
   }
   const args: string[] = [];
   for (const arg of settings.args ?? []) args.push(await text("args", arg));

@@ -1,7 +1,9 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { onAbort } from "../../base/abort.ts";
 import { attempt } from "../../base/attempt.ts";
+import { background } from "../../base/background.ts";
 import { objectIn } from "../../base/check.ts";
+import { TaskQueue } from "../../base/limit/task-queue.ts";
 import type { FleetConnection } from "../connection/connect.ts";
 import type { NodeAddress } from "../connection/node-server.ts";
 import { SharedAudit } from "../replication/shared-audit.ts";
@@ -89,9 +91,13 @@ export class SharedData implements AsyncDisposable {
     await using opened = new AsyncDisposableStack();
     const identities = await openIdentityKind(app, env);
     const sharing = { connection, data, report };
-    const logins = new PersonLogins(app);
-    opened.defer(() => logins.ended());
-    const gone = (): void => logins.endTokenless();
+    const endings = new TaskQueue();
+    opened.defer(() => endings.idle());
+    const gone = (): void =>
+      background(
+        endings.run(() => endTokenless(app)),
+        "Ending logins of revoked people",
+      );
     const { state, tokens } = opened.use(await shareStores(sharing, role, [identities], gone));
     // A token may have been removed just before this node was killed.
     if (role === "gateway") gone();
@@ -109,32 +115,14 @@ export class SharedData implements AsyncDisposable {
  * Each gateway has logins of people at MCP servers, and their secrets stay there. That a person has no access
  * token left is known at all of them, and ends the logins at each.
  */
-class PersonLogins {
-  readonly #app: AppContext;
-  #ending = Promise.resolve();
-
-  constructor(app: AppContext) {
-    this.#app = app;
-  }
-
-  endTokenless(): void {
-    const { config, log, report } = this.#app;
-    const end = async (): Promise<void> => {
-      const tokens = new AccessTokens(config.data);
-      // A file that was lost comes back from the other nodes.
-      if (!existsSync(tokens.path)) return;
-      const { ServerLogins } = await import("../../upstream/open/server-logins.ts");
-      const logins = new ServerLogins({ data: config.data, env: process.env });
-      const problems = await logins.endTokenless(tokens.list(), "fleet");
-      for (const why of problems) log.warn("upstream.login-not-ended", { why });
-    };
-    const failed = (error: unknown): void => report("upstream.logins-not-ended", { error });
-    this.#ending = this.#ending.then(end).catch(failed);
-  }
-
-  ended(): Promise<void> {
-    return this.#ending;
-  }
+async function endTokenless({ config, log }: AppContext): Promise<void> {
+  const tokens = new AccessTokens(config.data);
+  // A file that was lost comes back from the other nodes.
+  if (!existsSync(tokens.path)) return;
+  const { ServerLogins } = await import("../../upstream/open/server-logins.ts");
+  const logins = new ServerLogins({ data: config.data, env: process.env });
+  const problems = await logins.endTokenless(tokens.list(), "fleet");
+  for (const why of problems) log.warn("upstream.login-not-ended", { why });
 }
 
 /**

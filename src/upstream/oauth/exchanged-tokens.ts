@@ -151,15 +151,14 @@ const NO_SUBJECT =
 /** RFC 8693. The gateway's token goes to the configured issuer, and nowhere else. */
 export function plainExchange(settings: AddressSettings): TokenExchange {
   const { url, oauth = {} } = settings;
-  const { issuer: named = "", clientId = "", clientSecret } = oauth;
   return {
     settings,
     tokenFor: async (subject, wanted) => {
       const http = new OAuthHttp({ server: new URL(url), trustsIssuer: true });
-      const issuer = await issuerMetadata(named, http);
+      const issuer = await issuerMetadata(oauth.issuer ?? "", http);
       return await requestToken(http, {
         issuer,
-        client: configuredClient(issuer, { clientId, clientSecret }),
+        client: configuredClient(issuer, oauth),
         grant: EXCHANGE_GRANT,
         parameters: {
           ...{ subject_token: subject, subject_token_type: ACCESS_TOKEN },

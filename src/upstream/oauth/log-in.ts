@@ -137,11 +137,11 @@ export async function clientFor(
   redirectUri: string,
   http: OAuthHttp,
 ): Promise<OAuthClient> {
-  const { clientId, clientSecret, clientMetadataUrl } = settings;
+  const { clientId, clientMetadataUrl } = settings;
   if (clientId !== undefined) {
     // Otherwise the MCP server chooses who gets the secret, and the code of a login somewhere else.
     if (settings.issuer === undefined) throw needsIssuer(issuer);
-    return configuredClient(issuer, { clientId, clientSecret });
+    return configuredClient(issuer, settings);
   }
   const takesDocument = issuer.client_id_metadata_document_supported === true;
   if (clientMetadataUrl !== undefined && takesDocument) {

@@ -29,7 +29,7 @@ export function managedExchange(
 ): TokenExchange {
   const { url, oauth = {} } = settings;
   // `loginMistake` wants the issuer configured: else the server would choose who gets the assertion.
-  const { issuer: named = "", clientId = oauth.clientMetadataUrl ?? "", clientSecret } = oauth;
+  const { issuer: named = "" } = oauth;
   return {
     settings,
     extension: "io.modelcontextprotocol/enterprise-managed-authorization",
@@ -51,7 +51,7 @@ export function managedExchange(
       checkAssertion(answer, { iss: voucher.issuer, aud: issuer.issuer, resource });
       return await requestToken(http, {
         issuer,
-        client: configuredClient(issuer, { clientId, clientSecret }),
+        client: configuredClient(issuer, oauth),
         grant: BEARER_GRANT,
         parameters: { assertion: answer.access_token, ...what },
         refused: `does not let in whom ${voucher.issuer} has passed on`,

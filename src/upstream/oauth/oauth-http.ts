@@ -12,6 +12,7 @@ import {
 import { boundedBody } from "../../base/bounded-body.ts";
 import { isObject, parsedJson } from "../../base/check.ts";
 import { defined } from "../../base/defined.ts";
+import type { OAuthSettings } from "../settings.ts";
 import { sendHttp } from "../http/http-call.ts";
 import { issuerMetadata, scopesOf } from "./discovery.ts";
 import type { ClientMethod, Login, OAuthClient } from "./login-tokens.ts";
@@ -166,16 +167,11 @@ export async function clientAuth({ secret, method }: OAuthClient): Promise<Clien
 /** The client that a person has registered. */
 export function configuredClient(
   issuer: AuthorizationServer,
-  { clientId: id, clientSecret: secret }: ConfiguredClient,
+  { clientMetadataUrl = "", clientId: id = clientMetadataUrl, clientSecret: secret }: OAuthSettings,
 ): OAuthClient {
   return secret === undefined
     ? { id, method: "none" }
     : { id, secret, method: methodWithSecret(issuer) };
-}
-
-interface ConfiguredClient {
-  readonly clientId: string;
-  readonly clientSecret?: string | undefined;
 }
 
 export function methodWithSecret({
