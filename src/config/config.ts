@@ -1,4 +1,5 @@
-import type { KeyPath } from "./layer.ts";
+import type { Problem } from "../base/check.ts";
+import type { KeyPath, ConfigValues } from "./layer.ts";
 import { type ConfigInForce, DEFAULTS } from "./config.gen.ts";
 
 /** The configuration in force. */
@@ -57,8 +58,8 @@ export interface ConfigInput {
   readonly flags: ConfigFlags;
   /** Ignores the project's file. */
   readonly ignoreProject?: boolean;
-  /** Throws for a mistake in an MCP server, too; otherwise such a server is left out. */
-  readonly isStrict?: boolean;
+  /** Throws for a wrong MCP server too, which is left out otherwise, and for what this finds. */
+  readonly strict?: (values: ConfigValues) => readonly Problem[];
 }
 
 /** The agent that needs no configuration. */

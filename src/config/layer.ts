@@ -145,11 +145,13 @@ export function valueAt(values: unknown, path: KeyPath): unknown {
  * what a weaker one began, so it cannot be checked alone. The first that makes it wrong is blamed, for
  * all of its mistakes in their order.
  *
- * With `leaveOut`, an MCP server that a file has wrong costs itself only: it is left out and reported.
+ * With `leaveOut`, an MCP server that a file has wrong costs itself only: it is left out and reported. With
+ * `further`, what that finds is wrong too.
  */
 export async function checkedValues(
   layers: readonly ConfigLayer[],
   leaveOut?: (warning: string) => void,
+  further: (values: ConfigValues) => readonly Problem[] = () => [],
 ): Promise<ConfigValues> {
   let merged: ConfigValues = {};
   for (const layer of layers.map(withNewNames)) {
@@ -176,6 +178,9 @@ export async function checkedValues(
         merged = mend(merged, problem, checkConfigFile);
       }
       problem = checkConfigFile(merged);
+    }
+    for (const { path, says } of further(merged)) {
+      mistakes.push({ error: layer.complain(path, says), where: layer.where(path) });
     }
     if (mistakes.length > 0) throw together(mistakes);
   }

@@ -65,7 +65,8 @@ export async function loadConfig(input: ConfigInput): Promise<LoadedConfig> {
   const leaveOut = (warning: string): void => {
     warnings.push(warning);
   };
-  const values = await checkedValues(layers, input.isStrict === true ? undefined : leaveOut);
+  const { strict } = input;
+  const values = await checkedValues(layers, strict === undefined ? leaveOut : undefined, strict);
   const config = mergeValues(
     defaultConfig(data) as unknown as ConfigValues,
     values,

@@ -1,3 +1,4 @@
+import { attempt } from "../base/attempt.ts";
 import { LinearExpression } from "../base/text/linear-expression.ts";
 import type { HookAnswer } from "./hook-answer.ts";
 import type { MatchedHooks, ToolHook } from "../config/schema/schema.gen.ts";
@@ -73,22 +74,31 @@ const WHOSE: Readonly<Record<HookSource, string>> = {
   gateway: "The gateway's",
 };
 
+/** What is wrong with hooks, where in their settings, and why in short. */
+type TellProblem = (
+  says: string,
+  at: { readonly path: readonly (string | number)[]; readonly why: string },
+) => void;
+
 /** The hooks of a configuration. Leaves out each that cannot run as it is meant, and tells `problem` why. */
 export function readHooks(
   settings: HookSettings,
   source: HookSource,
-  problem: (says: string) => void,
+  problem: TellProblem,
 ): Hook[] {
   const whose = WHOSE[source];
   return Object.entries(settings).flatMap(([event, groups]) => {
     if (!isEvent(event)) {
-      problem(`${whose} hooks for '${event}' do not run: there is no such event here`);
+      const why = "there is no such event here";
+      problem(`${whose} hooks for '${event}' do not run: ${why}`, { path: [event], why });
       return [];
     }
-    return groups.flatMap(({ matcher = "", hooks = [] }) => {
-      return hooks.flatMap((entry): Hook[] => {
+    return groups.flatMap(({ matcher = "", hooks = [] }, group) => {
+      return hooks.flatMap((entry, index): Hook[] => {
+        let path = [event, group, "matcher"] as (string | number)[];
         try {
           const fits = matching(matcher);
+          path = [event, group, "hooks", index];
           const why = whyNot(entry, source);
           if (why !== undefined) throw new SyntaxError(why);
           const timeout = (entry.timeout ?? TIMEOUT[source]) * 1000;
@@ -99,7 +109,8 @@ export function readHooks(
           const { message } = error as Error;
           const { command = "" } = entry;
           const what = command === "" ? (entry.type ?? "without a command") : command;
-          problem(`${whose} hook for ${event} does not run (${what}): ${message}`);
+          const says = `${whose} hook for ${event} does not run (${what}): ${message}`;
+          problem(says, { path, why: message });
           return [];
         }
       });
@@ -141,6 +152,9 @@ function workOf(entry: HookEntry): Pick<Hook, "command" | "http" | "answers"> {
 /** Throws for an expression that could take long. */
 function matching(matcher: string): Hook["fits"] {
   if (matcher === "" || matcher === "*") return () => true;
-  const expression = new LinearExpression(`^(?:${matcher})$`);
+  const expression = attempt(() => new LinearExpression(`^(?:${matcher})$`));
+  if (expression === undefined) {
+    throw new SyntaxError(`'${matcher}' is no regular expression, or one that could take long`);
+  }
   return (names) => names.some((name) => expression.test(name));
 }

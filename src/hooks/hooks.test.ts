@@ -275,7 +275,7 @@ describe("hooks that were pasted", () => {
         "PreToolUse does not run (prompt): only hooks of the type 'command' are run, not 'prompt'",
         "PreToolUse does not run (touch a): 'if' is not known here",
         "PreToolUse does not run (command): it has no command",
-        "PreToolUse does not run (touch b): Cannot match '?=x))$' in linear time",
+        "PreToolUse does not run (touch b): '(?=x)' is no regular expression, or one that could take long",
         "'Notification' do not run: there is no such event here",
       ],
     );

@@ -200,7 +200,7 @@ export class Lifecycle {
     const said = (line: string): void => this.stderrLog.add(line);
     const link = await open(settings, { said }, { ...channelLimits, maxMessage }, name);
     try {
-      const { originOf, canCall } = link;
+      const { originOf, canCall, extension } = link;
       const client = await McpClient.connect(link.channel, {
         ...this.#options.client,
         name,
@@ -211,6 +211,7 @@ export class Lifecycle {
         questionLimits: limits.questions,
         originOf,
         canCall,
+        extension,
       });
       return { client, link };
     } catch (error) {

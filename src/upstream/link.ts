@@ -20,6 +20,8 @@ export interface Link {
   readonly originOf?: (idText: string) => unknown;
   /** Which tools of a server of 2026-07-28 can be called this way; all when left out. */
   readonly canCall?: (tool: Readonly<Record<string, unknown>>) => boolean;
+  /** An extension that this server alone is told that we take part in. */
+  readonly extension?: string | undefined;
   /** The process that was started for it. */
   readonly pid?: number;
   /** Why it is over, in words that complete "it …"; only once it is. */
@@ -112,10 +114,11 @@ async function openAddress(
   options: Pick<HttpChannelOptions, "limits" | "authorization">,
 ): Promise<Link> {
   const end = async (): Promise<void> => {};
+  const { extension } = options.authorization ?? {};
   if (type === "sse") {
     const { SseChannel } = await import("./http/sse-channel.ts");
     const channel = new SseChannel(new URL(url), { headers, ...options });
-    return { channel, ended: channel.ended, end };
+    return { channel, ended: channel.ended, end, extension };
   }
   const { HttpChannel } = await import("./http/http-channel.ts");
   const channel = new HttpChannel(new URL(url), { headers, ...options });
@@ -125,5 +128,6 @@ async function openAddress(
     canCall: (tool) => channel.canCall(tool),
     ended: channel.ended,
     end,
+    extension,
   };
 }

@@ -1,5 +1,6 @@
 import { homedir } from "node:os";
 
+import { defined } from "../base/defined.ts";
 import { TrunklineError } from "../base/errors.ts";
 import { holdSecret, holdSecrets } from "../base/text/mask.ts";
 import type { UpstreamSettings } from "./settings.ts";
@@ -38,6 +39,10 @@ export async function withReferences(
     if (to !== undefined) return url;
     throw new TrunklineError("config", "Its 'url' is not the address of a web server");
   };
+  const withSecret = async <T extends { readonly clientSecret?: string }>(key: string, of?: T) => {
+    if (of?.clientSecret === undefined) return of;
+    return { ...of, clientSecret: await text(`${key}.clientSecret`, of.clientSecret) };
+  };
   if ("openapi" in settings) {
     const openapi = await text("openapi", settings.openapi);
     const url = settings.url === undefined ? undefined : await address(settings.url);
@@ -54,10 +59,10 @@ export async function withReferences(
   if ("url" in settings) {
     const url = await address(settings.url);
     const headers = await resolveTexts("headers", settings.headers, known, to);
-    const { oauth } = settings;
-    if (oauth?.clientSecret === undefined) return { ...settings, url, headers };
-    const clientSecret = await text("oauth.clientSecret", oauth.clientSecret);
-    return { ...settings, url, headers, oauth: { ...oauth, clientSecret } };
+    const own = await withSecret("oauth", settings.oauth);
+    const provider = await withSecret("oauth.identityProvider", own?.identityProvider);
+    const oauth = provider === undefined ? own : { ...own, identityProvider: provider };
+    return { ...settings, url, headers, ...defined({ oauth }) };
   }
   const args: string[] = [];
   for (const arg of settings.args ?? []) args.push(await text("args", arg));

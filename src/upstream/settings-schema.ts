@@ -68,6 +68,20 @@ const oAuthSettings = s.shape(
       "Whether requests for tokens name the server (RFC 8707); true by default. Some " +
         "issuers, such as Microsoft Entra, reject that.",
     ),
+    identityProvider: s.group(
+      {
+        issuer: s.url("Its issuer."),
+        clientId: s.text("Client that you have registered there for this gateway."),
+        clientSecret: s.text("Secret of that client, as `${keychain:NAME}`."),
+      },
+      {
+        required: ["issuer", "clientId"],
+        description:
+          'With `login: "passed on"`: the identity provider of your organization, where each person logs ' +
+          "in once for all servers that name it (enterprise-managed authorization). `issuer` and " +
+          "`clientId` beside it are of the server's authorization server then, and both are needed.",
+      },
+    ),
     callbackPort: s.integer(
       "Port of the address that the browser comes back to, `http://127.0.0.1:PORT/callback`, " +
         "if the client is registered with one. By default any free port.",
@@ -124,7 +138,8 @@ const mcpAddress = s.shape(
       ["shared", "each", "passed on"],
       "Whose login it is used with. `shared`, the default: one, for everybody who may use the " +
         "server; `each`: each person logs in as themselves; `passed on`: the token that a person has " +
-        "for this gateway is exchanged for one for the server (RFC 8693), at `oauth.issuer`.",
+        "for this gateway is exchanged for one for the server (RFC 8693), at `oauth.issuer`, or what " +
+        "`oauth.identityProvider` says of the person is.",
     ),
     oauth: oAuthSettings,
     ...SERVER,

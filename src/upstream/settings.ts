@@ -1,6 +1,12 @@
+import { defined } from "../base/defined.ts";
 import type { BackoffLimits } from "../base/limit/backoff.ts";
 import { glob } from "../base/text/glob.ts";
-import type { McpAddress, McpCommand, OpenApiServer } from "../config/schema/schema.gen.ts";
+import type {
+  McpAddress,
+  McpCommand,
+  OAuthSettings,
+  OpenApiServer,
+} from "../config/schema/schema.gen.ts";
 import { QUESTION_LIMITS } from "../protocol/mcp/connect/questions.ts";
 
 /** What the configuration does not say of a server. */
@@ -34,6 +40,41 @@ export function hasAuthorization({ headers = {} }: Pick<AddressSettings, "header
 /** Whether each person uses it as themselves: then nothing of it is shared. */
 export function isPersonal(settings: UpstreamSettings): settings is AddressSettings {
   return isAddress(settings) && settings.login !== undefined && settings.login !== "shared";
+}
+
+/** Where the people of an organization log in once, for all servers that trust it. */
+export type IdentityProvider = NonNullable<OAuthSettings["identityProvider"]>;
+
+/** The identity provider whose word on each person is passed on to the server. */
+export function identityProviderOf({
+  login,
+  oauth,
+}: AddressSettings): IdentityProvider | undefined {
+  return login === "passed on" ? oauth?.identityProvider : undefined;
+}
+
+/** An identity provider as what is logged in to. */
+export function atProvider({ issuer, clientId, clientSecret }: IdentityProvider): AddressSettings {
+  const oauth = defined<OAuthSettings>({ issuer, clientId, clientSecret, resource: false });
+  return { url: issuer, oauth };
+}
+
+/** Whether nobody logs in to it: their token for the gateway is passed on. */
+export function isLoginless(settings: AddressSettings): boolean {
+  return settings.login === "passed on" && identityProviderOf(settings) === undefined;
+}
+
+/** Why a server cannot be used with the logins that its settings ask for; undefined if it can. */
+export function loginMistake(settings: UpstreamSettings): string | undefined {
+  if (!isPersonal(settings)) return undefined;
+  if (hasAuthorization(settings)) {
+    return "says that each person has a login, and its 'headers' have one for all. Remove either";
+  }
+  const { issuer, clientId, clientMetadataUrl } = settings.oauth ?? {};
+  const client =
+    identityProviderOf(settings) === undefined ? clientId : (clientId ?? clientMetadataUrl);
+  if (settings.login === "each" || (issuer !== undefined && client !== undefined)) return undefined;
+  return "needs 'oauth.issuer' and 'oauth.clientId': the authorization server that people are passed on to, and as whom we ask there";
 }
 
 /** Whether a tool is offered, by any of its names. */

@@ -100,6 +100,54 @@ const DECISIONS_OF: Readonly<Record<WireRevision, readonly Decision[]>> = {
   ],
 };
 
+/** Between the eras, by the revision of the server. */
+const CROSSING: Readonly<Record<WireRevision, readonly Decision[]>> = {
+  "2025-11-25": [
+    {
+      where: /^\+\w+Result\.(?:resultType|_meta\.io\.modelcontextprotocol\/serverInfo)$/,
+      how: "ours",
+      why: "only 2026-07-28 has them in results, and there they are required or wanted",
+    },
+    {
+      where: /^\+(?:List\w+|ReadResource)Result\.(?:cacheScope|ttlMs)$/,
+      how: "ours",
+      why: "2026-07-28 requires them; what a client sees can change at any time",
+    },
+    {
+      where: new RegExp(String.raw`${LIST}_meta\.other-0$`),
+      how: "ours",
+      why: "a list is made of the lists of several servers, which each have their own",
+    },
+    {
+      where: /^CompleteRequestParams\._meta$/,
+      how: "translated",
+      why: "its only member is the progress token, and each connection has tokens of its own",
+    },
+    {
+      where: /^ListToolsResult\.tools\[\]\.execution$/,
+      how: "translated",
+      why: "2026-07-28 has tasks by an extension: which calls become one is the server's choice",
+    },
+  ],
+  "2026-07-28": [
+    {
+      where: /^\w+Result\.(?:resultType|_meta)$/,
+      how: "ours",
+      why: "2025-11-25 has no kinds of results, and learns who the server is in the handshake",
+    },
+    {
+      where: new RegExp(String.raw`${LIST}cacheScope$`),
+      how: "ours",
+      why: "2025-11-25 has no caching",
+    },
+    {
+      where: /^ListToolsResult\.tools\[\]\.outputSchema$/,
+      how: "refused",
+      why: "2025-11-25 knows only output schemas of objects",
+    },
+  ],
+};
+
 /** Members of definitions that are sent in no exchange below, with the reason. */
 const ELSEWHERE: readonly Decision[] = [
   {
@@ -193,9 +241,11 @@ const CAPABILITIES = {
   logging: {},
 };
 
-/** A gateway between one client and one server of a revision, whose answers are samples. */
+/** A gateway between one client and one server, each of a revision, whose answers are samples. */
 class Gateway implements AsyncDisposable {
-  readonly samples: WireSamples;
+  /** What is sent; at first by the revision of the server. */
+  samples: WireSamples;
+  /** That of the server. */
   readonly revision: WireRevision;
   /** What differs from what was sent, wherever it was. */
   readonly found = new Set<string>();
@@ -217,7 +267,7 @@ class Gateway implements AsyncDisposable {
     this.#app = app(this);
   }
 
-  static async open(revision: WireRevision): Promise<Gateway> {
+  static async open(revision: WireRevision, ofClient = revision): Promise<Gateway> {
     const samples = new WireSamples(await wireDefinitions(revision));
     let scripts: Scripts | undefined;
     const gateway = new Gateway(revision, samples, (self) => {
@@ -238,7 +288,7 @@ class Gateway implements AsyncDisposable {
       return gateway.clientAnswers;
     };
     gateway.client = await RawClient.connect(gateway.#app.door, {
-      revision,
+      revision: ofClient,
       capabilities: {
         roots: {},
         sampling: { tools: {}, context: {} },
@@ -363,6 +413,36 @@ for (const revision of ["2025-11-25", "2026-07-28"] as const) {
     });
   });
 }
+
+describe("Every member of lists, results and requests that both eras have", () => {
+  for (const [ofServer, ofClient] of [
+    ["2025-11-25", "2026-07-28"],
+    ["2026-07-28", "2025-11-25"],
+  ] as const) {
+    it(`is carried between a server of ${ofServer} and a client of ${ofClient}`, async () => {
+      await using gateway = await Gateway.open(ofServer, ofClient);
+      const { client, answers } = gateway;
+      for (const [list] of LISTS) {
+        const method = METHOD_OF[list] ?? "";
+        const { result } = await client.request(method);
+        gateway.compare(answers.get(method), result, list);
+      }
+      await results(gateway);
+      gateway.samples = new WireSamples(await wireDefinitions(ofClient));
+      await requests(gateway);
+      const ofEras = [...DECISIONS, ...DECISIONS_OF["2026-07-28"]];
+      const decisions = [...ofEras, ...CROSSING[ofServer]];
+      const undecided = [...gateway.found].filter(
+        (path) => !decisions.some(({ where }) => where.test(path)),
+      );
+      assert.deepEqual(undecided.toSorted(), [], "arrive otherwise than they were sent");
+      const stale = CROSSING[ofServer].filter(
+        ({ where }) => ![...gateway.found].some((path) => where.test(path)),
+      );
+      assert.deepEqual(stale, [], "are carried now");
+    });
+  }
+});
 
 const PLAIN: Readonly<Record<string, Json>> = {
   "tools/call": { name: TOOL, arguments: {} },

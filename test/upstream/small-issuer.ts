@@ -21,6 +21,8 @@ export class SmallIssuer implements AsyncDisposable {
   readonly revoked: string[] = [];
   /** Told of each access token before it is given. */
   given: (token: string) => void = () => {};
+  /** What it answers a request for tokens with, in place of tokens of its own. */
+  answer: ((form: URLSearchParams) => Promise<object>) | undefined;
   /** Resolved before a request for tokens is answered. */
   hold: Promise<unknown> = Promise.resolve();
   /** Resolved before the metadata are served. */
@@ -103,8 +105,9 @@ export class SmallIssuer implements AsyncDisposable {
     } else if (at.pathname === "/token") {
       const form = new URLSearchParams(body);
       this.grants.push(form);
-      const isGood = this.#take(form);
+      const isGood = form.has("assertion") || this.#take(form);
       await this.hold;
+      if (this.answer !== undefined) return json(200, await this.answer(form));
       if (!isGood) json(400, { error: "invalid_grant", error_description: "it was used before" });
       else {
         const refresh_token = this.giveRefreshToken();

@@ -102,6 +102,48 @@ describe("trunkline config check", () => {
     assert.equal((await run(check, home, { set: ["agent=claude"] })).code, 0);
   });
 
+  it("tells all mistakes that would be told later, beside those of the schema", async () => {
+    await using home = await SampleHome.create();
+    const url = "https://mcp.example.com";
+    const oauth = { identityProvider: { issuer: "https://acme.example", clientId: "g" } };
+    const config = {
+      serve: { port: "x" },
+      hooks: { PreToolUse: [{ matcher: "(Bash", hooks: [{ command: "true" }] }], Odd: [] },
+      toolHooks: {
+        PostToolUse: [
+          { hooks: [{ type: "size", most: 9 }] },
+          { matcher: "(a)\\1", hooks: [{ type: "http" }] },
+          { matcher: "mcp__.*", hooks: [{ type: "size", most: 9 }, { type: "http" }] },
+        ],
+      },
+      mcpServers: {
+        a: { url, login: "each", headers: { authorization: "Bearer x" } },
+        b: { url, login: "passed on", oauth },
+        c: { url, login: "each" },
+      },
+    };
+    const text = JSON.stringify(config, null, 1);
+    await home.write(home.userFile, text);
+    const { out } = await run(check, home, { json: true });
+    const problems: string[] = JSON.parse(out).problems;
+    const said = problems.map((problem) => {
+      const [, line, says = ""] = /^[^:]*:(\d+):\d+: (.*)$/.exec(problem) ?? [];
+      return `${text.split("\n")[Number(line) - 1]?.trim()} → ${says}`;
+    });
+    assert.deepEqual(said, [
+      `"port": "x" → 'serve.port' must be an integer`,
+      `"matcher": "(Bash", → 'hooks.PreToolUse[0].matcher' cannot be used: '(Bash' is no regular expression, or one that could take long`,
+      `"Odd": [] → 'hooks.Odd' cannot be used: there is no such event here`,
+      String.raw`"matcher": "(a)\\1", → 'toolHooks.PostToolUse[1].matcher' cannot be used: '(a)\1' is no regular expression, or one that could take long`,
+      "{ → 'toolHooks.PostToolUse[2].hooks[1]' cannot be used: its 'url' must begin with https:// or http://",
+      `"login": "each", → 'mcpServers.a.login' says that each person has a login, and its 'headers' have one for all. Remove either`,
+      `"login": "passed on", → 'mcpServers.b.login' needs 'oauth.issuer' and 'oauth.clientId': the authorization server that people are passed on to, and as whom we ask there`,
+    ]);
+    for (const file of [[], [home.userFile]]) {
+      await assert.rejects(run(check, home, {}, ...file), /toolHooks.PostToolUse.1..matcher/);
+    }
+  });
+
   it("says that everything is valid", async () => {
     await using home = await SampleHome.create();
     const right = { code: 0, out: "The configuration is valid.\n", err: "" };

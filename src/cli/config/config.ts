@@ -5,6 +5,7 @@ import { mask } from "../../base/text/mask.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import type { ConfigInput, LoadedConfig } from "../../config/config.ts";
 import { checkAll, checkFile } from "../../config/file/check-file.ts";
+import { furtherMistakes } from "../../setup/doctor/config-mistakes.ts";
 import { keyText, leaves } from "../../config/layer.ts";
 import { loadConfig } from "../../config/load.ts";
 import { expandPath } from "../../config/locations.ts";
@@ -44,13 +45,13 @@ export async function check(invocation: Invocation<GlobalValues>): Promise<numbe
   const [file] = positionals;
   try {
     if (file === undefined) {
-      const loaded = await checkAll(inputOf(invocation));
+      const loaded = await checkAll(inputOf(invocation), furtherMistakes);
       const { files, warnings } = loaded;
       if (values.json) printJson(invocation, { ok: true, files, warnings });
       else warn(invocation, loaded);
     } else {
       const checked = resolve(cwd, file);
-      await checkFile(checked, env);
+      await checkFile(checked, env, furtherMistakes);
       if (values.json)
         printJson(invocation, { ok: true, files: [{ path: checked }], warnings: [] });
     }

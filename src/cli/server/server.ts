@@ -10,12 +10,11 @@ import { testServer } from "../../app/tool/test-server.ts";
 import type { ServerTest } from "../../server/dashboard/sources.ts";
 import { SERVER_ENTRIES } from "../../config/edit/config-entries.ts";
 import { serverEntry } from "../../config/edit/server-entry.ts";
-import { BEARER_PREFIX, OWNER } from "../../base/principal.ts";
+import { OWNER } from "../../base/principal.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { type LoginReach, logInTo, logOutOf, reachLogin } from "../../upstream/open/reach-login.ts";
-import { ServerLogins } from "../../upstream/open/server-logins.ts";
+import { loginWords, ServerLogins, shownLogin } from "../../upstream/open/server-logins.ts";
 import { ApprovalsFile } from "../../store/approval/approvals-file.ts";
-import type { LoginState } from "../../upstream/oauth/login-tokens.ts";
 import { isAddress, shownSource } from "../../upstream/settings.ts";
 import {
   addEntry,
@@ -71,7 +70,7 @@ export async function list(invocation: Invocation<OptionValues<never, "people">>
     ({ name, runs, from, tools, held, instance, isSwitched, disabled, login }) => {
       const each = isSwitched === true ? `${instance}, since it asks` : instance;
       const shown = disabled === true ? "disabled" : toolsText(tools, held);
-      return [name, shown, each, loginText(login ?? {}), from, runs];
+      return [name, shown, each, loginWords(login ?? {}), from, runs];
     },
   );
   const headings = ["NAME", "TOOLS", "INSTANCE", "LOGIN", "FROM", "COMMAND, URL OR DOCUMENT"];
@@ -86,14 +85,6 @@ const CHECK_HELD = "Check held tools with `trunkline tool diff`.";
 function toolsText(tools: number, held: number): string {
   if (tools === 0) return "not seen yet";
   return held === 0 ? String(tools) : `${tools}, ${held} held`;
-}
-
-/** The state of a login in a few words; empty if nobody has logged in. */
-function loginText({ issuer, ended, wanted, expiresAt, isRenewed }: LoginState): string {
-  if (ended !== undefined) return "ended";
-  if (issuer === undefined) return "";
-  if (isRenewed !== true && expiresAt !== undefined && expiresAt < Date.now()) return "expired";
-  return wanted === undefined ? "logged in" : "logged in, wants more";
 }
 
 type ServerValues = EditValues &
@@ -202,10 +193,7 @@ const NOT_OPENED =
 
 async function listPeople(invocation: Invocation): Promise<number> {
   const found = await (await loginsOf(invocation)).listOf();
-  const rows = found.map((login) => {
-    const { person, name = "", issuer = "" } = login;
-    return [personName(person), name, loginText(login), issuer];
-  });
+  const rows = found.map((login) => Object.values(shownLogin(login)));
   const logins = found.map(({ name: server, ...login }) => ({ server, ...login }));
   const none = "Nobody has a login of their own at a server.";
   return printList(invocation, { logins }, [["PERSON", "NAME", "LOGIN", "ISSUER"], ...rows], none);
@@ -214,11 +202,6 @@ async function listPeople(invocation: Invocation): Promise<number> {
 async function loginsOf(invocation: Invocation): Promise<ServerLogins> {
   const { data } = (await openQuietApp(invocation)).config;
   return new ServerLogins({ data, env: invocation.env });
-}
-
-/** How commands name a person: "owner", or the `--person` of their tokens, or a token's id. */
-function personName(person: string): string {
-  return person === OWNER.id ? "owner" : person.replace(BEARER_PREFIX, "");
 }
 
 /** `trunkline server logout [NAME]` */
@@ -245,10 +228,10 @@ export async function logout(invocation: Invocation<OptionValues<"person">>): Pr
 async function logoutOf(invocation: Invocation, who: string, name?: string): Promise<number> {
   const logins = await loginsOf(invocation);
   const all = await logins.listOf();
-  const theirs = all.filter(({ person }) => [person, personName(person)].includes(who));
+  const theirs = all.filter((login) => [login.person, shownLogin(login).person].includes(who));
   const ending = theirs.filter((login) => name === undefined || login.name === name);
   if (ending.length === 0) {
-    const people = [...new Set(all.map(({ person }) => personName(person)))].map(visibleLine);
+    const people = [...new Set(all.map((login) => shownLogin(login).person))].map(visibleLine);
     const where = name === undefined ? "" : ` at '${visibleLine(name)}'`;
     const there = `Who has logins: ${people.join(", ") || "nobody"}.`;
     const says = `There is no login of '${visibleLine(who)}'${where}. ${there}`;

@@ -126,7 +126,10 @@ export async function revoke(invocation: Invocation): Promise<number> {
   const kept = await tokens.revoke(named);
   const { name, id } = kept;
   const { data } = (await openQuietApp(invocation)).config;
-  await new ServerLogins({ data, env: invocation.env }).endOf(kept, tokens.list(), "owner");
+  const logins = new ServerLogins({ data, env: invocation.env });
+  for (const why of await logins.endTokenless(tokens.list(), "owner")) {
+    err(`warning: logins at servers are good until they expire at ${visibleLine(why)}\n`);
+  }
   print(
     invocation,
     { revoked: shownOf(kept) },

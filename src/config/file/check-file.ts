@@ -6,18 +6,25 @@ import { parseFile } from "./parse-file.ts";
 import { checkedValues } from "../layer.ts";
 import { loadConfig } from "../load.ts";
 
-/** Checks one file by itself. Throws if it has a mistake. */
-export async function checkFile(path: string, env: NodeJS.ProcessEnv): Promise<void> {
+/** Checks one file by itself. Throws if it has a mistake, or one that `further` finds. */
+export async function checkFile(
+  path: string,
+  env: NodeJS.ProcessEnv,
+  further: ConfigInput["strict"] = () => [],
+): Promise<void> {
   const text = readText(path);
   if (text === undefined) {
     throw new TrunklineError("config", `Cannot read configuration file '${path}': no such file`);
   }
-  await checkedValues([userLayer(path, parseFile(path, text), env)]);
+  await checkedValues([userLayer(path, parseFile(path, text), env)], undefined, further);
 }
 
 /** Checks the configuration that files, environment and options result in. */
-export async function checkAll(input: ConfigInput): Promise<LoadedConfig> {
-  const loaded = await loadConfig({ ...input, isStrict: true });
+export async function checkAll(
+  input: ConfigInput,
+  further: ConfigInput["strict"] = () => [],
+): Promise<LoadedConfig> {
+  const loaded = await loadConfig({ ...input, strict: further });
   const problem = agentProblem(loaded.config);
   if (problem === undefined) return loaded;
   const { where } = loaded.origins.get("agent.name") ?? { where: "agent" };

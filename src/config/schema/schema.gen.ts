@@ -501,7 +501,8 @@ export interface McpAddress {
   /**
    * Whose login it is used with. `shared`, the default: one, for everybody who may use the server;
    * `each`: each person logs in as themselves; `passed on`: the token that a person has for this
-   * gateway is exchanged for one for the server (RFC 8693), at `oauth.issuer`.
+   * gateway is exchanged for one for the server (RFC 8693), at `oauth.issuer`, or what
+   * `oauth.identityProvider` says of the person is.
    */
   readonly login?: "shared" | "each" | "passed on";
   readonly oauth?: OAuthSettings;
@@ -559,6 +560,19 @@ export interface OAuthSettings {
    * Microsoft Entra, reject that.
    */
   readonly resource?: boolean;
+  /**
+   * With `login: "passed on"`: the identity provider of your organization, where each person logs
+   * in once for all servers that name it (enterprise-managed authorization). `issuer` and
+   * `clientId` beside it are of the server's authorization server then, and both are needed.
+   */
+  readonly identityProvider?: {
+    /** Its issuer. */
+    readonly issuer: string;
+    /** Client that you have registered there for this gateway. */
+    readonly clientId: string;
+    /** Secret of that client, as `${keychain:NAME}`. */
+    readonly clientSecret?: string;
+  };
   /**
    * Port of the address that the browser comes back to, `http://127.0.0.1:PORT/callback`, if the
    * client is registered with one. By default any free port.
@@ -2905,6 +2919,7 @@ const fitsOAuthSettings: (value: unknown) => boolean = (value) => {
       case "clientMetadataUrl":
       case "scopes":
       case "resource":
+      case "identityProvider":
       case "callbackPort":
         continue;
       default:
@@ -2945,6 +2960,34 @@ const fitsOAuthSettings: (value: unknown) => boolean = (value) => {
   const resource: unknown = value.resource;
   if (resource !== undefined) {
     if (typeof resource !== "boolean") return false;
+  }
+  const identityProvider: unknown = value.identityProvider;
+  if (identityProvider !== undefined) {
+    if (!isObject(identityProvider)) return false;
+    for (const key2 in identityProvider) {
+      switch (key2) {
+        case "issuer":
+        case "clientId":
+        case "clientSecret":
+          continue;
+        default:
+          return false;
+      }
+    }
+    const issuer2: unknown = identityProvider.issuer;
+    if (issuer2 === undefined) return false;
+    if (typeof issuer2 !== "string") return false;
+    if (!pattern1.test(issuer2)) return false;
+    if (!isUri(issuer2)) return false;
+    const clientId2: unknown = identityProvider.clientId;
+    if (clientId2 === undefined) return false;
+    if (typeof clientId2 !== "string") return false;
+    if (clientId2 === "") return false;
+    const clientSecret2: unknown = identityProvider.clientSecret;
+    if (clientSecret2 !== undefined) {
+      if (typeof clientSecret2 !== "string") return false;
+      if (clientSecret2 === "") return false;
+    }
   }
   const callbackPort: unknown = value.callbackPort;
   if (callbackPort !== undefined) {
@@ -3311,10 +3354,11 @@ export const checkOAuthSettings: Check<OAuthSettings> = (value) => {
       case "clientMetadataUrl":
       case "scopes":
       case "resource":
+      case "identityProvider":
       case "callbackPort":
         continue;
       default:
-        return { path: [key], says: unknownKey(key, ["issuer", "clientId", "clientSecret", "clientMetadataUrl", "scopes", "resource", "callbackPort"]) };
+        return { path: [key], says: unknownKey(key, ["issuer", "clientId", "clientSecret", "clientMetadataUrl", "scopes", "resource", "identityProvider", "callbackPort"]) };
     }
   }
   const issuer: unknown = value.issuer;
@@ -3364,6 +3408,54 @@ export const checkOAuthSettings: Check<OAuthSettings> = (value) => {
   if (resource !== undefined) {
     if (typeof resource !== "boolean") {
       return { path: ["resource"], says: "must be true or false" };
+    }
+  }
+  const identityProvider: unknown = value.identityProvider;
+  if (identityProvider !== undefined) {
+    if (!isObject(identityProvider)) {
+      return { path: ["identityProvider"], says: "must be an object" };
+    }
+    for (const key2 in identityProvider) {
+      switch (key2) {
+        case "issuer":
+        case "clientId":
+        case "clientSecret":
+          continue;
+        default:
+          return { path: ["identityProvider", key2], says: unknownKey(key2, ["issuer", "clientId", "clientSecret"]) };
+      }
+    }
+    const issuer2: unknown = identityProvider.issuer;
+    if (issuer2 === undefined) {
+      return { path: ["identityProvider", "issuer"], says: "is missing" };
+    }
+    if (typeof issuer2 !== "string") {
+      return { path: ["identityProvider", "issuer"], says: "must be a string" };
+    }
+    if (!pattern1.test(issuer2)) {
+      return { path: ["identityProvider", "issuer"], says: "must begin with http:// or https://" };
+    }
+    if (!isUri(issuer2)) {
+      return { path: ["identityProvider", "issuer"], says: "must be a URI" };
+    }
+    const clientId2: unknown = identityProvider.clientId;
+    if (clientId2 === undefined) {
+      return { path: ["identityProvider", "clientId"], says: "is missing" };
+    }
+    if (typeof clientId2 !== "string") {
+      return { path: ["identityProvider", "clientId"], says: "must be a string" };
+    }
+    if (clientId2 === "") {
+      return { path: ["identityProvider", "clientId"], says: "must not be empty" };
+    }
+    const clientSecret2: unknown = identityProvider.clientSecret;
+    if (clientSecret2 !== undefined) {
+      if (typeof clientSecret2 !== "string") {
+        return { path: ["identityProvider", "clientSecret"], says: "must be a string" };
+      }
+      if (clientSecret2 === "") {
+        return { path: ["identityProvider", "clientSecret"], says: "must not be empty" };
+      }
     }
   }
   const callbackPort: unknown = value.callbackPort;

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, it } from "node:test";
+import { isDeepStrictEqual } from "node:util";
 
 import { jetstream } from "@nats-io/jetstream";
 
@@ -9,6 +10,9 @@ import { connectTo } from "../../../test/support/fleet-node.ts";
 import { FleetOfApps, type AppNode } from "../../../test/support/fleet-of-apps.ts";
 import { noNats } from "../../../test/support/nats-server.ts";
 import { until } from "../../../test/support/until.ts";
+import { SmallIssuer } from "../../../test/upstream/small-issuer.ts";
+import { BEARER_PREFIX } from "../../base/principal.ts";
+import { ServerLogins } from "../../upstream/open/server-logins.ts";
 import { EncryptedFile } from "../../identity/tokens/encrypted-file.ts";
 import { AccessTokens } from "../../store/access/access-tokens.ts";
 import { OwnerToken } from "../../store/access/access-token.ts";
@@ -70,6 +74,62 @@ describe("Shared", { skip: noNats }, () => {
     assert.deepEqual([work?.host, work?.email], ["github.com", "a@b.example"]);
     assert.equal((await identityAt(a, "other"))?.tokenSource.kind, "none");
     assert.equal(await identityAt(a, "bad"), undefined);
+  });
+
+  it("ends a person's logins at every gateway, wherever the person was revoked", async (test) => {
+    const before = process.env["TRUNKLINE_TOKEN_STORE"];
+    process.env["TRUNKLINE_TOKEN_STORE"] = "file";
+    test.after(() => {
+      if (before === undefined) delete process.env["TRUNKLINE_TOKEN_STORE"];
+      else process.env["TRUNKLINE_TOKEN_STORE"] = before;
+    });
+    await using issuer = await SmallIssuer.open();
+    await using fleet = await FleetOfApps.start();
+    await using a = await fleet.node("a", {});
+    const tokens = new AccessTokens(a.data);
+    const grant = { scopes: ["tools"] } as const;
+    const { token } = await tokens.create("ada-laptop", { ...grant, person: "ada" });
+    await tokens.create("bob", { ...grant, person: "bob" });
+    const logIn = async ({ data }: { readonly data: string }): Promise<ServerLogins> => {
+      const logins = new ServerLogins({ data, env: process.env });
+      const settings = { url: `${issuer.url}/mcp`, login: "each" } as const;
+      for (const person of ["ada", "bob"]) {
+        await logins.ofPerson(`${BEARER_PREFIX}${person}`, "mail", settings).write({
+          ...{ server: settings.url, issuer: issuer.url, scopes: [] },
+          ...{ tokenEndpoint: `${issuer.url}/token`, revocationEndpoint: `${issuer.url}/revoke` },
+          ...{ client: { id: "c", method: "none" }, accessToken: `secret-of-${person}-${data}` },
+        });
+      }
+      return logins;
+    };
+    const peopleOf = async (logins: ServerLogins): Promise<string[]> =>
+      (await logins.listOf()).map(({ person }) => person).toSorted();
+    const bob = [`${BEARER_PREFIX}bob`];
+    let away: ServerLogins;
+    {
+      await using c = await fleet.node("c", {});
+      await until(() => new AccessTokens(c.data).use(token) !== undefined);
+      away = await logIn(c);
+    }
+    await using b = await fleet.node("b", {});
+    await until(() => new AccessTokens(b.data).use(token) !== undefined);
+    const logins = await logIn(b);
+    await tokens.revoke("ada-laptop");
+    await until(async () => isDeepStrictEqual(await peopleOf(logins), bob));
+    assert.deepEqual(issuer.revoked, [`secret-of-ada-${b.data}`]);
+    assert.equal((await peopleOf(away)).length, 2);
+    {
+      await using c = await fleet.node("c", {});
+      await until(async () => isDeepStrictEqual(await peopleOf(away), bob));
+      assert.equal(issuer.revoked.at(-1), `secret-of-ada-${c.data}`);
+      // As if it had been killed when her token was gone and her login was not.
+      await logIn(c);
+    }
+    await using c = await fleet.node("c", {});
+    await until(async () => isDeepStrictEqual(await peopleOf(away), bob));
+    assert.ok(c.data);
+    assert.equal(isStored(fleet.nats.data, "secret-of-"), false);
+    assert.ok(b.audit.some(({ event, by }) => event === "login-ended" && by === "fleet"));
   });
 
   it("puts no secret into NATS", async () => {

@@ -1,7 +1,9 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { onAbort } from "../../base/abort.ts";
 import { attempt } from "../../base/attempt.ts";
+import { background } from "../../base/background.ts";
 import { objectIn } from "../../base/check.ts";
+import { TaskQueue } from "../../base/limit/task-queue.ts";
 import type { FleetConnection } from "../connection/connect.ts";
 import type { NodeAddress } from "../connection/node-server.ts";
 import { SharedAudit } from "../replication/shared-audit.ts";
@@ -18,6 +20,7 @@ import {
   type SharedKind,
   type SharedText,
 } from "../replication/shared-base.ts";
+import { AccessTokens } from "../../store/access/access-tokens.ts";
 import { replaceFile } from "../../store/replace-file.ts";
 import { checkIdentitySettings } from "../../config/schema/schema.gen.ts";
 import { currentConfig } from "../../identity/open/open-identities.ts";
@@ -88,7 +91,16 @@ export class SharedData implements AsyncDisposable {
     await using opened = new AsyncDisposableStack();
     const identities = await openIdentityKind(app, env);
     const sharing = { connection, data, report };
-    const { state, tokens } = opened.use(await shareStores(sharing, role, [identities]));
+    const endings = new TaskQueue();
+    opened.defer(() => endings.idle());
+    const gone = (): void =>
+      background(
+        endings.run(() => endTokenless(app)),
+        "Ending logins of revoked people",
+      );
+    const { state, tokens } = opened.use(await shareStores(sharing, role, [identities], gone));
+    // A token may have been removed just before this node was killed.
+    if (role === "gateway") gone();
     const audit = opened.use(await SharedAudit.open({ ...sharing, name: self.name }));
     this.#opened = { state, audit, tokens };
     try {
@@ -97,6 +109,20 @@ export class SharedData implements AsyncDisposable {
       this.#opened = undefined;
     }
   }
+}
+
+/**
+ * Each gateway has logins of people at MCP servers, and their secrets stay there. That a person has no access
+ * token left is known at all of them, and ends the logins at each.
+ */
+async function endTokenless({ config, log }: AppContext): Promise<void> {
+  const tokens = new AccessTokens(config.data);
+  // A file that was lost comes back from the other nodes.
+  if (!existsSync(tokens.path)) return;
+  const { ServerLogins } = await import("../../upstream/open/server-logins.ts");
+  const logins = new ServerLogins({ data: config.data, env: process.env });
+  const problems = await logins.endTokenless(tokens.list(), "fleet");
+  for (const why of problems) log.warn("upstream.login-not-ended", { why });
 }
 
 /**

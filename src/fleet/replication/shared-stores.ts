@@ -14,13 +14,14 @@ import { ThreadKind } from "./thread-kind.ts";
 import { TokenKind } from "./token-kind.ts";
 
 /**
- * Shares the stores of a data folder, and `more`. A worker lets no clients in, so it has no tokens:
+ * Shares the stores of a data folder, and `more`. `revoked` is called when another node has revoked tokens. A worker lets no clients in, so it has no tokens:
  * whoever controls a worker could add some.
  */
 export async function shareStores(
   sharing: SharedStoreOptions,
   role: "gateway" | "worker",
   more: readonly SharedKind[] = [],
+  revoked?: () => void,
 ) {
   const { data } = sharing;
   await using opened = new AsyncDisposableStack();
@@ -37,7 +38,7 @@ export async function shareStores(
   const state = opened.use(await SharedState.open({ ...sharing, kinds }));
   let tokens: SharedState | undefined;
   if (role === "gateway") {
-    const tokenKinds = [new TokenKind(new AccessTokens(data))];
+    const tokenKinds = [new TokenKind(new AccessTokens(data), revoked)];
     const options = { ...sharing, kinds: tokenKinds, part: "tokens" } as const;
     tokens = opened.use(await SharedState.open(options));
   }

@@ -17,9 +17,12 @@ import {
 export class TokenKind implements SharedKind {
   readonly name = "token";
   readonly #tokens: AccessTokens;
+  readonly #revoked: () => void;
 
-  constructor(tokens: AccessTokens) {
+  /** `revoked` is called when some were removed because another node has revoked them. */
+  constructor(tokens: AccessTokens, revoked: () => void = () => {}) {
     this.#tokens = tokens;
+    this.#revoked = revoked;
   }
 
   /** The list is the same object until the file changes. */
@@ -38,13 +41,14 @@ export class TokenKind implements SharedKind {
     decide: RowUpdate,
   ): Promise<ReadonlyMap<string, SharedText>> {
     const result = new Map<string, SharedText>();
+    let isRevoked = false;
     await this.#tokens.replace((before) => {
       const tokens = new Map(before.map((token) => [token.id, token]));
       for (const key of keys) {
         const local = tokens.get(key);
         const next = decide(key, local && textOf(local));
         const token = next === undefined ? undefined : read(next);
-        if (next === undefined) tokens.delete(key);
+        if (next === undefined) isRevoked = tokens.delete(key) || isRevoked;
         // A newer version may have tokens that this one does not understand: they let nobody in.
         else if (token?.id === key)
           tokens.set(key, defined({ ...token, lastUsed: local?.lastUsed }));
@@ -57,6 +61,7 @@ export class TokenKind implements SharedKind {
       }
       return kept;
     });
+    if (isRevoked) this.#revoked();
     return result;
   }
 

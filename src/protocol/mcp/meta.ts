@@ -17,7 +17,8 @@ export const META = {
 const TASKS_EXTENSION = "io.modelcontextprotocol/tasks";
 
 /** The capability of either side to take part in tasks by that extension. */
-export const TASKS_CAPABILITY: JsonObject = { extensions: { [TASKS_EXTENSION]: {} } };
+export const TASKS_EXTENSIONS: JsonObject = { [TASKS_EXTENSION]: {} };
+export const TASKS_CAPABILITY: JsonObject = { extensions: TASKS_EXTENSIONS };
 
 /** Whether a side has said that it takes part in tasks by that extension. */
 export function hasTasksExtension({ extensions }: JsonObject): boolean {

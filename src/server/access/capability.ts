@@ -5,9 +5,11 @@ export const serve: Capability<DataApp> = {
   routes: async ({ config }) => {
     const { AccessTokens } = await import("../../store/access/access-tokens.ts");
     const { tokenRoutes } = await import("./token-routes.ts");
+    const { loginRoutes } = await import("./login-routes.ts");
     const { ServerLogins } = await import("../../upstream/open/server-logins.ts");
     const tokens = new AccessTokens(config.data);
     const logins = new ServerLogins({ data: config.data, env: process.env });
-    return tokenRoutes(tokens, (token, by) => logins.endOf(token, tokens.list(), by));
+    const revoked = (by: string) => logins.endTokenless(tokens.list(), by);
+    return [...tokenRoutes(tokens, revoked), ...loginRoutes(logins)];
   },
 };

@@ -13,7 +13,7 @@ import { issuerMetadata } from "../../upstream/oauth/discovery.ts";
 import { type LoginCallback, type LogInOptions, logInAt } from "../../upstream/oauth/log-in.ts";
 import { OAuthHttp } from "../../upstream/oauth/oauth-http.ts";
 import { logInTo, logOutOf, reachLogin } from "../../upstream/open/reach-login.ts";
-import { isAddress } from "../../upstream/settings.ts";
+import { isAddress, isLoginless, isPersonal } from "../../upstream/settings.ts";
 import { fail, failWith, readJson, sendJson } from "../http/http-answers.ts";
 import type { AdmittedCaller, AccessRefusal } from "./access.ts";
 import type { Admission } from "./admission.ts";
@@ -167,11 +167,12 @@ export class ServerLoginRoutes {
     const subject = { door: "http", client: "login page", principal };
     if (this.#options.offer.profileFor(subject)?.hasServer(name) === false) return false;
     if (!mayControl(principal)) return false;
+    if (isLoginless(settings)) return false;
     // A login that everybody shares is for those who may configure servers.
-    return settings.login === "each"
+    return isPersonal(settings)
       ? mayHave(principal) ||
           (hasScope(principal, "tools") && principal.limits?.tools !== undefined)
-      : settings.login !== "passed on" && mayUseAll(principal);
+      : mayUseAll(principal);
   }
 
   async #reach(

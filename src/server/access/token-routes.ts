@@ -21,7 +21,7 @@ const DAY = 24 * 60 * 60_000;
 /** Access tokens, those of all. */
 export function tokenRoutes(
   tokens: AccessTokens,
-  revoked: (token: AccessToken, by: string) => Promise<void> = async () => {},
+  revoked: (by: string) => Promise<unknown> = async () => {},
 ): readonly ApiRoute[] {
   return [
     route("GET /api/tokens", "admin", async () => ({ tokens: tokens.list().map(rowOf) })),
@@ -38,7 +38,8 @@ export function tokenRoutes(
       if (!tokens.list().some((token) => token.id === id)) {
         throw new TrunklineError("not-found", `There is no token '${id.slice(0, 64)}'.`);
       }
-      await revoked(await tokens.revoke(id), principal.id || "owner");
+      await tokens.revoke(id);
+      await revoked(principal.id || "owner");
       const row = { part: "tokens", kind: "token", key: id, isThere: false } as const;
       return { ok: true, isShared: await untilShared(dirname(tokens.path), row) };
     }),

@@ -457,6 +457,23 @@ export interface DeliveryRow {
 }
 
 /**
+ * `GET /api/logins` → `{logins}`: at MCP servers, of the person who asks; the owner gets those of all.
+ * `POST /api/logins/ID/end` → `EndedLogin`.
+ */
+export interface LoginRow {
+  readonly id: string;
+  readonly person: string;
+  /** The server, or the identity provider that speaks for the person at several. */
+  readonly server: string;
+  readonly state: string;
+  readonly issuer: string;
+}
+export interface EndedLogin extends OkAnswer {
+  /** Where tokens may be good until they expire, and why. */
+  readonly problems: readonly string[];
+}
+
+/**
  * Needs `admin`: `GET /api/tokens` → `{tokens}`, `POST /api/tokens` `NewToken` → `{token, row}` (the
  * secret is in this answer only), `POST /api/tokens/ID/revoke` → `RevokedToken`.
  */

@@ -57,6 +57,8 @@ POST /api/tools/:id/call nothing
 POST /api/calls/:id/answer nothing
 GET /api/audit nothing
 GET /api/notifications nothing
+GET /api/logins nothing
+POST /api/logins/:id/end nothing
 GET /api/agents admin
 GET /api/approvals admin
 GET /api/calls admin

@@ -22,6 +22,7 @@ import {
   type LoadedConfig,
 } from "../../config/config.ts";
 import { checkAll } from "../../config/file/check-file.ts";
+import { furtherMistakes } from "./config-mistakes.ts";
 import { loadConfig } from "../../config/load.ts";
 import { deliveries } from "../../server/notify/deliveries.ts";
 import { readEntries } from "../../server/notify/entries.ts";
@@ -60,7 +61,7 @@ export async function checkConfig(
 ): Promise<{ findings: CheckResult[]; loaded?: LoadedConfig }> {
   let loaded: LoadedConfig;
   try {
-    loaded = await checkAll(input);
+    loaded = await checkAll(input, furtherMistakes);
   } catch (error) {
     if (!(error instanceof TrunklineError)) throw error;
     const next = "Fix it, then run `trunkline config check`.";

@@ -278,7 +278,7 @@ export class HttpChannel extends PostingChannel {
       return;
     }
     if (pending === undefined || !this.#pending.has(pending.id)) return;
-    if (status >= 300) {
+    if (status >= 300 || failure?.isTokenless === true) {
       this.#pending.delete(pending.id);
       this.fail(pending.id, failure?.why ?? refusal(status, pending), status);
     } else if (pending.lastEvent !== "") this.#resume(pending);

@@ -21,6 +21,8 @@ export type RefusalOutcome = { readonly token: string } | { readonly why: string
 
 /** The bearer tokens for one server. */
 export interface HttpAuthorization {
+  /** The extension that a client takes part in by it, which the server is told. */
+  readonly extension?: string | undefined;
   /** The token to send now; undefined for none. A promise only while it is read or renewed. */
   token(): string | undefined | Promise<string | undefined>;
   /** A request is repeated at most once. */
@@ -99,6 +101,8 @@ export interface HttpFailure {
   readonly why: string;
   /** Nothing of the request has reached the server. */
   readonly isUnsent: boolean;
+  /** There was no token for it: the connection is as good as before. */
+  readonly isTokenless?: boolean;
 }
 
 /** Receives the answer of one exchange. */
@@ -165,7 +169,7 @@ export class HttpExchange {
     else {
       token.then(
         (known) => this.#send({ ...first, token: known }),
-        (error: Error) => this.#fail(`was sent no request: ${error.message}`),
+        (error: Error) => this.#fail(`was sent no request: ${error.message}`, true),
       );
     }
   }
@@ -306,8 +310,8 @@ export class HttpExchange {
     });
   }
 
-  #fail(why: string): void {
-    this.#end({ why, isUnsent: this.#isUnsent });
+  #fail(why: string, isTokenless = false): void {
+    this.#end({ why, isUnsent: this.#isUnsent, isTokenless });
   }
 
   #end(failure?: HttpFailure): void {

@@ -95,7 +95,7 @@ export class SseChannel extends PostingChannel {
     const [message] = messagesOf(text);
     const pending = message === undefined ? undefined : pendingFor(message);
     if (pending === undefined) return;
-    if (status === 0 && failure !== undefined) {
+    if (status === 0 && failure?.isTokenless === false) {
       this.sink?.lost?.(pending.id, new LostRequest(failure.why, failure));
     } else this.fail(pending.id, failure?.why ?? `answered ${status}`, status);
   }

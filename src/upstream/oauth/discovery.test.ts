@@ -1,7 +1,14 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { SmallIssuer } from "../../../test/upstream/small-issuer.ts";
-import { bearerChallenge, discover, type LoginEndpoint, scopesOf, unionOf } from "./discovery.ts";
+import {
+  bearerChallenge,
+  discover,
+  mustHavePkce,
+  scopesOf,
+  type LoginEndpoint,
+  unionOf,
+} from "./discovery.ts";
 import { OAuthHttp } from "./oauth-http.ts";
 
 describe("bearerChallenge()", () => {
@@ -122,11 +129,12 @@ describe("discover()", () => {
     await assert.rejects(find(issuer), /calls itself 'https:\/\/login\.bank\.example'/);
   });
 
-  it("refuses an issuer that does not announce PKCE with S256", async () => {
+  it("lets nobody log in at an issuer that does not announce PKCE with S256", async () => {
     for (const methods of [undefined, [], ["plain"], "S256"]) {
       await using issuer = await SmallIssuer.open();
       issuer.metadata.code_challenge_methods_supported = methods;
-      await assert.rejects(find(issuer), /does not announce PKCE with S256/);
+      const found = await find(issuer);
+      assert.throws(() => mustHavePkce(found.issuer), /does not announce PKCE with S256/);
     }
   });
 

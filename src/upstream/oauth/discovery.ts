@@ -148,25 +148,33 @@ export async function issuerMetadata(
 }
 
 function checkedIssuer(issuer: string, metadata: Metadata): AuthorizationServer {
-  const { issuer: said, token_endpoint, authorization_endpoint } = metadata;
+  const { issuer: said, token_endpoint } = metadata;
   // RFC 8414, section 3.3: otherwise one issuer could speak for another.
   if (typeof said !== "string" || URL.parse(said)?.href !== URL.parse(issuer)?.href) {
     const text = `The issuer ${issuer} calls itself '${String(said)}' in its metadata`;
     throw new TrunklineError("unavailable", `${text}, so it is not used`);
   }
-  if (!isAddress(token_endpoint) || !isAddress(authorization_endpoint)) {
-    throw new TrunklineError(
-      "unavailable",
-      `The issuer ${issuer} does not say where it gives tokens`,
-    );
-  }
-  const methods = metadata.code_challenge_methods_supported;
+  if (!isAddress(token_endpoint)) throw placeless(issuer);
+  return metadata as AuthorizationServer;
+}
+
+/** Whether people can log in there safely. */
+export function mustHavePkce({
+  issuer,
+  authorization_endpoint,
+  code_challenge_methods_supported: methods,
+}: AuthorizationServer): void {
+  if (!isAddress(authorization_endpoint)) throw placeless(issuer);
   // MCP 2025-11-25, basic/authorization § Authorization Code Protection.
   if (!Array.isArray(methods) || !methods.includes("S256")) {
     const why = "it does not announce PKCE with S256 ('code_challenge_methods_supported')";
     throw new TrunklineError("unavailable", `Cannot log in at ${issuer} safely: ${why}`);
   }
-  return metadata as AuthorizationServer;
+}
+
+function placeless(issuer: string): TrunklineError {
+  const says = `The issuer ${issuer} does not say where it gives tokens`;
+  return new TrunklineError("unavailable", says);
 }
 
 function isAddress(value: unknown): value is string {

@@ -3,7 +3,12 @@ import { describe, it } from "node:test";
 
 import { SmallIssuer } from "../../../test/upstream/small-issuer.ts";
 import type { AddressSettings } from "../settings.ts";
-import { ExchangedTokens, type SubjectToken } from "./exchanged-tokens.ts";
+import {
+  ExchangedTokens,
+  gatewaySubject,
+  plainExchange,
+  type SubjectToken,
+} from "./exchanged-tokens.ts";
 
 const HOUR = 60 * 60_000;
 
@@ -12,11 +17,15 @@ function settings(issuer: SmallIssuer): AddressSettings {
   return { url: "http://127.0.0.1:1/mcp", login: "passed on", oauth };
 }
 
+function tokensAt(issuer: SmallIssuer, find: () => SubjectToken | undefined): ExchangedTokens {
+  return new ExchangedTokens(gatewaySubject(find), plainExchange(settings(issuer)));
+}
+
 describe("ExchangedTokens", () => {
   it("exchanges the person's token once for all calls, and again after a refusal", async () => {
     await using issuer = await SmallIssuer.open();
     const subject: SubjectToken = { token: "hers", until: Date.now() + HOUR };
-    const tokens = new ExchangedTokens(settings(issuer), () => subject);
+    const tokens = tokensAt(issuer, () => subject);
     const [first, second] = await Promise.all([tokens.token(), tokens.token()]);
     assert.equal(first, second);
     assert.equal(await tokens.token(), first);
@@ -40,18 +49,14 @@ describe("ExchangedTokens", () => {
   it("needs a token of the person that is good now, and says what is wrong", async () => {
     await using issuer = await SmallIssuer.open();
     for (const subject of [undefined, { token: "old", until: Date.now() - 1 }]) {
-      const tokens = new ExchangedTokens(settings(issuer), () => subject);
+      const tokens = tokensAt(issuer, () => subject);
       await assert.rejects(
         async () => tokens.token(),
         /without a token of 'serve.oauth.authorizationServers'.*over stdio/,
       );
     }
     assert.deepEqual(issuer.requests, []);
-    const bare = new ExchangedTokens({ url: "http://127.0.0.1:1/mcp" }, () => {
-      return { token: "t", until: Date.now() + HOUR };
-    });
-    await assert.rejects(async () => bare.token(), /'oauth.issuer' and 'oauth.clientId'/);
-    const wrong = new ExchangedTokens(settings(issuer), () => {
+    const wrong = tokensAt(issuer, () => {
       return { token: "wrong", until: Date.now() + HOUR };
     });
     await assert.rejects(async () => wrong.token(), /did not exchange your token: invalid_grant/);
@@ -59,10 +64,13 @@ describe("ExchangedTokens", () => {
 
   it("is not good for longer than the person's own token", async () => {
     await using issuer = await SmallIssuer.open();
-    let until = Date.now() + 20_000;
-    const tokens = new ExchangedTokens(settings(issuer), () => ({ token: "hers", until }));
+    let subject = { token: "hers", until: Date.now() + HOUR };
+    const tokens = tokensAt(issuer, () => subject);
     const first = await tokens.token();
-    until = Date.now() + HOUR;
+    subject = { token: "hers", until: Date.now() - 1 };
+    await assert.rejects(tokens.token(), /you have come without a token/);
+    subject = { token: "her next", until: Date.now() + HOUR };
     assert.notEqual(await tokens.token(), first);
+    assert.equal(issuer.grants.at(-1)?.get("subject_token"), "her next");
   });
 });

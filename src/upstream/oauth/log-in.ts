@@ -8,12 +8,21 @@ import { TrunklineError } from "../../base/errors.ts";
 import { isLoopback } from "../../base/private-address.ts";
 import { untilAborted } from "../../base/abort.ts";
 import type { OAuthSettings } from "../../config/schema/schema.gen.ts";
-import { bearerChallenge, discover, type LoginEndpoint, unionOf } from "./discovery.ts";
+import {
+  bearerChallenge,
+  discover,
+  type LoginEndpoint,
+  issuerMetadata,
+  mustHavePkce,
+  unionOf,
+} from "./discovery.ts";
 import type { ClientMethod, Login, OAuthClient } from "./login-tokens.ts";
 import {
   clientAuth,
+  configuredClient,
   loadOAuth,
   issuerFault,
+  methodWithSecret,
   type OAuthHttp,
   requestOptions,
   withoutIdToken,
@@ -128,12 +137,11 @@ export async function clientFor(
   redirectUri: string,
   http: OAuthHttp,
 ): Promise<OAuthClient> {
-  const { clientId, clientSecret, clientMetadataUrl } = settings;
+  const { clientId, clientMetadataUrl } = settings;
   if (clientId !== undefined) {
     // Otherwise the MCP server chooses who gets the secret, and the code of a login somewhere else.
     if (settings.issuer === undefined) throw needsIssuer(issuer);
-    if (clientSecret === undefined) return { id: clientId, method: "none" };
-    return { id: clientId, secret: clientSecret, method: methodWithSecret(issuer) };
+    return configuredClient(issuer, settings);
   }
   const takesDocument = issuer.client_id_metadata_document_supported === true;
   if (clientMetadataUrl !== undefined && takesDocument) {
@@ -189,17 +197,11 @@ async function created(response: Response): Promise<Response> {
   return new Response(await response.text(), { status: 201, headers: response.headers });
 }
 
-function methodWithSecret({
-  token_endpoint_auth_methods_supported: methods,
-}: AuthorizationServer): ClientMethod {
-  // RFC 8414, section 2: without a list, it is this one.
-  const isPost = methods?.includes("client_secret_basic") === false;
-  return isPost ? "client_secret_post" : "client_secret_basic";
-}
-
 export interface LogInOptions {
   readonly server: URL;
   readonly settings: OAuthSettings;
+  /** Whether it is the identity provider that is logged in at, to know who the person is. */
+  readonly isIdentity?: boolean;
   /** The headers that the server gets with every request. */
   readonly headers: Readonly<Record<string, string>>;
   /** Scopes that it has asked for before. */
@@ -218,7 +220,11 @@ export interface LogInOptions {
 
 /** Logs a person in to an MCP server, in a browser, with an authorization code. */
 export async function logIn(options: LogInOptions): Promise<Login> {
-  const { server, settings, http } = options;
+  const { server, settings, http, isIdentity } = options;
+  if (isIdentity === true) {
+    const issuer = await issuerMetadata(settings.issuer ?? server.href, http);
+    return logInAt({ issuer, resource: "", scopes: ["openid"] }, options);
+  }
   const challenge = await challengeOf(options);
   return logInAt(await discover(server, challenge, http, settings.issuer), options);
 }
@@ -228,8 +234,10 @@ export async function logInAt(
   { issuer, resource, scopes }: LoginEndpoint,
   options: LogInOptions,
 ): Promise<Login> {
-  const { server, settings, http, signal } = options;
+  const { server, settings, http, signal, isIdentity = false } = options;
+  mustHavePkce(issuer);
   const oauth = await loadOAuth();
+  const nonce = oauth.generateRandomNonce();
   const state = oauth.generateRandomState();
   const verifier = oauth.generateRandomCodeVerifier();
   await using callback =
@@ -247,6 +255,7 @@ export async function logInAt(
     code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
     code_challenge_method: "S256",
     ...sentResource,
+    ...(isIdentity ? { nonce } : {}),
     ...(asked.length === 0 ? {} : { scope: asked.join(" ") }),
     // OpenID Connect Core, section 11: without it there is no offline access.
     ...(asked.includes("offline_access") ? { prompt: "consent" } : {}),
@@ -265,6 +274,7 @@ export async function logInAt(
     ...sentResource,
     client,
     scopes: asked,
+    identity: isIdentity ? {} : undefined,
   });
   const known = { client_id: client.id };
   try {
@@ -279,8 +289,10 @@ export async function logInAt(
       verifier,
       { ...(await requestOptions(http)), additionalParameters: sentResource },
     );
-    const bare = await withoutIdToken(response);
-    return withTokens(login, await oauth.processAuthorizationCodeResponse(issuer, known, bare));
+    const bare = isIdentity ? response : await withoutIdToken(response);
+    const expected = isIdentity ? { expectedNonce: nonce, requireIdToken: true } : {};
+    const answer = await oauth.processAuthorizationCodeResponse(issuer, known, bare, expected);
+    return await withTokens(login, answer);
   } catch (error) {
     throw issuerFault(issuer.issuer, "did not log you in", error);
   }

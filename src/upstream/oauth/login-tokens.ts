@@ -23,6 +23,8 @@ export interface Login {
   readonly resource?: string;
   readonly client: OAuthClient;
   readonly scopes: readonly string[];
+  /** Of a login at an identity provider: who the person is there. Its `accessToken` is the ID token. */
+  readonly identity?: { readonly subject?: string };
   readonly accessToken: string;
   /** In milliseconds since 1970; undefined if the authorization server does not say. */
   readonly expiresAt?: number;

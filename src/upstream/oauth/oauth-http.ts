@@ -12,9 +12,10 @@ import {
 import { boundedBody } from "../../base/bounded-body.ts";
 import { isObject, parsedJson } from "../../base/check.ts";
 import { defined } from "../../base/defined.ts";
+import type { OAuthSettings } from "../../config/schema/schema.gen.ts";
 import { sendHttp } from "../http/http-call.ts";
-import { scopesOf } from "./discovery.ts";
-import type { Login, OAuthClient } from "./login-tokens.ts";
+import { issuerMetadata, scopesOf } from "./discovery.ts";
+import type { ClientMethod, Login, OAuthClient } from "./login-tokens.ts";
 
 interface OAuthHttpOptions {
   /** The MCP server, by the address that the person has configured. */
@@ -163,13 +164,34 @@ export async function clientAuth({ secret, method }: OAuthClient): Promise<Clien
   return method === "client_secret_post" ? ClientSecretPost(secret) : ClientSecretBasic(secret);
 }
 
+/** The client that a person has registered. */
+export function configuredClient(
+  issuer: AuthorizationServer,
+  { clientMetadataUrl = "", clientId: id = clientMetadataUrl, clientSecret: secret }: OAuthSettings,
+): OAuthClient {
+  return secret === undefined
+    ? { id, method: "none" }
+    : { id, secret, method: methodWithSecret(issuer) };
+}
+
+export function methodWithSecret({
+  token_endpoint_auth_methods_supported: methods,
+}: AuthorizationServer): ClientMethod {
+  // RFC 8414, section 2: without a list, it is this one.
+  const isPost = methods?.includes("client_secret_basic") === false;
+  return isPost ? "client_secret_post" : "client_secret_basic";
+}
+
 const OVER = /^(?:invalid_grant|invalid_client|unauthorized_client|invalid_scope)\b/;
 
 /** Exchanges the refresh token for new ones. Throws `LoginEnded` if only a person can log in again. */
 export async function renewLogin(login: Login, http: OAuthHttp): Promise<Login> {
   const { processRefreshTokenResponse, refreshTokenGrantRequest } = await loadOAuth();
   const { client, refreshToken = "", resource, scopes } = login;
-  const issuer: AuthorizationServer = { issuer: login.issuer, token_endpoint: login.tokenEndpoint };
+  const issuer: AuthorizationServer =
+    login.identity === undefined
+      ? { issuer: login.issuer, token_endpoint: login.tokenEndpoint }
+      : await issuerMetadata(login.issuer, http);
   const known: Client = { client_id: client.id };
   // Some want the scopes, though RFC 6749, section 6, does not.
   const additionalParameters = defined({ resource, scope: scopes.join(" ") || undefined });
@@ -177,9 +199,10 @@ export async function renewLogin(login: Login, http: OAuthHttp): Promise<Login> 
   const options = { ...(await requestOptions(http)), additionalParameters };
   try {
     const response = await refreshTokenGrantRequest(issuer, known, auth, refreshToken, options);
-    const bare = await withoutIdToken(response);
-    return withTokens(login, await processRefreshTokenResponse(issuer, known, bare));
+    const bare = login.identity === undefined ? await withoutIdToken(response) : response;
+    return await withTokens(login, await processRefreshTokenResponse(issuer, known, bare));
   } catch (error) {
+    if (error instanceof LoginEnded) throw error;
     const why = oauthError(error);
     if (OVER.test(why)) throw new LoginEnded(why);
     throw issuerFault(login.issuer, "did not renew your login", error);
@@ -188,14 +211,15 @@ export async function renewLogin(login: Login, http: OAuthHttp): Promise<Login> 
 
 /** Ends both tokens where the authorization server can (RFC 7009). Whether it could. */
 export async function revokeLogin(login: Login, http: OAuthHttp): Promise<boolean> {
-  const { revocationEndpoint, refreshToken, accessToken, client } = login;
+  const { revocationEndpoint, refreshToken, accessToken, client, identity } = login;
   if (revocationEndpoint === undefined) return false;
   const { processRevocationResponse, revocationRequest } = await loadOAuth();
   const issuer = { issuer: login.issuer, revocation_endpoint: revocationEndpoint };
   const auth = await clientAuth(client);
   const options = await requestOptions(http);
   try {
-    for (const token of [refreshToken, accessToken]) {
+    // An ID token cannot be ended.
+    for (const token of [refreshToken, identity === undefined ? accessToken : undefined]) {
       if (token === undefined) continue;
       const known = { client_id: client.id };
       await processRevocationResponse(await revocationRequest(issuer, known, auth, token, options));
@@ -207,17 +231,30 @@ export async function revokeLogin(login: Login, http: OAuthHttp): Promise<boolea
 }
 
 /** The login with the tokens of an answer. A refresh token that was not replaced stays. */
-export function withTokens(
+export async function withTokens(
   login: Omit<Login, "accessToken">,
-  { access_token, refresh_token, expires_in, scope }: TokenEndpointResponse,
-): Login {
-  return defined<Login>({
+  answer: TokenEndpointResponse,
+): Promise<Login> {
+  const { access_token, refresh_token, expires_in, scope, id_token } = answer;
+  const common = {
     ...login,
-    accessToken: access_token,
     scopes: scope === undefined ? login.scopes : scopesOf(scope),
     refreshToken: refresh_token ?? login.refreshToken,
-    expiresAt: expires_in === undefined ? undefined : Date.now() + expires_in * 1000,
-  });
+  };
+  if (login.identity === undefined) {
+    const expiresAt = expires_in === undefined ? undefined : Date.now() + expires_in * 1000;
+    return defined<Login>({ ...common, accessToken: access_token, expiresAt });
+  }
+  const { getValidatedIdTokenClaims } = await loadOAuth();
+  const { sub, exp } = getValidatedIdTokenClaims(answer) ?? {};
+  if (id_token === undefined || sub === undefined || exp === undefined) {
+    throw new LoginEnded("it gives no new ID token");
+  }
+  // OpenID Connect Core, section 12.2: nobody becomes another by a renewal.
+  const { subject = sub } = login.identity;
+  if (subject !== sub) throw new LoginEnded("its new ID token is of somebody else");
+  const identity = { subject };
+  return defined<Login>({ ...common, identity, accessToken: id_token, expiresAt: exp * 1000 });
 }
 
 /** An answer without its ID token: nobody here asks who the person is. */
@@ -245,7 +282,7 @@ export function oauthError(error: unknown): string {
 
 /**
  * The failure of a request to an issuer: it was not reached, its answer is invalid, or it refused. `refused`
- * names what it refused.
+ * names what it refused. The cause is the code of its error.
  */
 export function issuerFault(issuer: string, refused: string, error: unknown): TrunklineError {
   if (error instanceof TrunklineError) return error;
@@ -257,7 +294,7 @@ export function issuerFault(issuer: string, refused: string, error: unknown): Tr
   const says = isAnswer
     ? `${issuer} ${refused}: ${why}`
     : `Refused what ${issuer} answered: ${why}`;
-  return new TrunklineError("unavailable", isUnknown ? `${says}. ${next}` : says);
+  return new TrunklineError("unavailable", isUnknown ? `${says}. ${next}` : says, { cause: code });
 }
 
 interface OAuthErrorLike {

@@ -296,8 +296,11 @@ describe("a server with a login of each person", { timeout: 60_000 }, () => {
     await rig.logIn(ADA, "ada");
     await rig.logIn(BOB, "bob");
     assert.deepEqual(
-      (await rig.logins.listOf("token ada")).map(({ name }) => name),
-      ["mail"],
+      (await rig.logins.listOf()).map(({ name, person }) => [person, name]),
+      [
+        ["token ada", "mail"],
+        [BOB.id, "mail"],
+      ],
     );
     for (const name of await readdir(rig.data)) {
       const text = await readFile(join(rig.data, name), "latin1");
@@ -320,11 +323,15 @@ describe("a server with a login of each person", { timeout: 60_000 }, () => {
   it("ends the logins of a person who has no token left", async () => {
     await using rig = await Rig.open();
     await rig.logIn(ADA, "ada");
+    await rig.logIn(BOB, "bob");
+    await rig.logIn(OWNER, "olga");
     const token = { id: "a1", name: "a", sha256: "", created: "", scopes: [], person: "ada" };
-    await rig.logins.endOf(token, [{ ...token, id: "a2" }], "owner");
-    assert.equal((await rig.logins.listOf("token ada")).length, 1);
-    await rig.logins.endOf(token, [{ ...token, id: "a2", person: "bob" }], "owner");
-    assert.deepEqual(await rig.logins.listOf("token ada"), []);
+    const people = async () => (await rig.logins.listOf()).map(({ person }) => person);
+    assert.deepEqual(await rig.logins.endTokenless([{ ...token, id: "a2" }], "owner"), []);
+    assert.equal((await people()).length, 3);
+    await rig.logins.endTokenless([{ ...token, person: "bob" }], "owner");
+    // Whoever comes without access tokens has lost none.
+    assert.deepEqual(await people(), [BOB.id, OWNER.id]);
     assert.equal(await rig.logins.ofPerson("token ada", "mail", rig.settings).read(), undefined);
   });
 });

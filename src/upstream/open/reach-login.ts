@@ -6,7 +6,14 @@ import { logIn, type LogInOptions } from "../oauth/log-in.ts";
 import type { Login, LoginStore } from "../oauth/login-tokens.ts";
 import { OAuthHttp, revokeLogin } from "../oauth/oauth-http.ts";
 import { withReferences } from "../references.ts";
-import { type AddressSettings, hasAuthorization, isAddress } from "../settings.ts";
+import {
+  type AddressSettings,
+  atProvider,
+  hasAuthorization,
+  identityProviderOf,
+  isAddress,
+  isLoginless,
+} from "../settings.ts";
 import { ServerLogins } from "./server-logins.ts";
 import { serverReferences } from "./server-references.ts";
 
@@ -32,6 +39,8 @@ export function namedServer(
 export interface LoginReach {
   readonly name: string;
   readonly settings: AddressSettings;
+  /** Whether that is done at the identity provider that speaks for people there. */
+  readonly isIdentity?: boolean;
   readonly store: LoginStore;
   readonly http: OAuthHttp;
   readonly place: () => Promise<string>;
@@ -52,19 +61,21 @@ export async function reachLogin(
   const cannot = (why: string) => new TrunklineError("usage", `Cannot ${doing} '${name}': ${why}.`);
   if ("command" in settings) throw cannot("it is a program, which gets secrets as variables");
   if (!isAddress(settings)) throw cannot("an API gets its credentials from 'auth' and 'headers'");
-  if (settings.login === "passed on")
-    throw cannot("each person's token for the gateway is passed on");
+  if (isLoginless(settings)) throw cannot("each person's token for the gateway is passed on");
   const resolved = await withReferences(settings, serverReferences(app, env));
   if (!isAddress(resolved)) throw cannot("it has no address");
   if (hasAuthorization(resolved)) {
     throw cannot("its 'Authorization' header is configured. Remove that from 'headers' first");
   }
   const logins = new ServerLogins({ data: app.config.data, env });
-  const server = new URL(resolved.url);
-  const trustsIssuer = resolved.oauth?.issuer !== undefined;
+  const provider = identityProviderOf(resolved);
+  const place = provider === undefined ? resolved : atProvider(provider);
+  const server = new URL(place.url);
+  const trustsIssuer = place.oauth?.issuer !== undefined;
   return {
     name,
-    settings: resolved,
+    settings: place,
+    isIdentity: provider !== undefined,
     store: logins.ofCaller(person, name, resolved),
     http: new OAuthHttp({ server, trustsIssuer }),
     place: () => logins.place(),
@@ -76,7 +87,7 @@ const PATIENCE = 10 * 60_000;
 
 /** Logs a person in, by the link that `show` is given, and keeps the login. */
 export async function logInTo(
-  { name, settings, store, http }: LoginReach,
+  { name, settings, isIdentity = false, store, http }: LoginReach,
   show: LogInOptions["show"],
   signal?: AbortSignal,
   comeback?: LogInOptions["comeback"],
@@ -90,6 +101,7 @@ export async function logInTo(
     made = await logIn({
       server: new URL(settings.url),
       settings: settings.oauth ?? {},
+      isIdentity,
       headers: settings.headers ?? {},
       wanted: (await store.state()).wanted ?? [],
       http,

@@ -20,8 +20,14 @@ import {
   LoginTokens,
 } from "../oauth/login-tokens.ts";
 import { OAuthHttp, revokeLogin } from "../oauth/oauth-http.ts";
-import { type AddressSettings, hasAuthorization, isPersonal } from "../settings.ts";
+import {
+  type AddressSettings,
+  hasAuthorization,
+  identityProviderOf,
+  isPersonal,
+} from "../settings.ts";
 import { userKeyFile } from "../../config/locations.ts";
+import { BEARER_PREFIX, OWNER } from "../../base/principal.ts";
 import { openSecretStore } from "../../identity/open/open-secret-store.ts";
 
 export interface ServerLoginsOptions {
@@ -35,6 +41,22 @@ export interface ServerLoginsOptions {
 export interface PersonLogin extends LoginState {
   readonly key: string;
   readonly person: string;
+}
+
+/** A login in words, for its person and for the owner. */
+export function shownLogin(login: PersonLogin) {
+  const { person, name: server = "", issuer = "" } = login;
+  // Who has tokens is known by `--person`, or by the token's id.
+  const who = person === OWNER.id ? "owner" : person.replace(BEARER_PREFIX, "");
+  return { person: who, server, state: loginWords(login), issuer };
+}
+
+/** The state of a login in a few words; empty if nobody has logged in. */
+export function loginWords({ issuer, ended, wanted, expiresAt, isRenewed }: LoginState): string {
+  if (ended !== undefined) return "ended";
+  if (issuer === undefined) return "";
+  if (isRenewed !== true && expiresAt !== undefined && expiresAt < Date.now()) return "expired";
+  return wanted === undefined ? "logged in" : "logged in, wants more";
 }
 
 /** Milliseconds that a process may take to renew a login while others wait. */
@@ -69,9 +91,18 @@ export class ServerLogins {
     return this.#at(`${name} ${hashOf(server.href).slice(0, 16)}`, server);
   }
 
-  /** The place of a person's own login, or of that which all share, as the settings say. */
+  /**
+   * The place of a person's own login at the server or at the identity provider that speaks for the person
+   * there, or of the login which all share, as the settings say.
+   */
   ofCaller(person: string, name: string, settings: AddressSettings): LoginStore {
     const { url } = settings;
+    const provider = identityProviderOf(settings);
+    if (provider !== undefined) {
+      const { issuer, clientId } = provider;
+      const key = hashOf(JSON.stringify([person, issuer, clientId]));
+      return this.#at(key, new URL(issuer), { person, name: issuer });
+    }
     return isPersonal(settings)
       ? this.ofPerson(person, name, settings)
       : this.of(name, new URL(url));
@@ -84,21 +115,25 @@ export class ServerLogins {
     return this.#at(key, server, { person, name });
   }
 
-  /** The logins of people, or of these, also at servers that are configured no more. */
-  async listOf(...persons: readonly string[]): Promise<PersonLogin[]> {
+  /** The logins of people, also at servers that are configured no more. */
+  async listOf(): Promise<PersonLogin[]> {
     const all = Object.entries(await this.#states.all());
     return all.flatMap(([key, state]) => {
       const { person } = state;
-      const isMeant = persons.length === 0 || persons.includes(person ?? "\n");
-      return person !== undefined && isMeant ? [{ ...state, key, person }] : [];
+      return person === undefined ? [] : [{ ...state, key, person }];
     });
   }
 
-  /** Ends all logins of a token's person, unless they have tokens left. `by` is who ends them. */
-  async endOf(token: AccessToken, left: readonly AccessToken[], by: string): Promise<void> {
-    const person = ownerOf(token);
-    if (left.some((other) => ownerOf(other) === person)) return;
-    await this.end(await this.listOf(person), by);
+  /**
+   * Ends the logins of people who came by access tokens and have none of these left. `by` is who has revoked
+   * one. Returns what `end` does.
+   */
+  async endTokenless(left: readonly AccessToken[], by: string): Promise<string[]> {
+    const people = new Set(left.map(ownerOf));
+    const isGone = ({ person }: PersonLogin): boolean =>
+      person.startsWith(BEARER_PREFIX) && !people.has(person);
+    const gone = (await this.listOf()).filter(isGone);
+    return gone.length === 0 ? [] : await this.end(gone, by);
   }
 
   /** Ends logins here and at their issuers. Returns why tokens may stay valid there until they expire. */

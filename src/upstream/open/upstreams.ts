@@ -288,16 +288,25 @@ export class ConfiguredOffer implements AsyncDisposable {
     name: string,
     settings: AddressSettings,
   ): Promise<PersonAuthorization> {
-    const { hasAuthorization } = await import("../settings.ts");
-    if (hasAuthorization(settings)) throw new TrunklineError("config", BOTH);
-    if (settings.login === "passed on") {
-      const { ExchangedTokens } = await import("../oauth/exchanged-tokens.ts");
-      return new ExchangedTokens(settings, () => this.#app.subjectTokens.get(person));
+    const { loginMistake, identityProviderOf, isLoginless, atProvider } =
+      await import("../settings.ts");
+    const mistake = loginMistake(settings);
+    if (mistake !== undefined) throw new TrunklineError("config", `Its 'login' ${mistake}`);
+    const { ExchangedTokens, gatewaySubject, plainExchange } =
+      await import("../oauth/exchanged-tokens.ts");
+    if (isLoginless(settings)) {
+      const subject = gatewaySubject(() => this.#app.subjectTokens.get(person));
+      return new ExchangedTokens(subject, plainExchange(settings));
     }
     const logins = await this.#openLogins();
     const page = this.offer.loginPage?.(name);
-    const store = logins.ofPerson(person, name, settings);
-    return logins.tokensAt(store, name, settings, this.#app.log, page);
+    const store = logins.ofCaller(person, name, settings);
+    const provider = identityProviderOf(settings);
+    const place = provider === undefined ? settings : atProvider(provider);
+    const tokens = logins.tokensAt(store, name, place, this.#app.log, page);
+    if (provider === undefined) return tokens;
+    const { managedExchange } = await import("../oauth/managed-exchange.ts");
+    return new ExchangedTokens(tokens, managedExchange(settings, provider));
   }
 }
 
@@ -305,9 +314,6 @@ export class ConfiguredOffer implements AsyncDisposable {
 const MOST_PERSONS = 200;
 /** No person has this name. */
 const NOBODY = "\n";
-
-const BOTH =
-  "Its 'login' says that each person has a login, and its 'headers' have one for all. Remove either";
 
 /** The servers that are used. */
 function enabledServers(table: Config["mcpServers"]): Config["mcpServers"] {

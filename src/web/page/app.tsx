@@ -23,6 +23,7 @@ import { Button, Empty, focusSearch, problem, setterOf, toggle } from "../view/p
 import { AuditPage } from "./audit-page.tsx";
 import { FleetPage } from "./fleet-page.tsx";
 import { IdentitiesPage } from "./identities-page.tsx";
+import { LoginsPage } from "./logins-page.tsx";
 import { ReviewPage } from "./review-page.tsx";
 import { RunsPage } from "./runs-page.tsx";
 import { ServersPage } from "./servers-page.tsx";
@@ -77,6 +78,7 @@ const PAGES: readonly PageEntry[] = [
   },
   { page: "fleet", name: "Fleet", key: "f", show: () => <FleetPage />, isOfFleet: true },
   { page: "audit", name: "Audit", key: "a", show: () => <AuditPage /> },
+  { page: "logins", name: "Logins", key: "l", show: () => <LoginsPage /> },
   { page: "tokens", name: "Tokens", key: "k", show: () => <TokensPage />, scope: "admin" },
 ];
 

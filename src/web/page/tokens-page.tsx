@@ -7,7 +7,6 @@ import { mayDo } from "../client/state.ts";
 import { DeclaredForm } from "../form/declared-form.tsx";
 import { type Column, column, DataTable, lead } from "../view/data-table.tsx";
 import {
-  act,
   Ago,
   Badge,
   Button,
@@ -15,6 +14,7 @@ import {
   Empty,
   PageHead,
   problem,
+  SureButton,
   TwoLines,
   Unloaded,
   useLoaded,
@@ -53,6 +53,11 @@ export function TokensPage(): JSX.Element {
   const [isMaking, setMaking] = useState(false);
   if (found === undefined) return <Unloaded what="The tokens" failed={failed} />;
   const isAllowed = mayDo("admin");
+  const revoke = async ({ id, name }: TokenRow): Promise<void> => {
+    const { isShared } = await post<RevokedToken>(`/tokens/${encodeURIComponent(id)}/revoke`);
+    reload();
+    if (!isShared) problem.value = `${name} is revoked here. ${STILL_ACCEPTED}`;
+  };
   const columns: readonly Column<TokenRow>[] = [
     lead("Token", "minmax(8rem, 2fr)", ({ name, id }) => (
       <TwoLines main={name} sub={id} code="sub" />
@@ -71,8 +76,8 @@ export function TokensPage(): JSX.Element {
     ),
     ...(isAllowed
       ? [
-          column<TokenRow>("Action", "6rem", ({ id, name }) => (
-            <Revoke id={id} name={name} onDone={reload} />
+          column<TokenRow>("Action", "6rem", (token) => (
+            <SureButton says="Revoke" what={token.name} act={() => revoke(token)} />
           )),
         ]
       : []),
@@ -108,35 +113,6 @@ export function TokensPage(): JSX.Element {
         empty={<Empty title="No tokens">A token lets another program or person in.</Empty>}
       />
     </>
-  );
-}
-
-function Revoke({
-  id,
-  name,
-  onDone,
-}: {
-  id: string;
-  name: string;
-  onDone: () => void;
-}): JSX.Element {
-  const [isSure, setSure] = useState(false);
-  return (
-    <Button
-      class={isSure ? "danger small" : "quiet small"}
-      aria-label={isSure ? `Really revoke ${name}` : `Revoke ${name}`}
-      onBlur={() => setSure(false)}
-      onClick={() => {
-        if (!isSure) return setSure(true);
-        return act(async () => {
-          const { isShared } = await post<RevokedToken>(`/tokens/${encodeURIComponent(id)}/revoke`);
-          onDone();
-          if (!isShared) problem.value = `${name} is revoked here. ${STILL_ACCEPTED}`;
-        });
-      }}
-    >
-      {isSure ? "Really?" : "Revoke"}
-    </Button>
   );
 }
 

@@ -55,6 +55,29 @@ export function Button(props: JSX.IntrinsicElements["button"]): JSX.Element {
   return <button type="button" {...props} aria-busy={isBusy || undefined} onClick={press} />;
 }
 
+/** A button that has to be pressed twice, for what cannot be taken back. */
+export function SureButton({
+  says,
+  what,
+  act: work,
+}: {
+  readonly says: string;
+  readonly what: string;
+  readonly act: () => Promise<void>;
+}): JSX.Element {
+  const [isSure, setSure] = useState(false);
+  return (
+    <Button
+      class={isSure ? "danger small" : "quiet small"}
+      aria-label={isSure ? `Really ${says.toLowerCase()} ${what}` : `${says} ${what}`}
+      onBlur={() => setSure(false)}
+      onClick={() => (isSure ? act(work) : setSure(true))}
+    >
+      {isSure ? "Really?" : says}
+    </Button>
+  );
+}
+
 /** A text that is being written, and what changes it. It is kept in the browser until it is empty. */
 export function useDraft(key: string): [string, (text: string) => void] {
   const [text, setText] = useState(() => drafts.get(key));

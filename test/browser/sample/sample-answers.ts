@@ -9,6 +9,7 @@ import {
   IDENTITIES,
   ME,
   OVERVIEW,
+  LOGINS,
   PLUGINS,
   RUN,
   RUN_DETAIL,
@@ -134,6 +135,8 @@ export function sampleAnswers(): Answers {
       rows: AUDIT.filter((row) => JSON.stringify(row).includes(query.get("q") ?? "")),
     }),
     "GET /api/notifications": () => ({ deliveries: DELIVERIES }),
+    "GET /api/logins": () => ({ logins: LOGINS }),
+    "POST /api/logins/1/end": () => ({ ok: true, problems: ["https://mail.example: it is away"] }),
     "GET /api/tokens": () => ({ tokens: TOKENS }),
     "POST /api/tokens": () => ({ token: "trunkline_sample_secret", row: TOKENS[0] }),
   };

@@ -14,5 +14,6 @@ export const PAGES: readonly (readonly [name: string, hash: string, text: string
   ["calls", "#/toolbox/calls", "Calls a minute"],
   ["servers", "#/servers", "acme.tickets"],
   ["audit", "#/audit", "policy: deny"],
+  ["logins", "#/logins", "https://mail.example"],
   ["tokens", "#/tokens", "laptop-of-ann"],
 ];

@@ -12,6 +12,7 @@ import type {
   TokenRow,
   ToolCalls,
   ToolRow,
+  LoginRow,
 } from "../../../src/server/dashboard/api.ts";
 import type { AgentChoice, FolderPage } from "../../../src/server/dashboard/session-api.ts";
 import { at, MINUTE, NOW } from "./sample-time.ts";
@@ -272,6 +273,13 @@ export const AUDIT: AuditRow[] = Array.from({ length: 12 }, (_, index) => ({
   milliseconds: 3 + index * 17,
   entry: { event: "call", tool: "x", arguments: { query: "parser", token: "***" } },
 }));
+
+export const LOGINS: LoginRow[] = [
+  {
+    ...{ id: "1", person: "ann", server: "mail", state: "logged in" },
+    issuer: "https://mail.example",
+  },
+];
 
 export const TOKENS: TokenRow[] = [
   {

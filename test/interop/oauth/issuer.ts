@@ -26,7 +26,13 @@ interface Grant {
 /** The part of oidc-provider that is used. */
 interface Provider {
   readonly Grant: new (of: { accountId: string; clientId: string }) => Grant;
+  registerGrantType(
+    name: string,
+    handler: (context: never) => Promise<void>,
+    params: readonly string[],
+  ): void;
   readonly AccessToken: {
+    new (of: object): { save(): Promise<string> };
     revokeByGrantId(id: string): Promise<void>;
     find(
       token: string,
@@ -48,6 +54,10 @@ export interface IssuerOptions {
   readonly lifetime?: number;
   /** Clients that are known without registration. */
   readonly clients?: readonly object[];
+  /** Seconds that an ID token is good for. */
+  readonly identityLifetime?: number;
+  /** Further settings of oidc-provider. */
+  readonly more?: object;
   /** Fetches the metadata documents of clients, which are known by these then. */
   readonly fetchDocument?: (url: string) => Promise<Response>;
 }
@@ -58,6 +68,8 @@ export class Issuer implements AsyncDisposable {
   /** What it did: `grant.success` with the kind of the grant, `registration_create.success`. */
   readonly events: string[] = [];
   readonly provider: Provider;
+  /** Who has no account any more. */
+  readonly removed = new Set<string>();
   /** Who logs in. */
   account = "ada";
   readonly #server: ReturnType<typeof createServer>;
@@ -69,7 +81,7 @@ export class Issuer implements AsyncDisposable {
   }
 
   static async open(resource: string, options: IssuerOptions = {}): Promise<Issuer> {
-    const { lifetime = 60, clients = [], fetchDocument } = options;
+    const { lifetime = 60, clients = [], fetchDocument, more, identityLifetime = 3600 } = options;
     const { default: Provider } = await packages.import<{
       default: new (issuer: string, configuration: object) => Provider;
     }>("oidc-provider/lib/index.js");
@@ -85,7 +97,10 @@ export class Issuer implements AsyncDisposable {
       issueRefreshToken: async (_: unknown, client: { grantTypeAllowed(type: string): boolean }) =>
         client.grantTypeAllowed("refresh_token"),
       interactions: { url: (_: unknown, { uid }: { uid: string }) => `/interaction/${uid}` },
-      findAccount: (_: unknown, id: string) => ({ accountId: id, claims: () => ({ sub: id }) }),
+      findAccount: (_: unknown, id: string) =>
+        issuer.removed.has(id) ? undefined : { accountId: id, claims: () => ({ sub: id }) },
+      ttl: { IdToken: identityLifetime },
+      ...more,
       ...(fetchDocument === undefined
         ? {}
         : { fetch: (address: unknown) => fetchDocument(String(address)) }),
@@ -108,7 +123,7 @@ export class Issuer implements AsyncDisposable {
       },
     });
     const issuer = new Issuer(url, server, provider);
-    for (const event of ["registration_create.success", "revocation.success", "grant.error"]) {
+    for (const event of ["registration_create.success", "refresh_token.destroyed", "grant.error"]) {
       provider.on(event, () => issuer.events.push(event));
     }
     provider.on("grant.success", (context: { oidc: { params: { grant_type: string } } }) => {

@@ -39,6 +39,8 @@ export interface McpClientOptions {
   readonly originOf?: ((idText: string) => unknown) | undefined;
   /** Which tools the transport can call that want arguments in headers; all when left out. */
   readonly canCall?: ((tool: JsonObject) => boolean) | undefined;
+  /** An extension that we take part in at this server only. */
+  readonly extension?: string | undefined;
   /** Milliseconds for the answer to a question of the server, by its method. */
   readonly questionLimits: Readonly<Record<string, number>>;
 }
@@ -73,6 +75,8 @@ export class McpClient {
   readonly #listening: ClientListening;
   readonly #canCall: (tool: JsonObject) => boolean;
   readonly #report: McpClientOptions["report"];
+  /** The extensions that this server alone is told of. */
+  readonly #own: JsonObject;
   #server: ServerHello | undefined;
   /** Why tools were left out of its last list. */
   readonly #unusable = new Set<string>();
@@ -99,7 +103,8 @@ export class McpClient {
       report,
       sent: observed(options),
     });
-    this.#requests = new ClientRequests(this.#peer, this.#calls, pages, INFO);
+    this.#own = options.extension === undefined ? {} : { [options.extension]: {} };
+    this.#requests = new ClientRequests(this.#peer, this.#calls, pages, INFO, this.#own);
     const listen = (wanted: JsonObject, signal: AbortSignal): Promise<JsonObject> => {
       const notifications = this.#narrow(wanted);
       return this.#requests.request("subscriptions/listen", { notifications }, signal);
@@ -122,7 +127,10 @@ export class McpClient {
     await using opening = new AsyncDisposableStack();
     opening.defer(() => client.close());
     const signal = AbortSignal.any([late.signal, options.signal]);
-    client.#server = await handshake(client.#peer, { era, info: INFO, probe, signal });
+    client.#server = await handshake(client.#peer, {
+      ...{ era, info: INFO, probe, signal },
+      own: client.#own,
+    });
     opening.move();
     client.#requests.codec = client.codec;
     if (client.codec.has.listening) client.#listening.renew();

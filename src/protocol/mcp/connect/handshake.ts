@@ -30,6 +30,8 @@ export interface ServerHello {
 export interface HandshakeOptions {
   readonly era: Era;
   readonly info: Implementation;
+  /** Extensions that this server alone is told of. */
+  readonly own?: JsonObject;
   /** Milliseconds after which a server that has not answered `server/discover` is sent `initialize`. */
   readonly probe: number;
   readonly signal: AbortSignal;
@@ -44,7 +46,6 @@ const CAPABILITIES: JsonObject = {
   roots: {},
   sampling: {},
   elicitation: { form: {}, url: {} },
-  extensions: ROUTED_EXTENSIONS,
   tasks: {
     list: {},
     cancel: {},
@@ -84,9 +85,12 @@ async function discoverOrInitialize(peer: Peer, options: HandshakeOptions): Prom
   }
 }
 
-async function byDiscover(peer: Peer, { info, signal }: HandshakeOptions): Promise<ServerHello> {
-  const ask = (): Promise<JsonObject> =>
-    peer.request(discover, { _meta: NEWEST_STATELESS.requestMeta(info, undefined) }, { signal });
+async function byDiscover(
+  peer: Peer,
+  { info, signal, own }: HandshakeOptions,
+): Promise<ServerHello> {
+  const _meta = NEWEST_STATELESS.requestMeta(info, undefined, { extensions: own ?? {} });
+  const ask = (): Promise<JsonObject> => peer.request(discover, { _meta }, { signal });
   const result = await ask().catch((error: unknown) => {
     if (listsOurRevision(error)) return ask();
     throw error;
@@ -105,10 +109,13 @@ async function byDiscover(peer: Peer, { info, signal }: HandshakeOptions): Promi
   };
 }
 
-async function byInitialize(peer: Peer, { info, signal }: HandshakeOptions): Promise<ServerHello> {
+async function byInitialize(
+  peer: Peer,
+  { info, signal, own }: HandshakeOptions,
+): Promise<ServerHello> {
   const params = {
     protocolVersion: NEWEST_SESSION.revision,
-    capabilities: CAPABILITIES,
+    capabilities: { ...CAPABILITIES, extensions: { ...ROUTED_EXTENSIONS, ...own } },
     clientInfo: info,
   };
   const result = await peer.request(initialize, params, { signal });

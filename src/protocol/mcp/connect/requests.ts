@@ -13,7 +13,7 @@ import type { Peer } from "../../../rpc/peer.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
 import type { JsonObject } from "../json-object.ts";
 import { isObject, type Problem } from "../../../base/check.ts";
-import { metaMember, metaOf, passedOn, TASKS_CAPABILITY, META } from "../meta.ts";
+import { metaMember, metaOf, passedOn, TASKS_EXTENSIONS, META } from "../meta.ts";
 import type { ClientPages } from "./pages.ts";
 import { asCannotAsk, URL_ELICITATION_REQUIRED, visitPages } from "./questions.ts";
 import { askInRounds } from "./rounds.ts";
@@ -29,10 +29,21 @@ export class ClientRequests {
   readonly #calls: ClientCalls;
   readonly #pages: ClientPages;
   readonly #info: Implementation;
+  /** Our capabilities, whoever the caller is, and for calls of tools. */
+  readonly #ours: JsonObject;
+  readonly #oursInCalls: JsonObject;
   /** Known after the handshake. */
   codec: Codec = PLAINEST;
 
-  constructor(peer: Peer, calls: ClientCalls, pages: ClientPages, info: Implementation) {
+  constructor(
+    peer: Peer,
+    calls: ClientCalls,
+    pages: ClientPages,
+    info: Implementation,
+    own: JsonObject,
+  ) {
+    this.#ours = { extensions: own };
+    this.#oursInCalls = { extensions: { ...own, ...TASKS_EXTENSIONS } };
     this.#peer = peer;
     this.#calls = calls;
     this.#pages = pages;
@@ -45,7 +56,7 @@ export class ClientRequests {
 
   /** A request that we send for no caller. */
   request(name: string, params: JsonObject, signal?: AbortSignal): Promise<JsonObject> {
-    const _meta = this.codec.requestMeta(this.#info, undefined);
+    const _meta = this.codec.requestMeta(this.#info, undefined, this.#ours);
     return this.#peer.request(
       { name, checkResult },
       _meta === undefined ? params : { ...params, _meta: { ...metaOf(params), ..._meta } },
@@ -101,8 +112,8 @@ export class ClientRequests {
     progressToken: number,
   ): Promise<JsonObject> {
     const { signal } = context;
-    const extensions = name === "tools/call" ? TASKS_CAPABILITY : undefined;
-    const ofRevision = this.codec.requestMeta(this.#info, context, extensions);
+    const ours = name === "tools/call" ? this.#oursInCalls : this.#ours;
+    const ofRevision = this.codec.requestMeta(this.#info, context, ours);
     const _meta = { ...passedOn(context), progressToken, ...ofRevision };
     const ask = (more: JsonObject): Promise<JsonObject> =>
       this.#peer.request<JsonObject, JsonObject>(
@@ -165,7 +176,7 @@ export class ClientRequests {
     context: ToolContext,
     options: RequestOptions,
   ): Promise<JsonObject> {
-    const _meta = this.codec.requestMeta(this.#info, context, TASKS_CAPABILITY);
+    const _meta = this.codec.requestMeta(this.#info, context, this.#oursInCalls);
     return this.#peer.request({ name, checkResult }, { ...params, _meta }, options);
   }
 }

@@ -56,7 +56,9 @@ export const MCP_2026_07_28: Codec = {
     [META.protocolVersion]: "2026-07-28",
     [META.clientInfo]: info,
     [META.clientCapabilities]:
-      context === undefined ? { extensions: ROUTED_EXTENSIONS } : capabilitiesOf(context, ours),
+      context === undefined
+        ? { extensions: { ...ROUTED_EXTENSIONS, ...(ours?.extensions as JsonObject | undefined) } }
+        : capabilitiesOf(context, ours),
     ...(context === undefined ? {} : { [META.logLevel]: context.meta[META.logLevel] ?? "info" }),
   }),
 };

@@ -2,7 +2,12 @@ import { defined } from "../../../base/defined.ts";
 import { TrunklineError } from "../../../base/errors.ts";
 import { OWNER } from "../../../base/principal.ts";
 import { maskText } from "../../../base/text/mask.ts";
-import { hasAuthorization, isAddress, shownSource } from "../../../upstream/settings.ts";
+import {
+  hasAuthorization,
+  isAddress,
+  isLoginless,
+  shownSource,
+} from "../../../upstream/settings.ts";
 import type { Config } from "../../../config/config.ts";
 import type { PluginRow, ServerRow } from "../api.ts";
 import { type LiveSource, PolledRows } from "../live/polled-rows.ts";
@@ -75,7 +80,7 @@ function masked(text: string | undefined): string | undefined {
 }
 
 function canLogIn(settings: Config["mcpServers"][string]): boolean {
-  return isAddress(settings) && settings.login !== "passed on" && !hasAuthorization(settings);
+  return isAddress(settings) && !isLoginless(settings) && !hasAuthorization(settings);
 }
 
 async function pluginRows(sources: DashboardSources): Promise<PluginRow[]> {
