@@ -58,7 +58,6 @@ const MAY: Readonly<Record<string, readonly string[]>> = {
       "session/open/move/bundle.ts",
       "session/open/move/host-key.ts",
       "session/open/move/other-side.ts",
-      "session/open/move/parcels.ts",
       "session/open/process-socket.ts",
       "setup/doctor/state-checks.ts",
       "store/",
@@ -66,7 +65,6 @@ const MAY: Readonly<Record<string, readonly string[]>> = {
     ],
   "It reads our own program.": [
     "plugin/scaffold/",
-    "sandbox/sandbox-folder.ts",
     "server/dashboard/web-files.ts",
   ],
   "It reads what the kernel and the system say.": [

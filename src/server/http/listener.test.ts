@@ -5,7 +5,7 @@ import { connect, createServer } from "node:net";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
-import { describe, it } from "node:test";
+import { describe, it, type TestContext } from "node:test";
 
 import { SampleHome } from "../../../test/samples/sample-home.ts";
 import { sampleServing } from "../../../test/samples/sample-serving.ts";
@@ -16,29 +16,32 @@ import { createListener, limitArrival, listen } from "./listener.ts";
 const log = new Log("error", () => {});
 
 describe("a request that arrives slowly", () => {
-  for (const [url, grows, isEnded] of [
-    ["/mcp", true, true],
-    ["/moves/1/bundle", true, false],
-    ["/moves/1/bundle", false, true],
-  ] as const) {
-    const how = grows ? "while more of it comes" : "where nothing more comes";
-    it(`is ${isEnded ? "" : "not "}ended after five minutes at ${url} ${how}`, (t) => {
-      t.mock.timers.enable({ apis: ["setTimeout"] });
-      let ended = 0;
-      const socket = { bytesRead: 0, destroy: () => ended++ };
-      const request = Object.assign(new EventEmitter(), { method: "PUT", url, socket });
-      limitArrival(request as never);
-      for (let minute = 0; minute < 60; minute++) {
-        if (grows) socket.bytesRead += 1024 * 1024;
-        t.mock.timers.tick(60_000);
-      }
-      assert.equal(ended > 0, isEnded);
-      request.emit("end");
-      const before = ended;
-      t.mock.timers.tick(3_600_000);
-      assert.equal(ended, before, "nothing waits for it any more");
-    });
+  function ends(t: TestContext, url: string, grows: boolean): boolean {
+    t.mock.timers.enable({ apis: ["setTimeout"] });
+    let ended = 0;
+    const socket = { bytesRead: 0, destroy: () => ended++ };
+    const request = Object.assign(new EventEmitter(), { method: "PUT", url, socket });
+    limitArrival(request as never);
+    for (let minute = 0; minute < 60; minute++) {
+      if (grows) socket.bytesRead += 1024 * 1024;
+      t.mock.timers.tick(60_000);
+    }
+    request.emit("end");
+    const before = ended;
+    t.mock.timers.tick(3_600_000);
+    assert.equal(ended, before, "nothing waits for it any more");
+    return ended > 0;
   }
+
+  it("is ended after five minutes, also while more of it comes", (t) => {
+    assert.ok(ends(t, "/mcp", true));
+  });
+
+  it("goes on with the work of a session while more of it comes, and no longer", (t) => {
+    assert.ok(!ends(t, "/moves/1/bundle", true));
+    t.mock.timers.reset();
+    assert.ok(ends(t, "/moves/1/bundle", false));
+  });
 });
 
 describe("listen()", () => {
