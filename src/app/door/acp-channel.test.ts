@@ -3,6 +3,9 @@ import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, it } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
+
+import { WebSocketServer } from "ws";
 
 import { SampleHome } from "../../../test/samples/sample-home.ts";
 import { attachTo } from "../../protocol/acp/attach.ts";
@@ -44,6 +47,56 @@ describe("reachGateway()", () => {
     await assert.rejects(reachGateway(home.path, at, OWNER, env), /It asks for a token/);
     const other = { ...at, session: "t" };
     await assert.rejects(reachGateway(home.path, other, OWNER, env), /There is no token/);
+  });
+
+  it("lets a hostile gateway neither read files, nor run commands, nor speak of other sessions", async () => {
+    await using home = await SampleHome.create();
+    const env = { HOME: home.path, TRUNKLINE_TOKEN_STORE: "file" };
+    await new MoveTokens(home.path, env).keep("s", "tlk_x");
+    const server = new WebSocketServer({ host: "127.0.0.1", port: 0 });
+    await once(server, "listening");
+    const answers: Record<string, unknown>[] = [];
+    const about = (method: string, sessionId: string, id?: number): string =>
+      JSON.stringify({ jsonrpc: "2.0", ...(id && { id }), method, params: { sessionId } });
+    const asked = ["fs/read_text_file", "fs/write_text_file", "terminal/create", "mcp/message"];
+    const said = [
+      ...asked.map((method, at) => about(method, "s", at + 1)),
+      about("session/update", "other"),
+      about("session/request_permission", "other", 9),
+      `[${about("fs/read_text_file", "s", 10)}]`,
+      about("session/update", "s").replace("{", '{"method":"fs/read_text_file",'),
+      about("session/request_permission", "s", 11),
+    ];
+    server.on("connection", (socket) => {
+      socket.once("message", () => {
+        socket.on("message", (data: Buffer) => answers.push(JSON.parse(data.toString("utf8"))));
+        for (const text of said) socket.send(text);
+      });
+    });
+    const { port } = server.address() as AddressInfo;
+    const at = { url: `ws://127.0.0.1:${port}/acp`, session: "s" };
+    const heard: Record<string, unknown>[] = [];
+    await using channel = await reachGateway(home.path, at, OWNER, env);
+    channel.receive({
+      message: (text) => void heard.push(JSON.parse(text)),
+      fault: () => assert.fail(),
+      end: () => {},
+    });
+    void channel.send(JSON.stringify({ jsonrpc: "2.0", id: 1, method: "initialize" }));
+    while (answers.length < 5 || heard.length < 2) await delay(10);
+    assert.deepEqual(
+      heard.map(({ method, params }) => [method, params]),
+      ["session/update", "session/request_permission"].map((method) => [
+        method,
+        { sessionId: "s" },
+      ]),
+    );
+    assert.deepEqual(
+      answers.map(({ id, error }) => [id, (error as { code: number }).code]),
+      [1, 2, 3, 4, 9].map((id) => [id, -32601]),
+    );
+    for (const socket of server.clients) socket.terminate();
+    server.close();
   });
 });
 

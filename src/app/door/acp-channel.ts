@@ -3,11 +3,16 @@ import { WebSocket } from "ws";
 
 import { TrunklineError } from "../../base/errors.ts";
 import { AcpDoor } from "../../protocol/acp/door.ts";
+import { isObject, objectIn } from "../../base/check.ts";
+import { acpDialect } from "../../protocol/acp/dialect.ts";
+import { CLIENT_METHODS } from "../../protocol/acp/methods.ts";
+import { isId } from "../../rpc/message/message.ts";
+import { readSubagentId } from "../../session/subagent.ts";
 import { mayControl, type Principal } from "../../base/principal.ts";
 import { MoveTokens } from "../../session/open/move/move-tokens.ts";
 import { agentLogin } from "./agent-login.ts";
 import { AcpConversation } from "../../protocol/acp/serve.ts";
-import type { Channel } from "../../wire/channel.ts";
+import type { Channel, Room, Sink } from "../../wire/channel.ts";
 import { memoryPair } from "../../wire/channel/memory.ts";
 import { webSocketChannel, webSocketSettings } from "../../wire/channel/websocket.ts";
 import type { AppContext } from "../../config/app-context.ts";
@@ -45,8 +50,40 @@ export async function reachGateway(
 ): Promise<Channel<string>> {
   const isFull = mayControl(principal) && principal.limits === undefined;
   const token = isFull ? await new MoveTokens(data, env).get(session) : undefined;
-  if (token !== undefined) return await remoteAcpChannel(url, token);
+  if (token !== undefined) return onlyAbout(await remoteAcpChannel(url, token), session);
   throw new TrunklineError("unavailable", "There is no token for the place of this session.");
+}
+
+/** What a gateway may tell and ask: not for files or commands of this machine. */
+const TOLD: ReadonlySet<unknown> = new Set([
+  ...["session/update", "session/request_permission", "elicitation/create"],
+  ...["elicitation/complete", CLIENT_METHODS.queued.name],
+]);
+
+/** A channel to a machine that may be hostile: it speaks about one session, and of the rest nothing arrives. */
+function onlyAbout(channel: Channel<string>, session: string): Channel<string> {
+  const message = (text: string, sink: Sink<string>): void | Room => {
+    const said = objectIn(text);
+    const { id, method, params } = said ?? {};
+    if (method === undefined) return isId(id) ? sink.message(text) : undefined;
+    const about = isObject(params) ? String(params["sessionId"]) : "";
+    const isIts = TOLD.has(method) && readSubagentId(about).session === session;
+    // Written anew: another reader may find something else in the same text.
+    if (isIts || method === acpDialect.cancel.method) return sink.message(JSON.stringify(said));
+    const error = { code: -32601, message: "Method not found" };
+    return isId(id) ? channel.send(JSON.stringify({ jsonrpc: "2.0", id, error })) : undefined;
+  };
+  return {
+    receive: (sink) =>
+      channel.receive({
+        message: (text) => message(text, sink),
+        fault: (fault) => sink.fault(fault),
+        end: (error) => sink.end(error),
+      }),
+    send: (text, topic) => channel.send(text, topic),
+    abort: (reason) => channel.abort(reason),
+    [Symbol.asyncDispose]: () => channel[Symbol.asyncDispose](),
+  };
 }
 
 /** Milliseconds; a server that is no gateway may never answer. */

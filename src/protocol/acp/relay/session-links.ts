@@ -5,7 +5,7 @@ import type { Principal } from "../../../base/principal.ts";
 import type { Span } from "../../../base/trace.ts";
 import { holdId, isId } from "../../../rpc/message/message.ts";
 import { errorText, toRpcError } from "../../../rpc/rpc-error.ts";
-import { holderOf, isSilent } from "../../../session/session-error.ts";
+import { holderOf, isSilent, readGatewayHolder } from "../../../session/session-error.ts";
 import { readSubagentId } from "../../../session/subagent.ts";
 import type { EndOfTurn } from "../../../session/turn/end-of-prompt.ts";
 import { type Channel, ROOM, type Room, type Sink } from "../../../wire/channel.ts";
@@ -385,7 +385,10 @@ export class SessionLinks {
       answered: (idText, asked, text) => this.#answered(idText, asked, text),
       lost: () => this.#lost(holder, link),
     });
-    const { _meta } = introduction as { readonly _meta?: object | null };
+    const { _meta, clientCapabilities } = introduction as Readonly<Record<string, object | null>>;
+    // Files and commands of this machine are not for another.
+    const here = { clientCapabilities: { ...clientCapabilities, fs: {}, terminal: false } };
+    const own = readGatewayHolder(holder) === undefined ? {} : here;
     const counting = { ...ours(_meta), sequence: true, origin };
     this.#opening.add(link);
     using ends = new DisposableStack();
@@ -393,6 +396,7 @@ export class SessionLinks {
     if (this.#isClosed) await link.close();
     await link.request(METHODS.initialize.name, {
       ...introduction,
+      ...own,
       _meta: { ..._meta, trunkline: counting },
     });
     return link;
