@@ -63,10 +63,7 @@ const MAY: Readonly<Record<string, readonly string[]>> = {
       "store/",
       "upstream/catalogue.ts",
     ],
-  "It reads our own program.": [
-    "plugin/scaffold/",
-    "server/dashboard/web-files.ts",
-  ],
+  "It reads our own program.": ["plugin/scaffold/", "server/dashboard/web-files.ts"],
   "It reads what the kernel and the system say.": [
     "agent/external-foreign.ts",
     "base/process/process-table.ts",

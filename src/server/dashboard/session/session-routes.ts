@@ -35,8 +35,10 @@ import {
 import { rawText, trafficOf } from "../traffic/session-traffic.ts";
 import type { TrafficRing } from "../traffic/traffic-ring.ts";
 import { changedFiles, diffOfFile, undoPreview, whyOfChange } from "./changed-files.ts";
-import type { MoveContext } from "../../http/move-routes.ts";
-import { moveSession } from "./move-session.ts";
+import { moveTo } from "../../../session/open/move/other-side.ts";
+import { gatewayAt, readGatewayUrl } from "../../http/gateway-url.ts";
+import { goneWith, type MoveContext } from "../../http/move-routes.ts";
+import type { MoveBody } from "../schema.gen.ts";
 import { SessionActions, type SessionActionsOptions, canUndo } from "./session-actions.ts";
 import type { SessionDigest } from "./session-digest.ts";
 import { askOf } from "./session-rows.ts";
@@ -346,4 +348,22 @@ function titleOf({ title }: Readonly<Record<string, unknown>>): string {
 
 function escaped(text: string): string {
   return text.replaceAll(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
+}
+
+/** Moves a session of this gateway to another, as `trunkline session move --to` does. */
+async function moveSession(
+  { mover, letGo }: MoveContext,
+  { principal: { id: owner }, id: session, response }: ApiCall,
+  { to, token, withSecrets = false, interrupts = false }: MoveBody,
+): Promise<{ readonly says: readonly string[] }> {
+  await mover.record(session, owner);
+  const { url, warning } = readGatewayUrl(to);
+  // Nobody could be told before the token and the work have been sent.
+  if (warning !== undefined) throw new TrunklineError("usage", warning);
+  const { folder, says } = await moveTo(mover, session, gatewayAt(url, token), {
+    ...{ withSecrets, interrupts, newKey: false },
+    letGo: () => letGo(session, interrupts, goneWith(response)),
+  });
+  const done = `It works in ${folder} there now.`;
+  return { says: [done, ...says] };
 }
