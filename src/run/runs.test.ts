@@ -37,7 +37,7 @@ describe("a run", () => {
     await using session = await rig.session(async () => {}, undefined, servers);
     assert.deepEqual(session.settings._meta?.given, ["web"]);
     const said = JSON.stringify(rig.updates);
-    assert.match(said, /This run does not use the MCP server 'local': it is a program on your/);
+    assert.match(said, /The MCP server 'local' is not used here: it is a program on your machine/);
     assert.doesNotMatch(said, /'web'/);
   });
 

@@ -107,8 +107,6 @@ export class ResourceAddresses {
   }
 
   toolResult(server: string, result: ToolResult): ToolResult {
-    const isNamed = result.content.some(({ type }) => RESOURCES.has(type));
-    if (!isNamed) return this.withPage(server, result);
     const content = this.#each(result.content, (one) => this.#content(server, one));
     return this.withPage(server, content === result.content ? result : { ...result, content });
   }
@@ -183,9 +181,6 @@ export class ResourceAddresses {
     if (this.#origins.get(shown)?.server === server) this.#origins.delete(shown);
   }
 }
-
-/** The kinds of content that name a resource; most results have none. */
-const RESOURCES: ReadonlySet<string> = new Set(["resource", "resource_link"]);
 
 /** The member of an entry's `_meta` that says whose it is, where its address was changed. */
 const ORIGIN_META = "trunkline/origin";

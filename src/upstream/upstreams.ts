@@ -312,7 +312,13 @@ export function upstreamTool(
   };
   const how: ToolCallOptions = {
     isTask: task === "required",
-    shape: (result) => addresses.toolResult(upstream.name, plainToolResult(result)),
+    shape: (answer) => {
+      const result = plainToolResult(answer);
+      // Most results name no resource.
+      let isNamed = result._meta !== undefined;
+      for (const { type } of result.content) isNamed ||= RESOURCES.has(type);
+      return isNamed ? addresses.toolResult(upstream.name, result) : result;
+    },
   };
   return {
     definition,
@@ -351,6 +357,9 @@ function resuming(upstream: Upstream, addresses: ResourceAddresses): NonNullable
     }
   };
 }
+
+/** The kinds of content that name a resource. */
+const RESOURCES: ReadonlySet<string> = new Set(["resource", "resource_link"]);
 
 /** MCP, server/tools § Tool (annotations): whether a repeated call has no further effect. */
 function isHarmless({ annotations }: Entry): boolean {

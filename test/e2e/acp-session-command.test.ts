@@ -73,7 +73,7 @@ describe("trunkline session", { timeout: 600_000 }, () => {
       person.write("say hello there");
       await person.until(({ lines }) => lines.includes("hello there"));
       person.write("permission");
-      await person.until(({ lines }) => lines.some((line) => line.includes("2) Reject")));
+      await person.until(({ lines }) => lines.some((line) => line.includes("2 or n) Reject")));
       person.write("9");
       await person.until(({ lines }) => lines.some((line) => line.includes("no option '9'")));
       person.write("1");
@@ -117,7 +117,7 @@ describe("trunkline session", { timeout: 600_000 }, () => {
     }
     await using person = home.start("session", "attach", id);
     person.write("permission");
-    await person.until(({ lines }) => lines.some((line) => line.includes("2) Reject")));
+    await person.until(({ lines }) => lines.some((line) => line.includes("2 or n) Reject")));
     person.child.stdin.end();
     assert.equal(await person.exit, 1);
     assert.match(person.stderr, /The input ended while the agent waits for an answer/);

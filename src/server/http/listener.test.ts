@@ -11,7 +11,8 @@ import { SampleHome } from "../../../test/samples/sample-home.ts";
 import { sampleServing } from "../../../test/samples/sample-serving.ts";
 import { Log } from "../../base/log.ts";
 import { announceGateway } from "../../store/access/running-gateways.ts";
-import { createListener, limitArrival, listen } from "./listener.ts";
+import { arrivalLimit } from "../../wire/channel/http-body.ts";
+import { createListener, listen } from "./listener.ts";
 
 const log = new Log("error", () => {});
 
@@ -21,7 +22,7 @@ describe("a request that arrives slowly", () => {
     let ended = 0;
     const socket = { bytesRead: 0, destroy: () => ended++ };
     const request = Object.assign(new EventEmitter(), { method: "PUT", url, socket });
-    limitArrival(request as never);
+    arrivalLimit((path) => path.startsWith("/moves/"))(request as never);
     for (let minute = 0; minute < 60; minute++) {
       if (grows) socket.bytesRead += 1024 * 1024;
       t.mock.timers.tick(60_000);

@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type RequestListener, type Server } from "node:http";
+import { createServer, type RequestListener, type Server } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 
 import { TrunklineError } from "../../base/errors.ts";
@@ -7,6 +7,7 @@ import type { Log } from "../../base/log.ts";
 import type { ServePlan } from "../access/serving.ts";
 import { runningGateways } from "../../store/access/running-gateways.ts";
 import { watchFiles } from "../../config/watch-files.ts";
+import { arrivalLimit } from "../../wire/channel/http-body.ts";
 import { MOVES_PATH } from "./move-routes.ts";
 import { readTls } from "./tls-files.ts";
 
@@ -57,26 +58,8 @@ export function createListener(
   return { server, scheme: "https" };
 }
 
-/** Milliseconds in which the whole of a request arrives. */
-const ARRIVES_WITHIN = 5 * 60_000;
-/** Bytes that have to arrive in that time of a request that may take longer: a session with its work. */
-const LEAST_PROGRESS = 1024 * 1024;
-
-/** Ends a request that arrives too slowly. */
-export function limitArrival(request: IncomingMessage): void {
-  if (request.method === "GET" || request.method === "HEAD") return;
-  const { socket } = request;
-  let seen = socket.bytesRead;
-  const check = (): void => {
-    const isLong = request.url?.startsWith(MOVES_PATH) === true;
-    const isSlow = !isLong || socket.bytesRead - seen < LEAST_PROGRESS;
-    seen = socket.bytesRead;
-    if (isSlow) socket.destroy();
-    else late.refresh();
-  };
-  const late = setTimeout(check, ARRIVES_WITHIN).unref();
-  for (const end of ["end", "close"]) request.once(end, () => clearTimeout(late));
-}
+/** A session with its work may take longer than other requests. */
+const limitArrival = arrivalLimit((url) => url.startsWith(MOVES_PATH));
 
 /** Listens on the configured address. The data folder says which gateways run already. */
 export async function listen(

@@ -136,29 +136,28 @@ export class Histogram {
   }
 
   #find(values: readonly string[]): Series {
-    const known = this.#series.get(keyOf(values));
+    const known = this.#series.get(values.join(BETWEEN));
     if (known !== undefined) return known;
     // The values are shortened, because a key is kept for good; two series may not have the same labels.
     const shown = values.map((value) => value.slice(0, LONGEST_VALUE).toWellFormed());
-    const same = this.#series.get(keyOf(shown));
+    const same = this.#series.get(shown.join(BETWEEN));
     if (same !== undefined) return same;
     if (this.#series.size < MOST_SERIES) return this.#make(shown);
     const others = values.map(() => OTHER);
-    return this.#series.get(keyOf(others)) ?? this.#make(others);
+    return this.#series.get(others.join(BETWEEN)) ?? this.#make(others);
   }
 
   #make(values: readonly string[]): Series {
     const labels = this.#labels.map((label, at) => `${label}="${escapeLabel(values[at] ?? "")}"`);
     const counts = new Float64Array(this.#bounds.length + 1);
     const series = { labels: labels.join(","), values, counts, sum: 0 };
-    this.#series.set(keyOf(values), series);
+    this.#series.set(values.join(BETWEEN), series);
     return series;
   }
 }
 
-function keyOf(values: readonly string[]): string {
-  return values.join("\0");
-}
+/** Stands between the values of a series in its key. */
+const BETWEEN = "\0";
 
 /** Prometheus, Exposition formats § Comments, help text, and type information. */
 function escapeLabel(value: string): string {

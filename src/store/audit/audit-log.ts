@@ -384,7 +384,8 @@ export class AuditSeals {
     const { createHash } = process.getBuiltinModule("node:crypto");
     this.#chain ??= createHash("sha256").update(firstHash(this.writer));
     this.#chain.update(lines);
-    this.#count += countLines(lines);
+    let end = -1;
+    while ((end = lines.indexOf(NEWLINE, end + 1)) >= 0) this.#count++;
     this.#key ??= readKey(this.#data) ?? makeKey(this.#data);
     const hash = this.#chain.digest("hex");
     this.#chain = createHash("sha256").update(hash);
@@ -432,14 +433,6 @@ function makeKey(data: string): string {
 
 function keyPath(data: string): string {
   return join(data, AUDIT_FOLDER, "key");
-}
-
-function countLines(bytes: Buffer): number {
-  let count = 0;
-  for (let at = bytes.indexOf(NEWLINE); at >= 0; at = bytes.indexOf(NEWLINE, at + 1)) {
-    count++;
-  }
-  return count;
 }
 
 /** A unique name. It is not a secret. */

@@ -32,3 +32,26 @@ export async function readHttpBody(
     body.clear();
   }
 }
+
+/** Milliseconds in which the whole of a request arrives. */
+const ARRIVES_WITHIN = 5 * 60_000;
+/** Bytes that have to arrive in that time of a request that may take longer. */
+const LEAST_PROGRESS = 1024 * 1024;
+
+/** Ends requests that arrive too slowly. */
+export function arrivalLimit(
+  mayTakeLonger: (url: string) => boolean,
+): (request: IncomingMessage) => void {
+  return (request) => {
+    const { socket, method, url = "" } = request;
+    if (method === "GET" || method === "HEAD") return;
+    let seen = socket.bytesRead;
+    const late = setTimeout(() => {
+      const isSlow = !mayTakeLonger(url) || socket.bytesRead - seen < LEAST_PROGRESS;
+      seen = socket.bytesRead;
+      if (isSlow) socket.destroy();
+      else late.refresh();
+    }, ARRIVES_WITHIN).unref();
+    for (const end of ["end", "close"]) request.once(end, () => clearTimeout(late));
+  };
+}

@@ -64,8 +64,9 @@ export function transportError(message: string, code = -32000): RpcError {
 export function accepts(accept: string | undefined, type: string): boolean {
   if (accept === undefined) return false;
   const group = `${type.slice(0, type.indexOf("/"))}/*`;
-  return accept.split(",").some((part) => {
+  for (const part of accept.split(",")) {
     const range = part.split(";", 1)[0]?.trim().toLowerCase();
-    return range === type || range === group || range === "*/*";
-  });
+    if (range === type || range === group || range === "*/*") return true;
+  }
+  return false;
 }
