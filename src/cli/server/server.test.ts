@@ -51,6 +51,7 @@ describe("trunkline server add", () => {
     for (const args of [
       ["b", "https://example.com/", "--env", "A=1"],
       ["b", "ftp://example.com/"],
+      ["b", "http:/example.com"],
       ["b", "--header", "A=1", "--", "node"],
       ["b"],
       ["__proto__", "--", "node"],

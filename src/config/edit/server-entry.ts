@@ -27,6 +27,7 @@ export async function serverEntry(
       ...(headers === undefined ? {} : { headers: await headers() }),
     };
   }
+  refuse(/^https?:/i.test(first), `'${first}': a URL begins with https:// or http://`);
   refuse(headers !== undefined, "--header with a program: only a URL gets headers");
   refuse(transport !== undefined, "--transport with a program: only a URL has one");
   return {
