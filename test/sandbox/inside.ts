@@ -99,7 +99,6 @@ export const remoteRun: OpenInside = async () => {
       const child = spawnWrapped(wrapped, true);
       child.on("message", (_, listener) => {
         egress.serve(listener as Server);
-        child.send("served");
       });
       const [out] = await Promise.all([text(child.stdout as Readable), once(child, "exit")]);
       return out;
