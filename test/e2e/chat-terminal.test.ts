@@ -617,7 +617,7 @@ describe("trunkline chat in a terminal", { skip, timeout: 600_000 }, () => {
       plain.paste("say one\ntwo\n");
       await plain.shows(/^one\ntwo\nother \u00b7 code \u00b7 \d+ s\n>/m);
       plain.enter("permission");
-      await plain.shows(/^\? Run npm install\n {2}1\) Allow once\n {2}2\) Reject\n/m);
+      await plain.shows(/^\? Run npm install\n {2}1 or y\) Allow once\n {2}2 or n\) Reject\n/m);
       plain.enter("1");
       await plain.shows(/"optionId":"once"/);
       home.write("form.json", JSON.stringify(FORM));
@@ -627,7 +627,7 @@ describe("trunkline chat in a terminal", { skip, timeout: 600_000 }, () => {
       );
       // A line without the mark is for the agent.
       plain.enter("say meant for the agent");
-      await plain.shows(/The question is still open: a number or `=` answers it/);
+      await plain.shows(/The question is still open: this is no answer to it/);
       for (const [said, then] of [
         ["= a project", /= a project\n\n\? Count[^?]*$/],
         [
