@@ -108,24 +108,19 @@ describe("a fleet at its limits", { skip: noNats, timeout: 900_000 }, () => {
     const place = { cwd: rig.folder, mcpServers: [] };
     using client = await rig.client(one);
     const sessions: string[] = [];
-    for (let at = 0; at < 8; at++) {
+    for (let at = 0; at < 12; at++) {
       const { sessionId } = await client.ask("session/new", place);
       sessions.push(sessionId as string);
       client.send("session/prompt", promptOf(sessionId, "forever"));
     }
-    await client.until(({ text }) => (text.split("5 ").length > 8 ? true : undefined));
+    await client.until(({ text }) => (text.split("5 ").length > 12 ? true : undefined));
     await rig.worker("w2", "--slots", "40");
     await using drain = rig.command(["worker", "drain"], "w1");
     await drain.until(({ lines }) => lines.some((line) => line.includes("takes no new sessions")));
     await rig.kill("g1");
     using other = await rig.client(two);
     for (const sessionId of sessions) {
-      // On a busy machine the worker may answer too late, and then the client is told to try again.
-      await until(async () => {
-        const { error } = await other.answer("session/resume", { ...place, sessionId });
-        if (error !== undefined) assert.match(error.message, /Try again in some seconds/);
-        return error === undefined;
-      });
+      await other.ask("session/resume", { ...place, sessionId });
       other.socket.send(
         JSON.stringify({ jsonrpc: "2.0", method: "session/cancel", params: { sessionId } }),
       );

@@ -65,7 +65,8 @@ export class Worker implements AsyncDisposable {
     );
     const shared = opening.use(await shareNode(app, fleet, { role: "worker", offer }));
     const jobs = opening.use(serveJobs({ members, slots, log: app.log }));
-    const sharing = new WorkerSharing(app, fleet, { slots, isDraining: () => isDraining });
+    const refuse = (): string | undefined => (isDraining ? "it is draining" : undefined);
+    const sharing = new WorkerSharing(app, fleet, { slots, refuse });
     const { confirm } = sharing;
     const node = await nodeIdOf(data);
     const carried = new Checkpoints({ connection, node, confirm });
@@ -123,8 +124,8 @@ export class Worker implements AsyncDisposable {
 
 export interface WorkerSharingOptions {
   readonly slots: WorkerSlots;
-  /** Whether it opens no session any more. Those that are open are still served. */
-  readonly isDraining: () => boolean;
+  /** Why no gateway may connect, in words; undefined if it may. */
+  readonly refuse: () => string | undefined;
 }
 
 /** A worker of a fleet has sessions open, and serves them to the gateways of its pool. */
@@ -157,14 +158,15 @@ export class WorkerSharing implements SessionSharing {
     const process = { connection, isAlive, holder: store.holder, node: await nodeIdOf(data) };
     return {
       pool: new FleetBudgets(process),
-      store: counted(store, this.#options),
+      store: counted(store, this.#options.slots),
       database: store.log.database,
       holder: store.holder,
       holderOf: (id) => store.holderOf(id),
       deletedElsewhere: () => deletedFrom(store),
       openReader: () => SessionReader.open(data),
       letIn: async (serve) => {
-        const server = serveNode({ connection, node: self, limits, log, serve });
+        const { refuse } = this.#options;
+        const server = serveNode({ connection, node: self, limits, log, serve, refuse });
         return { [Symbol.asyncDispose]: async () => server[Symbol.dispose]() };
       },
       [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),
@@ -179,25 +181,21 @@ async function* deletedFrom(store: WorkerStore): AsyncGenerator<DeletedSession> 
 }
 
 /** The store, where each session that is open takes a slot. */
-function counted(store: WorkerStore, { slots, isDraining }: WorkerSharingOptions): SessionStore {
+function counted(store: WorkerStore, slots: WorkerSlots): SessionStore {
   const open = new Map<number, string>();
-  const begun = async (hold: () => Promise<HeldSession>): Promise<HeldSession> => {
-    if (isDraining()) {
-      const why = "The worker that was to open this session is draining. Try again.";
-      throw new TrunklineError("unavailable", why);
-    }
-    const held = await hold();
+  const begun = async (holding: Promise<HeldSession>): Promise<HeldSession> => {
+    const held = await holding;
     const { id } = held.record;
     if (!open.has(held.key)) slots.opened(id);
     open.set(held.key, id);
     return held;
   };
   return {
-    create: (session) => begun(() => store.create(session)),
-    fork: (from, session, upTo) => begun(() => store.fork(from, session, upTo)),
+    create: (session) => begun(store.create(session)),
+    fork: (from, session, upTo) => begun(store.fork(from, session, upTo)),
     hold: async (id) => {
       try {
-        return await begun(() => store.hold(id));
+        return await begun(store.hold(id));
       } catch (error) {
         slots.failed(id);
         throw error;

@@ -32,12 +32,16 @@ describe("serveNode()", { skip: noNats, timeout: 300_000 }, () => {
   });
 
   /** A node that echoes, and that the server knows. */
-  const serve = async (seen: Principal[] = []): Promise<Disposable> => {
+  const serve = async (
+    seen: Principal[] = [],
+    refuse?: () => string | undefined,
+  ): Promise<Disposable> => {
     const node = serveNode({
       connection: worker,
       node: NODE,
       limits: {},
       log: SILENT,
+      refuse,
       serve: (channel, principal) => {
         seen.push(principal);
         return new Promise((resolve) => {
@@ -68,6 +72,14 @@ describe("serveNode()", { skip: noNats, timeout: 300_000 }, () => {
     node[Symbol.dispose]();
     await sink.until(({ ends }) => ends.length > 0);
     assert.match(String(sink.ends[0]), /The other node closed the connection/);
+  });
+
+  it("refuses connections in words", async () => {
+    using _node = await serve([], () => "it is draining");
+    await assert.rejects(reachNode(gateway, NODE, OWNER), {
+      code: "unavailable",
+      message: "Cannot reach node 'w': it is draining.",
+    });
   });
 
   it("closes a connection with an invalid greeting, and refuses an invalid request", async () => {

@@ -160,6 +160,8 @@ interface NodeServerOptions extends Pick<ServeGreetedOptions<PrincipalGreeting>,
   readonly connection: FleetConnection;
   readonly node: NodeAddress;
   readonly service?: Service;
+  /** Why no new connection is accepted, in words; undefined if it is. */
+  readonly refuse?: (() => string | undefined) | undefined;
 }
 
 /**
@@ -167,9 +169,11 @@ interface NodeServerOptions extends Pick<ServeGreetedOptions<PrincipalGreeting>,
  * the subjects of a node (see `permissions.ts`), so the principal in the greeting is trusted.
  */
 export function serveNode(options: NodeServerOptions): Disposable {
-  const { connection, node, service = "open", limits, log, serve } = options;
+  const { connection, node, service = "open", refuse, limits, log, serve } = options;
   const sockets = new Set<NatsSocket>();
   const accept = (open: OpenRequest): void => {
+    const refusal = refuse?.();
+    if (refusal !== undefined) throw new Error(refusal);
     const [incoming, outgoing] = subjectsOf(connection, node, open);
     const socket = new NatsSocket(connection, { incoming, outgoing });
     sockets.add(socket);
