@@ -11,5 +11,6 @@ listenToKeys();
 storeDrafts();
 const root = document.getElementById("app");
 if (root === null) throw new Error("The page has no #app");
+root.replaceChildren();
 render(<App />, root);
 begin().catch((error: unknown) => reportError(error));
