@@ -38,18 +38,26 @@ export interface BubblewrapOptions {
   readonly view: FileView;
   /** The folder to start in, as it is seen inside. */
   readonly cwd?: string;
+  /** An open file with the executable `LAUNCHER`, which no other sandbox sees, and nobody reads. */
+  readonly launcher?: number;
   /** The command line that is run inside. */
   readonly inside: readonly string[];
 }
+
+/** Where the executable of `launcher` is inside. */
+export const LAUNCHER = "/launcher";
 
 /**
  * How a program is started with bubblewrap: the one place that decides what any sandbox shows and keeps.
  * Throws "unavailable" if something of the view cannot be shown.
  */
 export function bubblewrapProgram(options: BubblewrapOptions): Required<Omit<Program, "env">> {
-  const { bwrap, more, folder, view, cwd, inside } = options;
-  const filter = openSync(join(folder, FILTER), "r");
-  const { args, files } = mountView(view, join(folder, EMPTY), [filter]);
+  const { bwrap, more, folder, view, cwd, launcher, inside } = options;
+  const first = [
+    openSync(join(folder, FILTER), "r"),
+    ...(launcher === undefined ? [] : [launcher]),
+  ];
+  const { args, files } = mountView(view, join(folder, EMPTY), first);
   const readAll = view.read.includes("/") ? "--ro-bind" : undefined;
   const all = view.write.includes("/") ? "--bind" : readAll;
   const [command = "", ...rest] = [
@@ -61,6 +69,7 @@ export function bubblewrapProgram(options: BubblewrapOptions): Required<Omit<Pro
     // Also for a user that is not root, such as that of a remote run.
     ...["--perms", "1777", "--tmpfs", "/dev/shm"],
     ...args,
+    ...(launcher === undefined ? [] : LAUNCHER_MOUNT),
     // The root is made for this sandbox: what is written there would be lost.
     ...(all === undefined ? ["--remount-ro", "/"] : []),
     ...(cwd === undefined ? [] : ["--chdir", cwd]),
@@ -69,6 +78,9 @@ export function bubblewrapProgram(options: BubblewrapOptions): Required<Omit<Pro
   ];
   return { command, args: rest, cwd: "/", files };
 }
+
+/** The second descriptor, after the filter. It can be executed, and not read. */
+const LAUNCHER_MOUNT = ["--perms", "0111", "--ro-bind-data", String(FIRST_FD + 1), LAUNCHER];
 
 const ABSENT = { throwIfNoEntry: false } as const;
 

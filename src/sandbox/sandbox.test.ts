@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { closeSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { chown, mkdtemp, rm } from "node:fs/promises";
 import { createServer, type AddressInfo } from "node:net";
 import { once } from "node:events";
@@ -137,6 +137,17 @@ describe("openSandbox()", { skip }, () => {
   it("knows the name of its user", async () => {
     await using rig = await open();
     assert.equal((await rig.sh("id -un")).out, "agent");
+  });
+
+  it("shows nobody the command lines and variables of its programs", async () => {
+    await using it = await open({ variables: { TOKEN: "of-a-repository" } });
+    const one = it.sandbox.wrap({ command: "/bin/true", args: [], env: {}, cwd: it.workspace });
+    const found = (await it.sh("grep -rls of-a-repo / --exclude-dir=proc; cat /launcher")).out;
+    assert.match(found, /^cat: \/launcher: Permission denied$/);
+    const files = readdirSync(join(folder, "data"), { recursive: true, withFileTypes: true });
+    for (const { parentPath, name } of files.filter((file) => file.isFile()))
+      assert.ok(!readFileSync(join(parentPath, name)).includes("of-a-repository"), name);
+    for (const file of one.files) closeSync(file);
   });
 
   it("shares the settings of the system with others, and not the names", async () => {

@@ -1,10 +1,10 @@
-import { writeFileSync } from "node:fs";
+import { closeSync, openSync, rmSync, writeSync } from "node:fs";
 import { chmod, chown, mkdir, rm } from "node:fs/promises";
 import type { Server } from "node:net";
 import { join } from "node:path";
 
 import { homeOf } from "../base/process/environment.ts";
-import { bubblewrapProgram, OWN_USERS, type Program } from "./bubblewrap.ts";
+import { bubblewrapProgram, LAUNCHER, OWN_USERS, type Program } from "./bubblewrap.ts";
 import { ControlGroup, type GroupLimits } from "./cgroup.ts";
 import { SERVICE_PATH, type EgressProxy } from "./egress-proxy.ts";
 import { FIRST_FD, type FileView } from "./file-view.ts";
@@ -48,9 +48,6 @@ export interface WrappedProgram extends Program {
 /** The path of HOME in every sandbox, so that paths that set-up wrote into files stay valid for agents. */
 const HOME = "/home/agent";
 
-/** What starts each program: see launcher.ts. */
-const LAUNCHERS = "launchers";
-
 /** The variables of the channel to this process, which the program does not have. */
 const OF_NODE = ["NODE_CHANNEL_FD", "NODE_CHANNEL_SERIALIZATION_MODE"];
 
@@ -72,16 +69,14 @@ export async function openSandbox(options: SandboxOptions) {
   const folder = await makeSandboxFolder(data, `${name}-`, agent, options.settings);
   await chmod(folder, 0o711);
   await mkdir(join(folder, "home"), { mode: 0o700 });
-  await mkdir(join(folder, LAUNCHERS), { mode: 0o755 });
   if (user !== undefined) {
     for (const own of ["home", "tmp", "var-tmp"]) await chown(join(folder, own), uid, gid);
   }
   const group = await ControlGroup.create(groupOf(name, user), limits);
   const view = viewOf(options, folder);
-  let started = 0;
   /** How to start a program in the sandbox. Its environment is passed on, but for our own folders. */
   const wrap = (program: Program): WrappedProgram => {
-    const file = join(folder, LAUNCHERS, `${++started}`);
+    const file = openUnnamed(folder);
     const all = { ...(egress === undefined ? {} : PROXY_VARIABLES), ...variables };
     const start = bubblewrapProgram({
       bwrap: ["/bin/sh", "-c", SCRIPT, "sh", group?.folders.join(" ") ?? "", parts.bwrap],
@@ -91,8 +86,11 @@ export async function openSandbox(options: SandboxOptions) {
       ],
       folder,
       view,
-      inside: [...becoming(user), file],
+      launcher: file,
+      inside: [...becoming(user), LAUNCHER],
     });
+    using opened = new DisposableStack();
+    for (const each of start.files) opened.defer(() => closeSync(each));
     const { command, args, cwd } = program;
     const channel = FIRST_FD + start.files.length;
     const code = launcher({
@@ -100,9 +98,12 @@ export async function openSandbox(options: SandboxOptions) {
       listener: egress && { port: PROXY_PORT, channel },
       landlock: parts.landlock && landlockFor(parts.landlock, view),
     });
-    writeFileSync(file, code, { mode: 0o755 });
+    // At a position, so that it is read from the beginning.
+    if (writeSync(file, code, 0, code.length, 0) < code.length)
+      throw new Error("The disk is full.");
     const env = { ...withoutOurFolders(program.env), HOME, TMPDIR: "/tmp" };
     const takes = egress && ((listener: unknown): void => egress.serve(listener as Server));
+    opened.move();
     return { ...start, env, takes };
   };
   return {
@@ -117,6 +118,14 @@ export async function openSandbox(options: SandboxOptions) {
 /** Ends the programs of a sandbox whose process was killed, and removes its control groups. */
 export async function removeGroups(name: string, user: SandboxOptions["user"]): Promise<void> {
   await (await ControlGroup.left(groupOf(name, user)))[Symbol.asyncDispose]();
+}
+
+/** A file without a name: it holds a command line and variables, which may be secret. */
+function openUnnamed(folder: string): number {
+  const path = join(folder, `launcher-${crypto.randomUUID()}`);
+  const file = openSync(path, "wx+", 0o600);
+  rmSync(path);
+  return file;
 }
 
 function landlockFor(rights: LandlockRights, { own, read, write }: FileView): LandlockRules {
@@ -140,7 +149,7 @@ function viewOf(options: SandboxOptions, folder: string): FileView {
     ],
     read: [
       ...[...systemFiles(), ...named.map(({ from }) => from)],
-      ...[...read, process.execPath, own(LAUNCHERS)].map(followed),
+      ...[...read, process.execPath].map(followed),
     ],
     write: write.map(followed),
     also: [
