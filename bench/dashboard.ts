@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
 import { gzipSync } from "node:zlib";
 
 import { webApp } from "../scripts/web-app.ts";
@@ -71,15 +72,15 @@ export const dashboard: Bench = {
           ...{ of: DASHBOARD, beside: PLAIN },
         },
         {
-          ...{ row: "the longest task meanwhile, processor time", quantity: "cost" },
+          ...{ row: "the longest task meanwhile, by the clock", quantity: "longest" },
           ...{ of: DASHBOARD, atMost: 100 },
         },
         {
           ...{ row: `${MANY} sessions, until all are there`, quantity: "listed", of: LONG },
         },
         {
-          ...{ row: "the longest task meanwhile and in scrolling, processor time", of: LONG },
-          ...{ quantity: "cost", atMost: 100 },
+          ...{ row: "the longest task meanwhile and in scrolling, by the clock", of: LONG },
+          ...{ quantity: "longest", atMost: 100 },
         },
         {
           ...{ row: "scripts of the dashboard, compressed", quantity: "scripts" },
@@ -100,6 +101,8 @@ async function measured(
 ): Promise<Sample> {
   await using watched = await browser.open({ extraHTTPHeaders: shown?.headers ?? {} });
   const { page } = watched;
+  // A person's window has been open for long: a new one loads pages of the browser's own meanwhile.
+  await setTimeout(2_000);
   let listed = 0;
   const { longest, costs } = await tasksOf(page, async () => {
     await page.goto(`${url}/#/sessions`);

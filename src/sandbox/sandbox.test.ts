@@ -147,7 +147,7 @@ describe("openSandbox()", { skip }, () => {
     const files = readdirSync(join(folder, "data"), { recursive: true, withFileTypes: true });
     for (const { parentPath, name } of files.filter((file) => file.isFile()))
       assert.ok(!readFileSync(join(parentPath, name)).includes("of-a-repository"), name);
-    for (const file of one.files) closeSync(file);
+    for (const file of one.files ?? []) closeSync(file);
   });
 
   it("shares the settings of the system with others, and not the names", async () => {

@@ -11,6 +11,9 @@ listenToKeys();
 storeDrafts();
 const root = document.getElementById("app");
 if (root === null) throw new Error("The page has no #app");
-root.replaceChildren();
-render(<App />, root);
+// In another task than the one that has evaluated the scripts, so that neither is long.
+setTimeout(() => {
+  root.replaceChildren();
+  render(<App />, root);
+}, 0);
 begin().catch((error: unknown) => reportError(error));

@@ -43,8 +43,12 @@ export function VirtualList(props: VirtualListProps): JSX.Element {
   useLayoutEffect(() => list.watch(), []);
   useLayoutEffect(() => list.settle());
   useLayoutEffect(() => list.reveal(props.selected), [props.selected]);
+  // Unchanged content is the same object, which Preact does not look into again when a list scrolls.
+  const contents = useMemo(() => new Map<number, JSX.Element>(), [render]);
   const rows: JSX.Element[] = [];
   for (let index = first; index < last; index++) {
+    const content = contents.get(index) ?? <RowContent index={index} render={render} />;
+    contents.set(index, content);
     rows.push(
       <div
         class="row"
@@ -61,7 +65,7 @@ export function VirtualList(props: VirtualListProps): JSX.Element {
               tabIndex: index === props.selected ? 0 : -1,
             })}
       >
-        {render(index)}
+        {content}
       </div>,
     );
   }
@@ -89,6 +93,11 @@ export function VirtualList(props: VirtualListProps): JSX.Element {
   );
 }
 
+/** A component of its own, so that it follows the signals that it reads. */
+function RowContent({ index, render }: Pick<VirtualListProps, "render"> & { index: number }) {
+  return <>{render(index)}</>;
+}
+
 class ListState {
   readonly heights: RowHeights;
   #props: VirtualListProps | undefined;
@@ -100,7 +109,7 @@ class ListState {
   #wasRevealed: number | undefined;
   #toFocus: number | undefined;
   readonly #drawn = new DrawnRows();
-  /** Draws the rows that were too many for one drawing. */
+  /** Draws in another task, such as the rows that were too many for one drawing. */
   #rest: ReturnType<typeof setTimeout> | undefined;
   readonly #observer = new ResizeObserver((entries) => this.#measured(entries));
 
@@ -145,7 +154,7 @@ class ListState {
     const ready = rowsIn(from - MARGIN, from + height + MARGIN);
     const { first, last } = this.#drawn.choose(view, ready, props.keyOf, isEnd);
     // A timer: an animation frame that is requested in a scroll event would still run in the same frame.
-    if (!this.#drawn.isWhole) this.#rest ??= setTimeout(() => this.#drawRest(), 0);
+    if (!this.#drawn.isWhole) this.#drawLater();
     this.#anchor = { index: last - 1, key: props.keyOf(last - 1) };
     return { first, last };
   }
@@ -169,7 +178,7 @@ class ListState {
     const box = this.#scroller?.current;
     const resized = new ResizeObserver(() => {
       this.settle();
-      this.#redraw();
+      this.#drawLater();
     });
     if (box !== null && box !== undefined) resized.observe(box);
     return () => {
@@ -179,9 +188,11 @@ class ListState {
     };
   }
 
-  #drawRest(): void {
-    this.#rest = undefined;
-    this.#redraw();
+  #drawLater(): void {
+    this.#rest ??= setTimeout(() => {
+      this.#rest = undefined;
+      this.#redraw();
+    }, 0);
   }
 
   /** After each drawing: a reader at the end stays there, and a list that is not full asks for more. */

@@ -117,7 +117,7 @@ export function DataTable<T>(props: TableProps<T> & Source<T>): JSX.Element {
       class={`table ${props.class ?? ""}`}
       label={props.label}
       count={rows.length}
-      estimate={44}
+      estimate={42}
       selected={at}
       keyOf={(index) => keyOf(rows[index] as T)}
       head={
