@@ -1,5 +1,51 @@
+/** What says that work is to end early: an AbortSignal, or the signal of a call. */
+export interface StopSignal {
+  readonly aborted: boolean;
+  readonly reason: unknown;
+  addEventListener(type: "abort", listener: () => void, options?: { once?: boolean }): void;
+  removeEventListener(type: "abort", listener: () => void): void;
+}
+
+const NONE: readonly (() => void)[] = [];
+
+/**
+ * The signal of one call. An AbortSignal is an event target with maps of its own, and takes longer to make
+ * and to collect than anything else of a call: a sixth of the time that a call takes in this process.
+ */
+export class CallSignal implements StopSignal {
+  aborted = false;
+  reason: unknown;
+  /** Few, and made anew with each: an empty list costs nothing. */
+  #listeners: readonly (() => void)[] = NONE;
+
+  abort(reason: Error): void {
+    if (this.aborted) return;
+    this.aborted = true;
+    this.reason = reason;
+    const listeners = this.#listeners;
+    this.#listeners = NONE;
+    for (const listener of listeners) listener();
+  }
+
+  addEventListener(_type: "abort", listener: () => void): void {
+    this.#listeners = [...this.#listeners, listener];
+  }
+
+  removeEventListener(_type: "abort", listener: () => void): void {
+    this.#listeners = this.#listeners.filter((each) => each !== listener);
+  }
+}
+
+/** An AbortSignal for what takes nothing else, such as a process or a request of Node's. */
+export function abortSignalOf(signal: StopSignal): AbortSignal {
+  if (signal instanceof AbortSignal) return signal;
+  const controller = new AbortController();
+  onAbort(signal, (reason) => controller.abort(reason));
+  return controller.signal;
+}
+
 /** Why a signal was aborted, as an error. */
-export function reasonOf(signal: AbortSignal): Error {
+export function reasonOf(signal: StopSignal): Error {
   const reason: unknown = signal.reason;
   return reason instanceof Error ? reason : new Error(String(reason));
 }
@@ -9,7 +55,7 @@ export function reasonOf(signal: AbortSignal): Error {
  * stop listening.
  */
 export function onAbort(
-  signal: AbortSignal | undefined,
+  signal: StopSignal | undefined,
   listener: (reason: Error) => void,
 ): () => void {
   if (signal === undefined) return () => {};
@@ -20,7 +66,7 @@ export function onAbort(
 }
 
 /** Settles as the promise does, or rejects with the signal's reason if the signal is aborted first. */
-export async function untilAborted<T>(promise: Promise<T>, signal?: AbortSignal): Promise<T> {
+export async function untilAborted<T>(promise: Promise<T>, signal?: StopSignal): Promise<T> {
   const { promise: aborted, reject } = Promise.withResolvers<never>();
   using ends = new DisposableStack();
   ends.defer(onAbort(signal, reject));

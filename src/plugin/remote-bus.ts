@@ -1,3 +1,4 @@
+import { abortSignalOf } from "../base/abort.ts";
 import { STANDARD } from "../rpc/codes.ts";
 import { RpcError } from "../rpc/rpc-error.ts";
 import { answerOf } from "../protocol/bus/answer.ts";
@@ -117,7 +118,7 @@ export class RemoteBus implements AsyncDisposable {
     context: ToolContext,
     again: boolean,
   ): Promise<ToolResult> {
-    const { signal } = context;
+    const signal = abortSignalOf(context.signal);
     const request = callOf(name, args, context);
     try {
       const answer = await this.#client.ask(request, { signal, again });
@@ -134,7 +135,10 @@ export class RemoteBus implements AsyncDisposable {
       definition,
       get: async (args, { signal }) => {
         const value = { promptName: name, arguments: { ...args } };
-        const answer = await this.#ask({ case: "promptGet", value }, { signal, again: true });
+        const answer = await this.#ask(
+          { case: "promptGet", value },
+          { signal: abortSignalOf(signal), again: true },
+        );
         return fromPromptGetResponse(answerOf(this.#name, answer, "promptGet"));
       },
     };

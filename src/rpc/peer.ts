@@ -1,4 +1,4 @@
-import { atMost } from "../base/abort.ts";
+import { atMost, CallSignal } from "../base/abort.ts";
 import { type Rate, RateLimiter } from "../base/limit/rate-limiter.ts";
 import { Deadline } from "../base/limit/deadline.ts";
 import { TrunklineError } from "../base/errors.ts";
@@ -421,8 +421,7 @@ export class Call<S = unknown> {
   readonly batch: Batch | undefined;
   /** It has its answer. */
   isSettled = false;
-  readonly #controller = new AbortController();
-  readonly signal = this.#controller.signal;
+  readonly signal = new CallSignal();
   #deadline: Deadline | undefined;
 
   constructor(peer: Peer<S>, method: string, params: unknown, id: HeldId, batch?: Batch) {
@@ -435,7 +434,7 @@ export class Call<S = unknown> {
   }
 
   stop(reason: Error): void {
-    this.#controller.abort(reason);
+    this.signal.abort(reason);
   }
 
   /** Sends a notification that belongs to this call. */

@@ -1,4 +1,4 @@
-import { reasonOf } from "../base/abort.ts";
+import { reasonOf, type StopSignal } from "../base/abort.ts";
 import { Deadline } from "../base/limit/deadline.ts";
 import { TrunklineError } from "../base/errors.ts";
 import { describeProblem, type Problem } from "../base/check.ts";
@@ -9,7 +9,7 @@ import { RpcError } from "./rpc-error.ts";
 
 export interface RequestOptions {
   /** Cancels the request: the other side is told, and the promise rejects with the signal's reason. */
-  readonly signal?: AbortSignal | undefined;
+  readonly signal?: StopSignal | undefined;
   /** Milliseconds to wait for the answer; no limit when left out. */
   readonly timeout?: number | undefined;
   /** The request of the other side that gave rise to this one, where there is one. */
@@ -19,7 +19,7 @@ export interface RequestOptions {
 /** A request until its answer. */
 interface PendingRequest {
   readonly method: Method<unknown, unknown>;
-  readonly signal: AbortSignal | undefined;
+  readonly signal: StopSignal | undefined;
   readonly abort: () => void;
   readonly answer: PromiseWithResolvers<unknown>;
   deadline: Deadline | undefined;

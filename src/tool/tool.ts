@@ -1,3 +1,4 @@
+import type { StopSignal } from "../base/abort.ts";
 import { realPath } from "../base/file/path.ts";
 import {
   type Principal,
@@ -166,7 +167,7 @@ export interface ToolContext {
   /** The extensions that the caller's side has announced, of those that are passed on. */
   readonly extensions?: Readonly<Record<string, unknown>> | undefined;
   /** Aborted when the caller cancels, the time is up or the connection dies. */
-  readonly signal: AbortSignal;
+  readonly signal: StopSignal;
   /** The `_meta` of the request, unchanged. */
   readonly meta: Readonly<Record<string, unknown>>;
   /** `more` has the parts of the message that only MCP knows. */

@@ -1,3 +1,4 @@
+import { type StopSignal } from "../base/abort.ts";
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
@@ -141,7 +142,7 @@ describe("Toolbox", () => {
   });
 
   it("stops a tool that takes too long, even if it ignores that", async () => {
-    let signal: AbortSignal | undefined;
+    let signal: StopSignal | undefined;
     const endless = sampleTool(
       "endless",
       (_, context) => {

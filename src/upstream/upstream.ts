@@ -311,7 +311,7 @@ export class Upstream {
    * the call runs. Where a question of it was refused meanwhile, a call that failed is repeated on an
    * instance of its own if that does no harm; otherwise the answer says why.
    */
-  async callToolFor(
+  callToolFor(
     context: ToolContext,
     name: string,
     call: (client: McpClient) => Promise<ToolResult>,
@@ -320,18 +320,16 @@ export class Upstream {
     const instances = this.#instances;
     const before = instances.refusals;
     const instance = instances.for(context);
-    let said: ToolResult["content"] = [];
-    try {
-      const result = await instance.use(call, isHarmless, name);
-      const isAsked = instance === this && before !== instances.refusals;
-      if (!isAsked || result.isError !== true) return result;
-      said = result.content;
-    } catch (error) {
-      if (instance !== this || before === instances.refusals) throw error;
-    }
-    return isHarmless
-      ? instances.for(context).use(call, isHarmless, name)
-      : instances.unasked(said);
+    const wasRefused = (): boolean => instance === this && before !== instances.refusals;
+    const again = (said: ToolResult["content"]): ToolResult | Promise<ToolResult> =>
+      isHarmless ? instances.for(context).use(call, isHarmless, name) : instances.unasked(said);
+    return instance.use(call, isHarmless, name).then(
+      (result) => (result.isError === true && wasRefused() ? again(result.content) : result),
+      (error: unknown) => {
+        if (wasRefused()) return again([]);
+        throw error;
+      },
+    );
   }
 
   /** A client is gone. */

@@ -52,6 +52,7 @@ const MAY: Readonly<Record<string, readonly string[]>> = {
       "run/repository-cache.ts",
       "run/workspace/",
       "sandbox/bubblewrap.ts",
+      "sandbox/sandbox.ts",
       "server/access/browser-logins.ts",
       "server/dashboard/view/runs.ts",
       "server/http/move-routes.ts",

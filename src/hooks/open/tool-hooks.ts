@@ -1,3 +1,4 @@
+import { abortSignalOf } from "../../base/abort.ts";
 import { homedir } from "node:os";
 
 import { loginPath } from "../../agent/command-environment.ts";
@@ -64,7 +65,8 @@ export class ToolHooks implements CallHooks, AsyncDisposable {
     // A hook that cannot be read may be a guard of this tool.
     const [problem] = hooks.problems;
     if (!hasAny && problem === undefined) return undefined;
-    const { caller, session, signal, hooksRan = new Set() } = context;
+    const { caller, session, hooksRan = new Set() } = context;
+    const signal = abortSignalOf(context.signal);
     const run = async (event: HookEvent, more: object): Promise<HookVerdict> => {
       const input = {
         session_id: session ?? caller.client,

@@ -1,3 +1,4 @@
+import { abortSignalOf } from "../../base/abort.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { answerOf } from "../../protocol/bus/answer.ts";
 import { FAILURE } from "../../protocol/bus/failure.ts";
@@ -71,7 +72,8 @@ async function callAtOnce(
 ): Promise<ToolResult | undefined> {
   const value = toToolRequest(toolCallOf(name, args, context));
   const link = await plugin.link();
-  const asking = { signal: context.signal, again, isNested: isNested(context) };
+  const signal = abortSignalOf(context.signal);
+  const asking = { signal, again, isNested: isNested(context) };
   return resultOf(plugin, await link.ask({ case: "toolCall", value }, asking));
 }
 
@@ -89,7 +91,8 @@ export function pluginPrompt(plugin: AskedPlugin, prompt: BusPrompt, name: strin
     async get(args, context) {
       const value = toPromptGetRequest(prompt.name, args);
       // A prompt only reads, so it may be asked for once more.
-      const asking = { signal: context.signal, again: true, isNested: isNested(context) };
+      const signal = abortSignalOf(context.signal);
+      const asking = { signal, again: true, isNested: isNested(context) };
       const answer = await (await plugin.link()).ask({ case: "promptGet", value }, asking);
       return fromPromptGetResponse(answerOf(`Plugin '${plugin.id}'`, answer, "promptGet"));
     },

@@ -1,3 +1,4 @@
+import { abortSignalOf } from "../../base/abort.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { FAILURE } from "../../protocol/bus/failure.ts";
 import type { StreamEnd, StreamStart } from "../../protocol/bus/plugin.gen.ts";
@@ -112,7 +113,7 @@ export async function callInPieces(
   const value = { streamId, ...toToolRequest(toolCallOf(name, args, context)) };
   // Plugins do not notice the reset of a stream, so they are sent a cancellation.
   const cancel = { case: "streamCancel", value: { streamId } } as const;
-  const asking = { signal: context.signal, cancel, isNested: isNested(context) };
+  const asking = { signal: abortSignalOf(context.signal), cancel, isNested: isNested(context) };
   const pieces = new Pieces();
   const answers = link.askForMany({ case: "streamStart", value }, asking);
   for await (const { response } of answers) {

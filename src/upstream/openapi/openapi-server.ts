@@ -1,3 +1,4 @@
+import { abortSignalOf } from "../../base/abort.ts";
 import { STATUS_CODES } from "node:http";
 import { isObject, parsedJson } from "../../base/check.ts";
 import { DEFAULT_LIMITS } from "../../base/limit/limits.ts";
@@ -312,7 +313,7 @@ export class OpenApiServer {
         tools: Array.from(this.#operations.values(), ({ tool }) => tool),
       })),
       route(METHODS.callTool, ({ name, arguments: args }, { signal }) =>
-        this.#call(name, args ?? {}, signal),
+        this.#call(name, args ?? {}, abortSignalOf(signal)),
       ),
     );
   }

@@ -1,3 +1,4 @@
+import { abortSignalOf } from "../../../base/abort.ts";
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { TRUNKLINE } from "../../../rpc/codes.ts";
@@ -36,7 +37,7 @@ export async function askInRounds(
       const inputResponses = await answers(inputRequests, context, pages);
       result = await ask({ ...params, inputResponses, ...state });
     } else {
-      await sleep(PAUSE, undefined, { signal: context.signal });
+      await sleep(PAUSE, undefined, { signal: abortSignalOf(context.signal) });
       result = await ask({ ...params, ...state });
     }
   }

@@ -212,7 +212,7 @@ export class McpDoor {
         resolve();
       };
       this.#lasting.add(end);
-      signal.addEventListener("abort", end, { once: true });
+      signal.addEventListener("abort", end);
       background(peer.ended.then(end), "Ending a call that lasts");
     });
   }
@@ -319,20 +319,22 @@ export function callInRounds(
 }
 
 /** Calls the tool, and shapes its answer for the client's revision. */
-export async function run(
+export function run(
   door: McpDoor,
   { client: { codec }, params }: CallRequest,
   context: McpToolContext,
 ): Promise<JsonObject> {
-  try {
-    const result = await door.offer.tools.call(params.name, params.arguments ?? {}, context);
-    // Some clients lose progress that arrives in one read with the answer.
-    if (context.hasProgressed) await nextTurn();
-    return codec.shapeToolResult(result);
-  } catch (error) {
-    if (codec.has.missingCapabilityError || !(error instanceof CannotAsk)) throw error;
-    return { ...errorResult(error.message) };
-  }
+  return door.offer.tools.call(params.name, params.arguments ?? {}, context).then(
+    (result) => {
+      const shape = (): JsonObject => codec.shapeToolResult(result);
+      // Some clients lose progress that arrives in one read with the answer.
+      return context.hasProgressed ? nextTurn().then(shape) : shape();
+    },
+    (error: unknown) => {
+      if (codec.has.missingCapabilityError || !(error instanceof CannotAsk)) throw error;
+      return { ...errorResult(error.message) };
+    },
+  );
 }
 
 const relaying = new WeakSet<Connection>();

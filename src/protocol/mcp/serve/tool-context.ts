@@ -1,4 +1,4 @@
-import { onAbort } from "../../../base/abort.ts";
+import { CallSignal, onAbort, type StopSignal } from "../../../base/abort.ts";
 import { background } from "../../../base/background.ts";
 import type { LogLevel } from "../../../base/log.ts";
 import type { Span } from "../../../base/trace.ts";
@@ -37,7 +37,7 @@ export class McpToolContext implements ToolContext {
   span?: Span | undefined;
   call: Call<Connection>;
   /** Aborted when the work is cancelled. */
-  signal: AbortSignal;
+  signal: StopSignal;
   meta: JsonObject;
   /** It continues as a task: its request has been answered. */
   isTask = false;
@@ -48,7 +48,7 @@ export class McpToolContext implements ToolContext {
   readonly #rootsTimeout: number;
   #ask: QuestionSender | undefined;
   /** Set for work that spans several requests: cancelling any of them stops it. */
-  #controller: AbortController | undefined;
+  #own: CallSignal | undefined;
   #remoteKnown: PromiseWithResolvers<string> | undefined;
   #isBehind = false;
 
@@ -83,7 +83,7 @@ export class McpToolContext implements ToolContext {
   /** Called when the work may span several requests: from then on, questions are sent through `ask`. */
   askThrough(ask: QuestionSender): void {
     this.#ask = ask;
-    if (this.#controller !== undefined) return;
+    if (this.#own !== undefined) return;
     this.detach();
     onAbort(this.call.signal, (reason) => this.stopped(reason));
   }
@@ -92,13 +92,12 @@ export class McpToolContext implements ToolContext {
   follow(next: McpToolContext): void {
     this.call = next.call;
     this.meta = next.meta;
-    if (this.#controller !== undefined) onAbort(next.call.signal, (reason) => this.stopped(reason));
+    if (this.#own !== undefined) onAbort(next.call.signal, (reason) => this.stopped(reason));
   }
 
   /** From now on, the work no longer depends on the request that began it. */
   detach(): void {
-    this.#controller ??= new AbortController();
-    this.signal = this.#controller.signal;
+    this.signal = this.#own ??= new CallSignal();
   }
 
   untilRemote(): Promise<string> {
@@ -114,7 +113,7 @@ export class McpToolContext implements ToolContext {
 
   stopped(reason: Error): void {
     this.detach();
-    this.#controller?.abort(reason);
+    this.#own?.abort(reason);
   }
 
   progress(progress: number, total?: number, message?: string, more?: MessageDetails): void {

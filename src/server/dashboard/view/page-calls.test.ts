@@ -1,3 +1,4 @@
+import { abortSignalOf } from "../../../base/abort.ts";
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer } from "node:http";
@@ -62,7 +63,7 @@ class Rig implements AsyncDisposable {
     toolbox.add(sampleTool("asked", work));
     toolbox.add(
       sampleTool("slow", async (_, context) => {
-        const { signal } = context;
+        const signal = abortSignalOf(context.signal);
         context.progress(1);
         await once(signal, "abort");
         rig.stopped.resolve(signal.reason);

@@ -78,7 +78,7 @@ export async function taskResult(
     }
     await task.next(call.signal);
   }
-  call.signal.throwIfAborted();
+  if (call.signal.aborted) throw call.signal.reason;
   return resultOf(task);
 }
 

@@ -1,3 +1,4 @@
+import { type StopSignal } from "../../../../base/abort.ts";
 import type { TaskRecord, TaskStatus } from "../../../../tool/task-record.ts";
 import type { Question } from "../../../../tool/tool.ts";
 import type { JsonObject } from "../../json-object.ts";
@@ -14,5 +15,5 @@ export interface KnownTask extends TaskRecord {
   give(answers: JsonObject): void;
   cancel(): void;
   /** Resolves when its status may have changed. */
-  next(signal?: AbortSignal): Promise<void>;
+  next(signal?: StopSignal): Promise<void>;
 }

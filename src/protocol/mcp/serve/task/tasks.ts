@@ -1,3 +1,4 @@
+import { abortSignalOf } from "../../../../base/abort.ts";
 import { STANDARD, TRUNKLINE } from "../../../../rpc/codes.ts";
 import { RpcError } from "../../../../rpc/rpc-error.ts";
 import type { RemoteTask, Question } from "../../../../tool/tool.ts";
@@ -176,7 +177,8 @@ function storedTask(record: TaskRecord, find: () => Promise<TaskRecord | undefin
     give: () => mustBeOver("answered"),
     cancel: () => mustBeOver("cancelled"),
     next: async (signal) => {
-      await delay(LOOK_EVERY, undefined, signal === undefined ? {} : { signal }).catch(() => {});
+      const until = signal === undefined ? {} : { signal: abortSignalOf(signal) };
+      await delay(LOOK_EVERY, undefined, until).catch(() => {});
       Object.assign(task, await find());
     },
   };
