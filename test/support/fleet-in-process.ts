@@ -8,7 +8,7 @@ import { loadConfig } from "../../src/config/load.ts";
 import { FleetGateway } from "../../src/app/fleet/fleet-gateway.ts";
 import { Worker } from "../../src/app/fleet/worker.ts";
 import { AppContext } from "../../src/config/app-context.ts";
-import { HttpServer } from "../../src/app/serve/http-server.ts";
+import { openHttpServer } from "../../src/app/serve/http-server.ts";
 import { openTools } from "../../src/app/tool/open-tools.ts";
 import { AcpSocket } from "./acp-socket.ts";
 import { NatsServer } from "./nats-server.ts";
@@ -53,7 +53,7 @@ export class FleetInProcess implements AsyncDisposable {
     const fleet = opened.use(await FleetGateway.open(app, { offer, isTyped: true }));
     const { sharing } = fleet;
     const sources = { ...gatewaySources(offer), tools, fleet: fleet.view };
-    const server = await HttpServer.open(app, { noAuth: true, sharing, sources });
+    const server = await openHttpServer(app, { noAuth: true, sharing, sources });
     opened.defer(() => server.close(0));
     // As `trunkline serve` does: from the start it notices which sessions move.
     await server.holder();

@@ -7,7 +7,7 @@ import { openData } from "../../config/data-folder.ts";
 import { fleetValues } from "../../config/fleet-flags.ts";
 import type { FleetGateway } from "../../app/fleet/fleet-gateway.ts";
 import type { AppContext } from "../../config/app-context.ts";
-import { HttpServer } from "../../app/serve/http-server.ts";
+import { type HttpServer, openHttpServer } from "../../app/serve/http-server.ts";
 import { Metrics } from "../../server/http/metrics.ts";
 import { untilSignal } from "../../base/process/long-running.ts";
 import { GatewaySocket, type GatewaySocketOptions } from "../../server/relay/gateway-socket.ts";
@@ -66,7 +66,7 @@ export async function run(invocation: Invocation<ServeValues>): Promise<number> 
       return [typedCommand(invocation.env), ...globalOptions(invocation).map(shellWord)].join(" ");
     },
   };
-  const server = await HttpServer.open(app, { noAuth, sources, metrics, sharing });
+  const server = await openHttpServer(app, { noAuth, sources, metrics, sharing });
   try {
     const id = crypto.randomUUID();
     await using _relays = await letRelaysIn(app, {

@@ -1,6 +1,6 @@
 import { gatewaySources } from "../../support/gateway-sources.ts";
 import { openMcp } from "../../../src/app/door/mcp-on-stdio.ts";
-import { HttpServer } from "../../../src/app/serve/http-server.ts";
+import { openHttpServer } from "../../../src/app/serve/http-server.ts";
 import { gatewaySockets } from "../../../src/server/relay/gateway-sockets.ts";
 import { GatewaySocket } from "../../../src/server/relay/gateway-socket.ts";
 import { McpRelay } from "../../../src/server/relay/mcp-relay.ts";
@@ -64,7 +64,7 @@ async function openGateway(
 ): Promise<Awaited<ReturnType<typeof openToolsApp>> & { readonly socket: GatewaySocket }> {
   const app = await openToolsApp();
   opened.use(app.tools);
-  const server = await HttpServer.open(app.app, { sources: gatewaySources(app.tools.offer) });
+  const server = await openHttpServer(app.app, { sources: gatewaySources(app.tools.offer) });
   opened.defer(() => server.close(0));
   const socket = await GatewaySocket.open(app.app, {
     id: crypto.randomUUID(),
