@@ -9,7 +9,7 @@ import { OWNER, type Principal } from "../../base/principal.ts";
 import { VERSION } from "../../base/version.ts";
 import type { AccessRefusal } from "../../server/access/access.ts";
 import { COMEBACK_PATH, LOGINS_PAGE, LOGINS_PATH } from "../../server/access/login-page.ts";
-import { ServerLoginRoutes } from "../../server/access/server-login-routes.ts";
+import { serverLoginRoutes } from "../../server/access/server-login-routes.ts";
 import { agentLogin } from "../door/agent-login.ts";
 import { isForPerson, Login, WELCOME } from "../../server/access/login.ts";
 import { isPage, OPEN_AGAIN } from "../../server/access/open-page.ts";
@@ -19,17 +19,25 @@ import {
   refuseForeign,
 } from "../../server/access/refuse-foreign.ts";
 import { clearTextWarning, resolveServing } from "../../server/access/serving.ts";
-import { LazyDashboard } from "../../server/dashboard/lazy-dashboard.ts";
+import { lazyDashboard } from "../../server/dashboard/lazy-dashboard.ts";
 import type { DashboardSources } from "../../server/dashboard/sources.ts";
 import { TrafficRing } from "../../server/dashboard/traffic/traffic-ring.ts";
 import { AppContext } from "../../config/app-context.ts";
 import { loadConfig } from "../../config/load.ts";
-import { fail, failWith, refuseUpgrade, send, sendJson } from "../../server/http/http-answers.ts";
+import {
+  fail,
+  failWith,
+  type HandleRequest,
+  refuseMethod,
+  refuseUpgrade,
+  send,
+  sendJson,
+} from "../../server/http/http-answers.ts";
 import { createListener, listen } from "../../server/http/listener.ts";
 import { type MoveContext, MOVES_PATH, moveStep } from "../../server/http/move-routes.ts";
 import { Metrics } from "../../server/http/metrics.ts";
 import { Readiness } from "../../server/http/readiness.ts";
-import { NotifyRoutes } from "../../server/notify/notify-routes.ts";
+import { notifyRoutes } from "../../server/notify/notify-routes.ts";
 import { LazyRuns } from "../../run/open/lazy-runs.ts";
 import { LazySessions } from "../session/lazy-sessions.ts";
 import { betweenCalls } from "../../session/open/move/let-go.ts";
@@ -108,12 +116,12 @@ export async function openHttpServer(app: AppContext, options: HttpServerOptions
     natsProblem: async () => fleet?.problem(),
     log: app.log,
   });
-  const serverLogins = new ServerLoginRoutes({
+  const serverLogins = serverLoginRoutes({
     ...{ serving, offer, admission, own: () => own, log: app.log },
     app: async () => new AppContext((await loadConfig(sources.input)).config),
   });
   offer.loginPage = (name) => `${browserUrl()}${LOGINS_PATH}#${encodeURIComponent(name)}`;
-  const notify = new NotifyRoutes(app, admission, async (answer, by) =>
+  const notify = notifyRoutes(app, admission, async (answer, by) =>
     (await sessions.get()).answer(answer, by),
   );
   const mover = new Lazy(async () => {
@@ -137,12 +145,36 @@ export async function openHttpServer(app: AppContext, options: HttpServerOptions
     channelLimits: limits,
     onChange: (change) => metrics.connection("acp", change),
   });
-  const dashboard = new LazyDashboard({
+  const dashboard = lazyDashboard({
     ...{ app, door: acp, peer, sources, traffic, holder, moving, origin: browserUrl },
     reader: async () => (await sessions.get()).openReader(),
     assistants: () => mcp.size,
   });
   const sockets = new WebSocketAcceptor(limits);
+  const route: HandleRequest = (path, request, response, principal) => {
+    if (path === "/acp") return acpHttp.handle(request, response, principal);
+    if (path.startsWith(MOVES_PATH)) {
+      const done = moving().then((moving) =>
+        moveStep(moving, path, principal, { request, response }),
+      );
+      const failed = (error: unknown) => failWith(response, error, path, app.log);
+      return background(done.catch(failed), "Moving a session");
+    }
+    if (dashboard.has(path)) {
+      return dashboard.handle(path, request, response, principal);
+    }
+    switch (`${request.method} ${path}`) {
+      case "GET /healthz":
+        return sendJson(response, health());
+      case "GET /readyz":
+        return background(readiness.answer(response), "Sending the readiness");
+      case "GET /metrics":
+        return background(sendMetrics(response), "Sending the metrics");
+      default:
+        return unknown(path, response);
+    }
+  };
+
   const { server, scheme } = createListener(serving, app.log, handle);
   // The address by which it is reached; the port is known once it listens.
   let own: OwnAddress = { scheme, port: serving.port };
@@ -260,35 +292,6 @@ export async function openHttpServer(app: AppContext, options: HttpServerOptions
     return ENTRIES[path] ?? (dashboard.has(path) ? DASHBOARD : undefined);
   }
 
-  function route(
-    path: string,
-    request: IncomingMessage,
-    response: ServerResponse,
-    principal: Principal,
-  ): void {
-    if (path === "/acp") return acpHttp.handle(request, response, principal);
-    if (path.startsWith(MOVES_PATH)) {
-      const done = moving().then((moving) =>
-        moveStep(moving, path, principal, { request, response }),
-      );
-      const failed = (error: unknown) => failWith(response, error, path, app.log);
-      return background(done.catch(failed), "Moving a session");
-    }
-    if (dashboard.has(path)) {
-      return dashboard.handle(path, request, response, principal);
-    }
-    switch (`${request.method} ${path}`) {
-      case "GET /healthz":
-        return sendJson(response, health());
-      case "GET /readyz":
-        return background(readiness.answer(response), "Sending the readiness");
-      case "GET /metrics":
-        return background(sendMetrics(response), "Sending the metrics");
-      default:
-        return unknown(path, response);
-    }
-  }
-
   async function moving(): Promise<MoveContext> {
     if (sharing !== undefined) throw new TrunklineError("usage", NOT_OF_FLEET);
     const [opened, all] = [await mover.get(), await sessions.open()];
@@ -314,8 +317,7 @@ export async function openHttpServer(app: AppContext, options: HttpServerOptions
 
   function unknown(path: string, response: ServerResponse): void {
     if (!PATHS.has(path)) return fail(response, 404, "Nothing is at this path. / lists the paths.");
-    response.setHeader("allow", "GET");
-    return fail(response, 405, `${path} does not support this method`);
+    return refuseMethod(response, path, "GET");
   }
 
   function upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
