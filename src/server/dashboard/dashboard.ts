@@ -25,17 +25,17 @@ import type { AppContext } from "../../config/app-context.ts";
 import { agentIdentityName } from "../../identity/open/open-identities.ts";
 import type { CurrentPrincipal, Alert } from "./api.ts";
 import { LiveRows } from "./live/live-rows.ts";
-import { LiveStream, placeOf, type Tail } from "./live/live-stream.ts";
+import { liveStream, placeOf, type Tail } from "./live/live-stream.ts";
 import { type LiveSource, PolledRows } from "./live/polled-rows.ts";
-import { SourcePoller } from "./live/source-poller.ts";
+import { sourcePoller } from "./live/source-poller.ts";
 import { router } from "./router.ts";
 import { SessionClients } from "./session/session-clients.ts";
 import type { MoveContext } from "../http/move-routes.ts";
-import { SessionRoutes } from "./session/session-routes.ts";
+import { sessionRoutes } from "./session/session-routes.ts";
 import { SessionRows } from "./session/session-rows.ts";
 import { SessionSource } from "./session/session-source.ts";
 import type { DashboardSources } from "./sources.ts";
-import { StartRoutes } from "./start/start-routes.ts";
+import { startRoutes } from "./start/start-routes.ts";
 import type { TrafficRing } from "./traffic/traffic-ring.ts";
 import { agentRoutes } from "./view/agents.ts";
 import { CallStatistics } from "./view/call-statistics.ts";
@@ -45,7 +45,7 @@ import { PageCalls } from "./view/page-calls.ts";
 import { Runs, runsOn } from "./view/runs.ts";
 import { serverRoutes } from "./view/server-routes.ts";
 import { serviceParts } from "./view/services.ts";
-import { Threads } from "./view/threads.ts";
+import { openThreads } from "./view/threads.ts";
 import { Tools } from "./view/tools.ts";
 
 import { defined } from "../../base/defined.ts";
@@ -86,13 +86,13 @@ export async function openDashboard(options: DashboardOptions) {
     nameOf: (owner) => nameIn(tokens, owner),
     identityOf: (agent, cwd) => agentIdentityName(app, agent, cwd),
   });
-  const threads = opening.use(await Threads.open(data, rows));
+  const threads = opening.use(await openThreads(data, rows));
   const capabilities: readonly Capability<AppContext>[] = CAPABILITIES;
   const others = await Promise.all(
     capabilities.map(async (capability) => (await capability.routes?.(app)) ?? []),
   );
   const live = new LiveRows();
-  const streams = new Set<LiveStream>();
+  const streams = new Set<ReturnType<typeof liveStream>>();
   const shares = new Semaphore({
     ...{ runningEach: MOST_STREAMS, waitingEach: 0 },
     refusal: () => tooMany("live streams", MOST_STREAMS),
@@ -100,7 +100,7 @@ export async function openDashboard(options: DashboardOptions) {
   const runs = new Runs(rows, sources.fleet?.readRun ?? runsOn(data));
   const source = new SessionSource(rows, (session) => runs.row(session));
   const clients = new SessionClients({ door, peer, changed: (session) => source.wake(session) });
-  const sessions = new SessionRoutes({
+  const sessions = sessionRoutes({
     ...{ rows, clients, data, traffic, moving, limits: limits.messages },
     failed: (session, { id }, error) =>
       tellTrouble(live, {
@@ -108,11 +108,11 @@ export async function openDashboard(options: DashboardOptions) {
         isFor: (principal) => principal.id === id,
       }),
   });
-  const start = new StartRoutes({
+  const start = startRoutes({
     ...{ app, door, rows, sessions, clients, hasWorkers: sources.fleet !== undefined },
   });
   const parts = serverParts(options, rows, threads, opening);
-  const watching = new SourcePoller({
+  const watching = sourcePoller({
     rows: live,
     sources: [source, threads.source, ...parts.live],
     failed: (error) => tellTrouble(live, { ...BLIND, error }),
@@ -122,8 +122,8 @@ export async function openDashboard(options: DashboardOptions) {
     route("GET /api/me", "nothing", async ({ principal }) => me(principal)),
     route("GET /api/events", "nothing", stream),
   ];
-  const parted = [sessions, start, runs, threads, parts].flatMap((part) => part.routes);
-  const routes: readonly ApiRoute[] = [...own, ...parted, ...others.flat()];
+  const parted = [sessions, runs, threads, parts].flatMap((part) => part.routes);
+  const routes: readonly ApiRoute[] = [...own, ...start, ...parted, ...others.flat()];
   const opened = opening.move();
 
   function me(principal: Principal): CurrentPrincipal {
@@ -151,7 +151,7 @@ export async function openDashboard(options: DashboardOptions) {
     const tail = id === null ? undefined : await tailOf(principal, id, ends);
     ends.use(await watching.enter());
     const options = { rows: live, principal, tail, place: placeOf(request, query) };
-    const begun = new LiveStream(response, options);
+    const begun = liveStream(response, options);
     streams.add(begun);
     const kept = ends.move();
     const over = begun
@@ -202,7 +202,7 @@ function nameIn(tokens: AccessTokens, owner: string): string {
 function serverParts(
   options: DashboardOptions,
   sessions: SessionRows,
-  threads: Threads,
+  threads: Awaited<ReturnType<typeof openThreads>>,
   ends: DisposableStack,
 ): { readonly routes: readonly ApiRoute[]; readonly live: readonly LiveSource[] } {
   const { app, sources } = options;
