@@ -5,7 +5,7 @@ import { VERSION } from "../../base/version.ts";
 import { ConfiguredBus } from "../../plugin/open/configured-bus.ts";
 import { openData } from "../../config/data-folder.ts";
 import { fleetValues } from "../../config/fleet-flags.ts";
-import type { FleetGateway } from "../../app/fleet/fleet-gateway.ts";
+import type { FleetGateway, openFleetGateway } from "../../app/fleet/fleet-gateway.ts";
 import type { AppContext } from "../../config/app-context.ts";
 import { type HttpServer, openHttpServer } from "../../app/serve/http-server.ts";
 import { Metrics } from "../../server/http/metrics.ts";
@@ -109,11 +109,11 @@ export async function run(invocation: Invocation<ServeValues>): Promise<number> 
 /** The fleet that the gateway belongs to, where one is configured. */
 async function fleetOf(
   app: AppContext,
-  options: Parameters<typeof FleetGateway.open>[1],
+  options: Parameters<typeof openFleetGateway>[1],
 ): Promise<FleetGateway | undefined> {
   if (app.config.fleet.url === undefined) return undefined;
-  const { FleetGateway: Gateway } = await import("../../app/fleet/fleet-gateway.ts");
-  return await Gateway.open(app, options);
+  const { openFleetGateway } = await import("../../app/fleet/fleet-gateway.ts");
+  return await openFleetGateway(app, options);
 }
 
 async function greet(server: HttpServer, invocation: Invocation<ServeValues>): Promise<void> {
