@@ -10,7 +10,7 @@ import type { AppContext } from "../../config/app-context.ts";
 import { type HttpServer, openHttpServer } from "../../app/serve/http-server.ts";
 import { Metrics } from "../../server/http/metrics.ts";
 import { untilSignal } from "../../base/process/long-running.ts";
-import { GatewaySocket, type GatewaySocketOptions } from "../../server/relay/gateway-socket.ts";
+import { type GatewaySocketOptions, openGatewaySocket } from "../../server/relay/gateway-socket.ts";
 import { digestSettings } from "../../agent/open/session-home.ts";
 import { Observers } from "../../server/telemetry/observers.ts";
 import { openTools } from "../../app/tool/open-tools.ts";
@@ -145,8 +145,8 @@ async function openPages(
   out("\n");
   if (isFirst) {
     try {
-      const { LiveDemo, showDemo } = await import("../demo/demo.ts");
-      const demo = await LiveDemo.begin(signal);
+      const { beginDemo, showDemo } = await import("../demo/demo.ts");
+      const demo = await beginDemo(signal);
       await showDemo(demo, invocation);
       return demo;
     } catch (error) {
@@ -182,7 +182,7 @@ async function letRelaysIn(
   app: AppContext,
   options: GatewaySocketOptions,
 ): Promise<AsyncDisposable | undefined> {
-  return await GatewaySocket.open(app, options).catch((error: unknown) => {
+  return await openGatewaySocket(app, options).catch((error: unknown) => {
     app.log.warn("relay.not-reachable", { error });
     return undefined;
   });
