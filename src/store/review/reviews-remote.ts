@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 
-import type { Database } from "../database.ts";
+import { Tables } from "../database.ts";
 import { sql } from "../sql.ts";
 import { append, eventOf, insertThread, type NewThread } from "./reviews-rows.ts";
 import type { ThreadEvent, ThreadState } from "./review-thread.ts";
@@ -39,25 +39,17 @@ export interface OwedRemote {
 }
 
 /** Threads that are also on a forge. */
-export class RemoteThreads {
-  readonly #database: Database;
-  readonly #now: () => number;
-
-  constructor(database: Database, now: () => number) {
-    this.#database = database;
-    this.#now = now;
-  }
-
+export class RemoteThreads extends Tables {
   /** Adds new threads, and new comments of known ones. */
   keep(remotes: readonly RemoteToKeep[]): Promise<KeptRemote[]> {
-    return this.#database.change((database) =>
-      remotes.map((remote) => keepRemote(database, remote, this.#now())),
+    return this.database.change((database) =>
+      remotes.map((remote) => keepRemote(database, remote, this.now())),
     );
   }
 
   /** The ids of a repository's threads that no forge has. */
   async local(gitDir: string): Promise<ReadonlySet<string>> {
-    const rows = await this.#database.all`SELECT thread.id FROM thread
+    const rows = await this.database.all`SELECT thread.id FROM thread
       JOIN repository ON repository.id = thread.repository WHERE git_dir = ${gitDir}
       AND NOT EXISTS (SELECT 1 FROM remote_thread WHERE remote_thread.thread = thread.id)`;
     return new Set(rows.map(({ id }) => String(id)));
@@ -65,15 +57,15 @@ export class RemoteThreads {
 
   /** Events of a repository's threads that their forges do not know yet. */
   owed(gitDir: string): Promise<OwedRemote[]> {
-    return this.#database.read((database) => owedRemote(database, gitDir));
+    return this.database.read((database) => owedRemote(database, gitDir));
   }
 
   async notePosted(thread: string, comment: string, event: number): Promise<void> {
-    await this.#database.change((database) => notePosted(database, thread, comment, event));
+    await this.database.change((database) => notePosted(database, thread, comment, event));
   }
 
   async noteResolved(thread: string, isResolved: boolean): Promise<void> {
-    await this.#database.change((database) => noteResolved(database, thread, isResolved));
+    await this.database.change((database) => noteResolved(database, thread, isResolved));
   }
 }
 
