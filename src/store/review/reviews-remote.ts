@@ -20,13 +20,6 @@ export interface RemoteToKeep {
   readonly isResolved?: boolean | undefined;
 }
 
-export interface KeptRemote {
-  readonly id: string;
-  readonly isNew: boolean;
-  /** Replies that were not known. */
-  readonly replies: number;
-}
-
 /** Events of a thread that its forge does not know yet. */
 export interface OwedRemote {
   readonly thread: string;
@@ -41,7 +34,7 @@ export interface OwedRemote {
 /** Threads that are also on a forge. */
 export class RemoteThreads extends Tables {
   /** Adds new threads, and new comments of known ones. */
-  keep(remotes: readonly RemoteToKeep[]): Promise<KeptRemote[]> {
+  keep(remotes: readonly RemoteToKeep[]) {
     return this.database.change((database) =>
       remotes.map((remote) => keepRemote(database, remote, this.now())),
     );
@@ -73,7 +66,7 @@ function keepRemote(
   database: DatabaseSync,
   { thread, comments, isResolved }: RemoteToKeep,
   now: number,
-): KeptRemote {
+) {
   const [first, ...replies] = comments;
   if (first !== undefined) adopt(database, thread.fingerprint, first);
   const { id, isNew } = insertThread(database, thread, now);
@@ -84,7 +77,9 @@ function keepRemote(
   if (isNew && first !== undefined) notePosted(database, id, first.id, Number(row?.opened));
   let count = 0;
   for (const reply of replies) {
-    if (isKnown(database, id, reply.id)) continue;
+    const known = sql(database).get`SELECT 1 FROM remote_comment WHERE thread = ${id}
+      AND comment = ${reply.id}`;
+    if (known !== undefined) continue;
     const own = ownEvent(database, id, reply.text);
     const messageIn = Number(row?.repository);
     const said = { thread: id, kind: "replied", role: "person" } as const;
@@ -109,6 +104,7 @@ function keepRemote(
     sql(database).run`UPDATE thread SET state = ${state}, updated = ${now}, agent = NULL, holder
       = NULL, client = NULL, lease = NULL WHERE id = ${id}`;
   }
+  // The replies that were not known.
   return { id, isNew, replies: count };
 }
 
@@ -125,14 +121,6 @@ function adopt(
     WHERE id = ${thread} AND opened = ${event}
     AND NOT EXISTS (SELECT 1 FROM remote_thread WHERE thread = ${thread})`;
   if (changes > 0) notePosted(database, thread, id, event);
-}
-
-/** Whether a comment of a forge is already here. */
-function isKnown(database: DatabaseSync, thread: string, comment: string): boolean {
-  return (
-    sql(database).get`SELECT 1 FROM remote_comment WHERE thread = ${thread}
-      AND comment = ${comment}` !== undefined
-  );
 }
 
 /**

@@ -32,7 +32,7 @@ export class Repositories extends Tables {
   }
 }
 
-function repositoryOf(row: Row): KnownRepository {
+export function repositoryOf(row: Row): KnownRepository {
   return {
     gitDir: String(row.git_dir),
     root: String(row.root),
