@@ -348,11 +348,11 @@ export class DeliveryQueue extends Tables implements Disposable {
   }
 }
 
-function deliveryOf({ notice: id, at, content, holder: _, ...row }: Row): Delivery {
+function deliveryOf(row: Row): Delivery {
+  const { notice: id, at, content, holder: _, device, result, ...rest } = row;
   const notice = { id, at, content: JSON.parse(String(content)) as unknown };
-  const { device, result } = row;
   const unset = { device: device ?? undefined, result: result ?? undefined };
-  return { ...row, ...unset, notice } as unknown as Delivery;
+  return { ...rest, ...unset, notice } as unknown as Delivery;
 }
 
 /** Everything that is stored about notifications. */
