@@ -203,10 +203,7 @@ class BuiltInSession implements AgentSession {
     this.#log = log;
     onAbort(revoked, () => background(this.#hooks[Symbol.asyncDispose](), "Ending hooks"));
     onAbort(revoked, () => background(this.#background[Symbol.asyncDispose](), "Ending commands"));
-    this.#tools = new SessionTools(options, {
-      ...parts,
-      timeout: parts.limits.firstList * 4,
-    });
+    this.#tools = new SessionTools(options, { ...parts, timeout: parts.limits.firstList * 4 });
     this.#choices = new SessionChoices(options, models, () => this.#tools.begin());
   }
 
@@ -227,10 +224,9 @@ class BuiltInSession implements AgentSession {
 
   async prompt(turn: Turn): Promise<TurnEnd> {
     if (turn.signal.aborted) return { stopReason: "cancelled" };
-    using ends = new DisposableStack();
-    ends.defer(() => this.#background.turnEnded());
     // ACP prompt-turn § Cancellation: the turn must end, even if a client or a tool never answers.
-    return await endOrCancelled(this.#work(turn), turn.signal, STOP_GRACE);
+    const end = endOrCancelled(this.#work(turn), turn.signal, STOP_GRACE);
+    return await end.finally(() => this.#background.turnEnded());
   }
 
   async #work(turn: Turn): Promise<TurnEnd> {
@@ -265,23 +261,16 @@ class BuiltInSession implements AgentSession {
       const mode = (): Mode => this.#choices.mode;
       const hooks = await this.#hooks.forTurn({ turn, speaker, files, mode });
       const runner = this.#runner(turn, { speaker, files, hooks }, tools);
+      const parts = { speaker, files, runner, customCommands, hooks };
       if (isForModel) {
-        const prompt = custom ?? turn.prompt;
-        const parts = { speaker, files, runner, customCommands, hooks, subagents, tools };
-        return await this.#converse(turn, prompt, parts);
+        return await this.#converse(turn, custom ?? turn.prompt, { ...parts, subagents, tools });
       }
       if (command === undefined && needsModel(turn)) {
         const { models, installed } = this.#parts;
         throw new TrunklineError("unavailable", noModelText(models, installed?.() ?? []));
       }
       await this.#tools.reportServers(speaker);
-      return await this.#runCommand(turn, command, {
-        speaker,
-        files,
-        runner,
-        customCommands,
-        hooks,
-      });
+      return await this.#runCommand(turn, command, parts);
     } catch (error) {
       if (turn.signal.aborted) return { stopReason: "cancelled" };
       throw error;

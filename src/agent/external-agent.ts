@@ -49,6 +49,7 @@ import { restoreSettings } from "./external-settings.ts";
 import type { CommandSandboxOpener } from "./files/command-sandbox.ts";
 import {
   asImported,
+  type ConnectedAgent,
   conversationFor,
   listSessions,
   loadForeign,
@@ -85,9 +86,7 @@ const UNUSED = 60_000;
 const LOGIN_AGAIN = 30_000;
 
 /** A running agent process and its connection. */
-interface AgentProcess {
-  readonly connection: AgentConnection;
-  readonly capabilities: ExternalCapabilities;
+interface AgentProcess extends ConnectedAgent {
   readonly sessions: ExternalSessions;
   /** Resolves when the process or its connection has ended. */
   readonly over: Promise<unknown>;
@@ -238,19 +237,16 @@ export class ExternalAgent implements Agent, AsyncDisposable {
     const base = { ...usualVariables(), ...env };
     let started: OwnedChild | undefined;
     try {
-      const child = await OwnedChild.start(
-        confine({
-          ...{ command, args, env: identity?.processEnvironment(base) ?? base, stderr: said },
-          serves,
-        }),
-      );
+      const own = identity?.processEnvironment(base) ?? base;
+      const program = confine({ command, args, env: own, stderr: said, serves });
+      const child = await OwnedChild.start(program);
       started = child;
       this.#children.set(child, owner);
       const forgotten = child.exit.then(() => this.#children.delete(child));
       background(forgotten, "Forgetting an agent that has ended");
       const sessions = new ExternalSessions();
-      const own = childChannel(child, { stray: said });
-      const channel = tap === undefined ? own : tapped(own, tap);
+      const plain = childChannel(child, { stray: said });
+      const channel = tap === undefined ? plain : tapped(plain, tap);
       const listener = listenerFor(sessions);
       // Distinguishes a process that dies during `initialize` from one that does not answer.
       const connection = await Promise.race([
@@ -285,13 +281,10 @@ export class ExternalAgent implements Agent, AsyncDisposable {
       const capabilities = new ExternalCapabilities(name, connection.capabilities);
       const over = Promise.race([child.exit, connection.ended]);
       // Terminals end with the agent that created them. Those of the next process are not affected.
-      background(
-        over.then(() => {
-          for (const session of sessions.values())
-            background(session.services.terminals.clear(), "Ending the commands of an agent");
-        }),
-        "Ending what an agent had started",
+      const cleared = over.then(() =>
+        Promise.all(sessions.values().map((session) => session.services.terminals.clear())),
       );
+      background(cleared, "Ending the commands of an agent");
       return { connection, capabilities, sessions, over };
     } catch (error) {
       // First, so that all of its stderr has been read.
@@ -348,11 +341,6 @@ function listenerFor(sessions: ExternalSessions): AgentListener {
 type ExternalSessionOptions = AgentOpenOptions &
   Pick<ExternalServicesOptions, "identity" | "confine" | "sandbox">;
 
-/** What is stored for the next start: the agent's own id of the session. */
-interface Memory {
-  readonly sessionId?: string;
-}
-
 /** Updates after which reading from the agent waits for the disk. */
 const WAIT_EVERY = 256;
 
@@ -392,7 +380,8 @@ class ExternalSession implements AgentSession {
       turn: () => this.#turn,
       say: (update) => background(this.#say(update), "Showing the output of a command"),
     });
-    this.#remoteId = ((options.memory ?? {}) as Memory).sessionId ?? "";
+    // What was stored for the next start: the agent's own id of the session.
+    this.#remoteId = ((options.memory ?? {}) as { sessionId?: string }).sessionId ?? "";
   }
 
   get settings(): SessionSettings {
@@ -598,16 +587,13 @@ class ExternalSession implements AgentSession {
     const { cwd, mcpServers, additionalDirectories: folders, log, systemPrompt } = this.#options;
     const unfit = mcpServers.filter((server) => !capabilities.supportsServer(server));
     for (const { name, type } of unfit) log.warn("agent.server-not-taken", { server: name, type });
-    const setup = {
-      cwd,
-      mcpServers: mcpServers.filter((server) => capabilities.supportsServer(server)),
-    };
     if (systemPrompt !== undefined && !capabilities.can("systemPrompt")) {
       throw withoutSystemPrompt(this.#agent);
     }
     const isMore = capabilities.can("additionalDirectories") && folders.length > 0;
     return {
-      ...setup,
+      cwd,
+      mcpServers: mcpServers.filter((server) => capabilities.supportsServer(server)),
       ...(isMore ? { additionalDirectories: [...folders] } : {}),
       ...(systemPrompt === undefined ? {} : { systemPrompt: systemPrompt as never }),
     };

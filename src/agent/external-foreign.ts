@@ -23,7 +23,7 @@ interface NamedAgent {
   readonly command: readonly string[];
 }
 
-interface ConnectedAgent {
+export interface ConnectedAgent {
   readonly connection: AgentConnection;
   readonly capabilities: ExternalCapabilities;
 }
@@ -144,15 +144,6 @@ export function asImported(update: SessionUpdate): SessionUpdate {
   return { ...update, _meta: { ...meta, trunkline } };
 }
 
-/** A running program that may be writing to a session of an agent. */
-interface LiveWriter {
-  readonly pid: number;
-  /** The command line, shortened. */
-  readonly command: string;
-  /** It names the session, or has a file of it open; otherwise it only runs in the same folder. */
-  readonly isSure: boolean;
-}
-
 interface WriterQuery {
   /** The command line that starts the agent for us. */
   readonly commandLine: readonly string[];
@@ -170,13 +161,14 @@ const LONGEST = 120;
 /**
  * Looks for a program that has a session of an agent open. Agents lock nothing that others could see, so
  * this reads only what Linux says about processes: their folder, command line and open files. Undefined
- * if there is none, and on other systems.
+ * if there is none, and on other systems. It is sure of a program that names the session, or has a file of it
+ * open; others only run in the same folder.
  */
-export async function findLiveWriter(query: WriterQuery): Promise<LiveWriter | undefined> {
+export async function findLiveWriter(query: WriterQuery) {
   const { proc = "/proc", session, cwd } = query;
   const programs = programsOf(query.commandLine);
   const pids = (await readdir(proc).catch(() => [])).filter((name) => /^\d+$/.test(name));
-  let likely: LiveWriter | undefined;
+  let likely: { pid: number; command: string; isSure: boolean } | undefined;
   for (const pid of pids) {
     const folder = join(proc, pid);
     const words = await wordsOf(folder);

@@ -2,6 +2,7 @@ import { mkdir } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 
 import { background, belongingTo, currentSession } from "../base/background.ts";
+import { defined } from "../base/defined.ts";
 import { TrunklineError } from "../base/errors.ts";
 import { writeOver } from "../base/file/overwrite.ts";
 import { readRegularFile } from "../base/file/read-regular-file.ts";
@@ -79,10 +80,7 @@ export class ExternalServices {
 
   /** ACP fs/read_text_file: through the editor where possible, which knows unsaved text. */
   async readTextFile({ path, line, limit }: ReadFileParams): Promise<unknown> {
-    const range = {
-      ...(typeof line === "number" ? { line } : {}),
-      ...(typeof limit === "number" ? { limit } : {}),
-    };
+    const range = defined({ line: line ?? undefined, limit: limit ?? undefined });
     const target = await this.#files.within(path);
     const read = this.#turn?.client.fs?.readTextFile;
     // The editor knows files by their paths before links are resolved.
@@ -113,20 +111,15 @@ export class ExternalServices {
     const isOurs = host === undefined && confinement === undefined;
     const own = identityVariables(this.#options.identity, isOurs);
     const variables = [...own, ...(env ?? [])];
+    const unset = { args: args ?? undefined, outputByteLimit: outputByteLimit ?? undefined };
     const options = {
-      command,
-      cwd,
-      ...(args ? { args } : {}),
+      ...{ command, cwd, ...defined(unset) },
       ...(variables.length > 0 ? { env: variables } : {}),
-      ...(typeof outputByteLimit === "number" ? { outputByteLimit } : {}),
     };
     // The agent may serve other sessions too.
     const belongs = { session: this.#options.sessionId };
-    return {
-      terminalId: await belongingTo(belongs, () =>
-        this.terminals.create(options, host, confinement),
-      ),
-    };
+    const create = () => this.terminals.create(options, host, confinement);
+    return { terminalId: await belongingTo(belongs, create) };
   }
 
   async #mayConnect(host: string): Promise<boolean> {
@@ -177,9 +170,8 @@ class ExternalFiles {
   async withinToWrite(path: string): Promise<string> {
     const real = await this.within(path);
     if (!isGitOwned(resolve(path)) && !isGitOwned(real)) return real;
-    throw new SessionError("permission-denied", `'${path}' may not be written: ${FOR_GIT}`, {
-      path,
-    });
+    const why = `'${path}' may not be written: ${FOR_GIT}`;
+    throw new SessionError("permission-denied", why, { path });
   }
 
   async read(path: string, range: { line?: number; limit?: number }): Promise<string> {
@@ -210,16 +202,11 @@ const SHOW_EVERY = 500;
 type Content = Readonly<Record<string, unknown>>;
 type Options = TerminalOptions & { readonly cwd: string };
 
-/** A tool call with terminals of ours, whose ids the editor does not know. */
-interface ShownCall {
-  readonly toolCallId: unknown;
-  readonly content: readonly Content[];
-}
-
 /** The terminals of one session: at the editor where it offers them, else in this process. */
 class ExternalTerminals {
   readonly #terminals = new Map<string, Terminal>();
-  readonly #showing = new Map<string, ShownCall>();
+  /** Tool calls with terminals of ours, whose ids the editor does not know. */
+  readonly #showing = new Map<string, { toolCallId: unknown; content: readonly Content[] }>();
   readonly #shownAt = new Map<string, number>();
   readonly #show: (update: SessionUpdate) => void;
   readonly #confine: Confiner;

@@ -171,49 +171,24 @@ function textOf(value: unknown): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
 
-interface SelectedSettings {
-  readonly mode: Mode;
-  readonly model: ModelEntry;
-  readonly thinking: ThinkingLevel;
-}
-
 /** The settings of a session as config options (ACP session-config-options). */
 function optionsOf(
-  { mode, model, thinking }: SelectedSettings,
+  { mode, model, thinking }: SessionChoices,
   models: readonly ModelEntry[],
 ): Readonly<Record<string, unknown>>[] {
   const all = models.some(({ id }) => id === model.id) ? models : [model, ...models];
-  const named = ({ id, name, description }: Mode | ModelEntry) => ({
-    value: id,
-    name,
-    description,
-  });
+  const named = ({ id: value, name, description }: Mode | ModelEntry) => {
+    return { value, name, description };
+  };
+  const levels = THINKING_LEVELS.map(({ id, name }) => ({ value: id, name }));
+  const much = "How much the model thinks before it answers";
   const options = [
-    {
-      id: "mode",
-      name: "Mode",
-      description: "What the agent may do",
-      category: "mode",
-      currentValue: mode.id,
-      options: MODES.map(named),
-    },
-    {
-      id: "model",
-      name: "Model",
-      description: "Who answers",
-      category: "model",
-      currentValue: model.id,
-      options: all.map(named),
-    },
-    {
-      id: "thinking",
-      name: "Thinking",
-      description: "How much the model thinks before it answers",
-      category: "thought_level",
-      currentValue: thinking,
-      options: THINKING_LEVELS.map(({ id, name }) => ({ value: id, name })),
-    },
-  ];
+    ["mode", "Mode", "What the agent may do", "mode", mode.id, MODES.map(named)],
+    ["model", "Model", "Who answers", "model", model.id, all.map(named)],
+    ["thinking", "Thinking", much, "thought_level", thinking, levels],
+  ] as const;
   const fitting = model.thinks === true ? options : options.slice(0, 2);
-  return fitting.map((option) => ({ type: "select", ...option }));
+  return fitting.map(([id, name, description, category, currentValue, choices]) => {
+    return { type: "select", id, name, description, category, currentValue, options: choices };
+  });
 }

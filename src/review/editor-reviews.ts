@@ -14,24 +14,6 @@ import { findRepository, type FoundRepository, openRepository } from "./reposito
 import { ReviewCommands } from "./review-commands.ts";
 import { UNRESOLVED } from "./thread-view.ts";
 
-/** A thread as an editor shows it, in the text that the editor has. */
-interface EditorThread {
-  readonly id: string;
-  readonly file: string;
-  readonly line?: number | undefined;
-  readonly end?: number | undefined;
-  readonly severity: string;
-  readonly text: string;
-  readonly hasSuggestion: boolean;
-}
-
-interface CommentPlace {
-  readonly file: string;
-  readonly line: number;
-  readonly end: number;
-  readonly text: string | undefined;
-}
-
 /** Absolute paths of files, with their texts in the editor. */
 type UnsavedTexts = ReadonlyMap<string, string>;
 
@@ -60,12 +42,8 @@ export class EditorReviews implements Disposable {
     this.#ends[Symbol.dispose]();
   }
 
-  /** The unresolved threads of the repository of a file or folder. */
-  async threads(
-    place: string,
-    unsaved: UnsavedTexts,
-    only?: ReadonlySet<string>,
-  ): Promise<EditorThread[]> {
+  /** The unresolved threads of the repository of a file or folder, in the texts that the editor has. */
+  async threads(place: string, unsaved: UnsavedTexts, only?: ReadonlySet<string>) {
     const here = findRepository(place) ?? findRepository(dirname(place));
     if (here === undefined) return [];
     const commands = await this.#commandsIn(here, unsaved);
@@ -80,11 +58,8 @@ export class EditorReviews implements Disposable {
           return text === undefined ? [] : [`${event.by}: ${text}`];
         });
         const isGone = confidence === "gone";
-        const head = isGone
-          ? "(The commented lines are gone.) "
-          : confidence === "low"
-            ? "(?) "
-            : "";
+        const doubt = confidence === "low" ? "(?) " : "";
+        const head = isGone ? "(The commented lines are gone.) " : doubt;
         return {
           ...{ id, file: join(here.root, file), severity },
           ...{ line, end, hasSuggestion: suggestion !== undefined && !isGone },
@@ -110,20 +85,23 @@ export class EditorReviews implements Disposable {
     return (await (await this.#commandsIn(here, unsaved)).suggested(id)).replaced;
   }
 
-  writeComment({ file, line, end, text }: CommentPlace, said: (outcome: string) => void): string {
+  /** `text` is that of the file in the editor. */
+  writeComment(
+    { text, ...place }: Record<"line" | "end", number> & { file: string; text: string | undefined },
+    said: (outcome: string) => void,
+  ): string {
+    const { file, line, end } = place;
     const where = `${file}:${line}${end === line ? "" : `-${end}`}`;
     return this.#write("comment", where, said, async (comment) => {
       const folder = dirname(file);
       const unsaved = text === undefined ? undefined : Buffer.from(text);
-      const place = { file, line, end, unsaved };
-      const { id } = await addComment(this.#reviews, openRepository(folder), folder, {
-        ...{ ...place, comment, by: this.#by, source: "editor" },
-      });
+      const added = { ...place, unsaved, comment, by: this.#by, source: "editor" };
+      const { id } = await addComment(this.#reviews, openRepository(folder), folder, added);
       return `Opened ${id}.`;
     });
   }
 
-  writeReply({ id, text }: EditorThread, said: (outcome: string) => void): string {
+  writeReply({ id, text }: Record<"id" | "text", string>, said: (outcome: string) => void): string {
     return this.#write(`reply-${id}`, text, said, async (reply) => {
       await this.#reviews.reply(id, { by: this.#by, role: "person", text: reply });
       return `Replied to ${id}.`;

@@ -76,7 +76,7 @@ export class ReviewTools implements AsyncDisposable {
     project: Project | undefined,
     context: Pick<ToolContext, "signal">,
     after?: string,
-  ): Promise<DeliveredMessages | undefined> {
+  ): ReturnType<Deliveries["next"]> {
     const { batch: limit, first } = this.#settings;
     const { gitDirs = [undefined], here } = scopeOf(project);
     for (const gitDir of gitDirs) {
@@ -379,15 +379,6 @@ export interface DeliverOptions extends DeliveryRequest {
   readonly here: FoundRepository | undefined;
 }
 
-/** Messages as a reader gets them. */
-export interface DeliveredMessages {
-  readonly text: string;
-  /** What the reader acknowledges them with. */
-  readonly id: string;
-  /** Ids of the threads, in the order of the messages. */
-  readonly threads: readonly string[];
-}
-
 /**
  * Delivers waiting messages to readers. A message is claimed before the answer is sent, and counts as
  * delivered when the answer has been written. If the process is killed while it writes, nobody can
@@ -404,11 +395,11 @@ export class Deliveries {
     this.#report = report;
   }
 
-  /** The next batch; undefined if nothing is waiting. */
-  async next(
-    options: DeliverOptions,
-    context: Pick<ToolContext, "signal">,
-  ): Promise<DeliveredMessages | undefined> {
+  /**
+   * The next batch as a text, what the reader acknowledges it with, and the ids of the threads, in the order
+   * of the messages; undefined if nothing is waiting.
+   */
+  async next(options: DeliverOptions, context: Pick<ToolContext, "signal">) {
     const { reviews } = this.#commands;
     const delivery = await reviews.take(options);
     const { id, messages } = delivery;

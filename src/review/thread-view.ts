@@ -1,27 +1,24 @@
-import type { Thread, ThreadEvent, ThreadState } from "../store/review/review-thread.ts";
+import { defined } from "../base/defined.ts";
+import {
+  STATES,
+  type Thread,
+  type ThreadEvent,
+  type ThreadState,
+} from "../store/review/review-thread.ts";
 import type { LocatedLines } from "./anchor/locator.ts";
 import { timeText } from "./message-text.ts";
 
 /** The states in which somebody still has to do something. */
-export const UNRESOLVED: readonly ThreadState[] = [
-  ...(["open", "claimed", "answered", "proposed", "reopened"] as const),
-];
+export const UNRESOLVED: readonly ThreadState[] = STATES.filter((state) => state !== "resolved");
 
 /** A thread as it is shown to people and agents. */
-export interface ThreadView {
-  readonly id: string;
-  readonly state: string;
-  readonly severity: string;
+export interface ThreadView
+  extends
+    Pick<Thread, "id" | "state" | "severity" | "comment" | "by" | "source">,
+    Pick<ShownLines, "line" | "end" | "confidence" | "method" | "isRepositoryGone"> {
   /** The current position. */
   readonly file: string;
-  readonly line?: number;
-  readonly end?: number;
   readonly side: string;
-  /** How sure the position is, and how it was found. */
-  readonly confidence: string;
-  readonly method: string;
-  readonly comment: string;
-  readonly by: string;
   readonly at: string;
   /** The commented lines at the time of the comment. */
   readonly quote?: readonly string[];
@@ -31,14 +28,12 @@ export interface ThreadView {
   readonly claimedBy?: string;
   readonly claimedUntil?: string;
   readonly repository: string;
-  /** The repository is gone, so the positions of its lines are unknown. */
-  readonly isRepositoryGone?: boolean;
-  readonly source: string;
   readonly replies?: readonly ReplyView[];
 }
 
 /** Where commented lines are, as far as that can be known. */
 export interface ShownLines extends LocatedLines {
+  /** The repository is gone, so the positions of its lines are unknown. */
   readonly isRepositoryGone?: boolean;
 }
 
@@ -90,22 +85,16 @@ export function viewOf(
 
 function originalOf({ anchor }: Thread): NonNullable<ThreadView["original"]> {
   const { path: file, line, commit } = anchor;
-  return {
-    file,
-    ...(line === undefined ? {} : { line }),
-    ...(commit === undefined ? {} : { commit }),
-  };
+  return { file, ...defined({ line, commit }) };
 }
 
 function replyOf({ kind, by, role, at, text, proposal = {} }: ThreadEvent): ReplyView {
-  const said = text ?? proposal.text;
+  const { commit, diff } = proposal;
   return {
     kind,
     by,
     role,
     at: timeText(at),
-    ...(said === undefined ? {} : { text: said }),
-    ...(proposal.commit === undefined ? {} : { commit: proposal.commit }),
-    ...(proposal.diff === undefined ? {} : { diff: proposal.diff }),
+    ...defined({ text: text ?? proposal.text, commit, diff }),
   };
 }

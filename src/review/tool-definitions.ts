@@ -1,4 +1,4 @@
-import type { ProjectUse, ResourceDefinition, ToolDefinition } from "../tool/tool.ts";
+import type { JsonSchema, ProjectUse, ResourceDefinition, ToolDefinition } from "../tool/tool.ts";
 
 /** lazygit-mcp-bridge, "Resource List". */
 export const MESSAGES: ResourceDefinition = {
@@ -46,6 +46,21 @@ export const PROJECT_USES: Readonly<Record<string, ProjectUse>> = {
   review_propose: {},
 };
 
+/** A tool that changes threads, and nothing else. */
+function changing(
+  name: string,
+  title: string,
+  description: string,
+  properties: Readonly<Record<string, JsonSchema>>,
+  more: JsonSchema = {},
+): ToolDefinition {
+  return {
+    ...{ name, title, description },
+    inputSchema: { type: "object", properties, ...more, additionalProperties: false },
+    annotations: { destructiveHint: false, openWorldHint: false },
+  };
+}
+
 /** The tools for agents, as data: the code is loaded with the first call. */
 export const REVIEW_TOOLS: readonly ToolDefinition[] = [
   {
@@ -86,82 +101,52 @@ export const REVIEW_TOOLS: readonly ToolDefinition[] = [
     },
     annotations: { readOnlyHint: true, openWorldHint: false },
   },
-  {
-    name: "review_claim",
-    title: "Claim review threads",
-    description:
-      "Take review threads to work on, so that no other agent does: the one with the given id, or " +
+  changing(
+    "review_claim",
+    "Claim review threads",
+    "Take review threads to work on, so that no other agent does: the one with the given id, or " +
       "the oldest that are free. Then change the code and call review_propose, or answer with " +
       "review_reply. A claim is given back when you are gone or silent for long.",
-    inputSchema: {
-      type: "object",
-      properties: { id, limit: { ...limit, default: 1 }, repository, agent },
-      additionalProperties: false,
-    },
-    annotations: { destructiveHint: false, openWorldHint: false },
-  },
-  {
-    name: "review_wait",
-    title: "Wait for review comments",
-    description:
-      "Wait until a person leaves a review comment, and claim it. Answers at once if one is " +
+    { id, limit: { ...limit, default: 1 }, repository, agent },
+  ),
+  changing(
+    "review_wait",
+    "Wait for review comments",
+    "Wait until a person leaves a review comment, and claim it. Answers at once if one is " +
       "waiting, and with none when the time is up: then call it again to keep listening.",
-    inputSchema: {
-      type: "object",
-      properties: {
-        timeoutSeconds: {
-          type: "integer",
-          minimum: 0,
-          maximum: 600,
-          default: 50,
-          description: "How long to wait.",
-        },
-        limit: { ...limit, default: 5 },
-        repository,
-        agent,
+    {
+      timeoutSeconds: {
+        type: "integer",
+        minimum: 0,
+        maximum: 600,
+        default: 50,
+        description: "How long to wait.",
       },
-      additionalProperties: false,
+      limit: { ...limit, default: 5 },
+      repository,
+      agent,
     },
-    annotations: { destructiveHint: false, openWorldHint: false },
-  },
-  {
-    name: "review_reply",
-    title: "Answer a review thread",
-    description:
-      "Answer a thread in words: a question, or why you did not change the code. The person reads " +
+  ),
+  changing(
+    "review_reply",
+    "Answer a review thread",
+    "Answer a thread in words: a question, or why you did not change the code. The person reads " +
       "it and resolves the thread, or goes on. To say that you changed code use review_propose.",
-    inputSchema: {
-      type: "object",
-      properties: { id, text: { type: "string", minLength: 1, maxLength: 100_000 }, agent },
-      required: ["id", "text"],
-      additionalProperties: false,
-    },
-    annotations: { destructiveHint: false, openWorldHint: false },
-  },
-  {
-    name: "review_propose",
-    title: "Propose a change for a review thread",
-    description:
-      "Say what you changed because of a thread: a commit you made, or a diff. The person looks at " +
+    { id, text: { type: "string", minLength: 1, maxLength: 100_000 }, agent },
+    { required: ["id", "text"] },
+  ),
+  changing(
+    "review_propose",
+    "Propose a change for a review thread",
+    "Say what you changed because of a thread: a commit you made, or a diff. The person looks at " +
       "it and resolves the thread; you cannot.",
-    inputSchema: {
-      type: "object",
-      properties: {
-        id,
-        text: { type: "string", maxLength: 100_000, description: "What you did, in a sentence." },
-        commit: { type: "string", minLength: 4, maxLength: 200, description: "The commit." },
-        diff: {
-          type: "string",
-          minLength: 1,
-          maxLength: 1_000_000,
-          description: "A unified diff.",
-        },
-        agent,
-      },
-      required: ["id"],
-      anyOf: [{ required: ["commit"] }, { required: ["diff"] }],
-      additionalProperties: false,
+    {
+      id,
+      text: { type: "string", maxLength: 100_000, description: "What you did, in a sentence." },
+      commit: { type: "string", minLength: 4, maxLength: 200, description: "The commit." },
+      diff: { type: "string", minLength: 1, maxLength: 1_000_000, description: "A unified diff." },
+      agent,
     },
-    annotations: { destructiveHint: false, openWorldHint: false },
-  },
+    { required: ["id"], anyOf: [{ required: ["commit"] }, { required: ["diff"] }] },
+  ),
 ];

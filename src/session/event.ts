@@ -3,25 +3,34 @@ import type { PermissionOutcome, PermissionRequest } from "./permission/permissi
 
 /** One event of a session, as the log stores it. */
 export type SessionEvent =
-  | PromptEvent
+  | {
+      readonly kind: "prompt";
+      readonly turnId: string;
+      readonly prompt: readonly ContentBlock[];
+      readonly by: string;
+      /** The client that sent it, see SessionClient. */
+      readonly origin?: string | undefined;
+      /** The turn's id where it is left out. */
+      readonly messageId?: string;
+      /** The prompt joined a running turn. */
+      readonly steers?: true;
+    }
   | UpdateEvent
-  | PermissionEvent
-  | AnswerEvent
-  | SettingEvent
+  | {
+      readonly kind: "permission";
+      readonly turnId: string;
+      readonly requestId: string;
+      readonly request: PermissionRequest;
+    }
+  /** `by` names the client, or the rule, that answered. */
+  | {
+      readonly kind: "answer";
+      readonly requestId: string;
+      readonly outcome: PermissionOutcome;
+      readonly by: string;
+    }
+  | ({ readonly kind: "setting" } & ChosenSetting)
   | EndEvent;
-
-export interface PromptEvent {
-  readonly kind: "prompt";
-  readonly turnId: string;
-  readonly prompt: readonly ContentBlock[];
-  readonly by: string;
-  /** The client that sent it, see SessionClient. */
-  readonly origin?: string | undefined;
-  /** The turn's id where it is left out. */
-  readonly messageId?: string;
-  /** The prompt joined a running turn. */
-  readonly steers?: true;
-}
 
 /** Belongs to the turn that is running, if there is one. */
 export interface UpdateEvent {
@@ -29,23 +38,8 @@ export interface UpdateEvent {
   readonly update: SessionUpdate;
 }
 
-export interface PermissionEvent {
-  readonly kind: "permission";
-  readonly turnId: string;
-  readonly requestId: string;
-  readonly request: PermissionRequest;
-}
-
-export interface AnswerEvent {
-  readonly kind: "answer";
-  readonly requestId: string;
-  readonly outcome: PermissionOutcome;
-  /** Name of the client, or of the rule, that answered. */
-  readonly by: string;
-}
-
-export interface SettingEvent {
-  readonly kind: "setting";
+/** A choice that was just made: `id` is the mode or model, or the option that gets `value`. */
+export interface ChosenSetting {
   readonly setting: "mode" | "model" | "option";
   readonly id: string;
   readonly value?: unknown;
@@ -79,8 +73,6 @@ export function entryOf({ seq, at, direction, message }: StoredEvent): SessionEn
 }
 
 /** Which side caused an event. */
-export function directionOf(event: SessionEvent): "client" | "agent" {
-  return event.kind === "prompt" || event.kind === "answer" || event.kind === "setting"
-    ? "client"
-    : "agent";
+export function directionOf({ kind }: SessionEvent): "client" | "agent" {
+  return ["prompt", "answer", "setting"].includes(kind) ? "client" : "agent";
 }

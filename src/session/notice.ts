@@ -1,15 +1,16 @@
 import type { PermissionRequest } from "./permission/permission.ts";
 
 /** An event of a session that people want to hear of while they are not looking at it. */
-export type SessionNotice = NoticedSession & NoticedEvent;
-
-export type NoticedEvent = NoticedPermission | NoticedQuestion | NoticedEnd;
-
-export interface NoticedSession {
+export type SessionNotice = NoticedEvent & {
   readonly sessionId: string;
   readonly cwd: string;
   readonly title: string | undefined;
-}
+};
+
+export type NoticedEvent =
+  | NoticedPermission
+  | { readonly reason: "question"; readonly message: string | undefined }
+  | NoticedEnd;
 
 export interface NoticedPermission {
   readonly reason: "permission";
@@ -17,11 +18,6 @@ export interface NoticedPermission {
   readonly request: PermissionRequest;
   /** Whether the owner's answer counts if it comes from elsewhere than the attached clients. */
   readonly mayAnswer: boolean;
-}
-
-export interface NoticedQuestion {
-  readonly reason: "question";
-  readonly message: string | undefined;
 }
 
 export type NoticedEnd =

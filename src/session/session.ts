@@ -18,7 +18,7 @@ import { Audience } from "./client/audience.ts";
 import { clientServices } from "./client/client-services.ts";
 import type { OpenQuestion, PendingQuestion } from "./client/questions.ts";
 import type { SessionClient } from "./client/client.ts";
-import type { EndEvent } from "./event.ts";
+import type { ChosenSetting, EndEvent } from "./event.ts";
 import type { SessionLimits } from "./limits.ts";
 import type { NoticedEvent, NoticeListener } from "./notice.ts";
 import {
@@ -33,7 +33,7 @@ import { PermissionRequests, type UnansweredRequest } from "./permission/permiss
 import type { RunningTurn, TurnHost } from "./turn/running-turn.ts";
 import { SessionError, stopping, takenOver } from "./session-error.ts";
 import { type Notes, SessionNotes } from "./session-notes.ts";
-import { chosenAfter, type ChosenSetting, inBothForms, shownSettings } from "./settings.ts";
+import { chosenAfter, inBothForms, shownSettings } from "./settings.ts";
 import type { HeldSession, RuleStore, SessionStore } from "./store.ts";
 import { endOfPrompt, type EndOfTurn } from "./turn/end-of-prompt.ts";
 import { summaryOf } from "./turn/replay.ts";

@@ -6,6 +6,7 @@ import type { Log } from "../base/log.ts";
 import { limitRefusal, mayControl, mayUseAgent, OWNER, type Principal } from "../base/principal.ts";
 import { agentOptions } from "./agent-options.ts";
 import type { Agent, AgentOpenOptions, AgentSession, SessionSettings } from "./agent.ts";
+import type { Budgets } from "./budget/budgets.ts";
 import type { SessionClient } from "./client/client.ts";
 import {
   type ForeignName,
@@ -131,7 +132,7 @@ interface SessionRoomOptions {
   /** Ids of a principal's sessions that any process has open. */
   readonly openOf: (owner: string) => Promise<readonly string[]>;
   /** Runs the work while no other process opens a session of the owner. */
-  readonly alone?: <T>(owner: string, work: () => Promise<T>) => Promise<T>;
+  readonly alone?: Budgets["alone"];
   /** Sessions that are open in this process. */
   readonly open: ReadonlyMap<string, Session>;
   /** Closes a session, which can be opened again. */
@@ -220,7 +221,7 @@ export class Sessions implements AsyncDisposable {
     this.#room = new SessionRoom({
       limitOf: (principal) => budgets?.concurrentFor(principal),
       openOf: (owner) => store.openOf(owner),
-      ...(budgets?.alone === undefined ? {} : { alone: budgets.alone }),
+      alone: budgets?.alone,
       open: this.#open,
       putAway: (session) => this.#closeOpen(session.id, session),
     });
@@ -311,9 +312,7 @@ export class Sessions implements AsyncDisposable {
     if (session !== undefined) return session;
     const opening = this.#opening.get(id) ?? this.#reopen(id, setup, principal);
     this.#opening.set(id, opening);
-    using ends = new DisposableStack();
-    ends.defer(() => this.#opening.delete(id));
-    return await opening;
+    return await opening.finally(() => this.#opening.delete(id));
   }
 
   /** Creates a session with a copy of another's events, up to `upTo`. */
@@ -478,9 +477,7 @@ export class Sessions implements AsyncDisposable {
     const closing = session.close(how);
     this.#open.delete(id);
     this.#closing.set(id, closing);
-    using ends = new DisposableStack();
-    ends.defer(() => this.#closing.delete(id));
-    await closing;
+    await closing.finally(() => this.#closing.delete(id));
   }
 
   /** Finds an agent. Throws if the principal may not use it. */
@@ -601,9 +598,7 @@ export class Sessions implements AsyncDisposable {
       throw session.revoked.aborted ? expired(session.id) : movedAway(session.id);
     })();
     this.#beginning.set(session, opening);
-    using ends = new DisposableStack();
-    ends.defer(() => this.#beginning.delete(session));
-    return await opening;
+    return await opening.finally(() => this.#beginning.delete(session));
   }
 
   #sweep(idle: number): void {

@@ -2,6 +2,7 @@ import { defined } from "../base/defined.ts";
 import { TrunklineError } from "../base/errors.ts";
 import type { ChosenSettings, SessionSettings, SessionUpdate } from "./agent.ts";
 import type { SessionClient } from "./client/client.ts";
+import type { ChosenSetting } from "./event.ts";
 import type { Session } from "./session.ts";
 
 type ConfigOption = Readonly<Record<string, unknown>>;
@@ -33,10 +34,8 @@ export function inBothForms(settings: SessionSettings): SessionSettings {
     own.push(asOption("model", models.currentModelId, choices));
   }
   const availableModes = choicesOf(mode).map(({ value: id, ...named }) => ({ id, ...named }));
-  const availableModels = choicesOf(model).map(({ value: modelId, ...named }) => ({
-    modelId,
-    ...named,
-  }));
+  const known = choicesOf(model);
+  const availableModels = known.map(({ value: modelId, ...named }) => ({ modelId, ...named }));
   return {
     ...(mode && { modes: { currentModeId: String(mode.currentValue), availableModes } }),
     ...(model && { models: { currentModelId: String(model.currentValue), availableModels } }),
@@ -50,13 +49,6 @@ export function shownSettings({ modes, configOptions = [] }: SessionSettings): S
   const options: SessionUpdate = { sessionUpdate: "config_option_update", configOptions };
   if (modes === undefined) return [options];
   return [{ sessionUpdate: "current_mode_update", currentModeId: modes.currentModeId }, options];
-}
-
-/** A choice that was just made: `id` is the mode or model, or the option that gets `value`. */
-export interface ChosenSetting {
-  readonly setting: Kind | "option";
-  readonly id: string;
-  readonly value?: unknown;
 }
 
 /** Adds a choice. A mode chosen by its config option is the mode: the last choice in either form wins. */
@@ -180,10 +172,8 @@ export async function chooseOption(
     const says = `Cannot set '${id}' to ${show(value)}: it must be true or false.`;
     throw new TrunklineError("usage", says);
   }
-  if (option.type === "select") {
-    const values = choicesOf(option).map((one) => one.value);
-    mustBeOne(`'${id}'`, value, values);
-  }
+  const values = choicesOf(option).map((one) => one.value);
+  if (option.type === "select") mustBeOne(`'${id}'`, value, values);
   const isOwn = session.agent.settings.configOptions?.some((one) => one.id === id) ?? false;
   const kind = KINDS.find((one) => one === id);
   if (!isOwn && kind !== undefined) return choose(session, kind, String(value), by);

@@ -1,3 +1,4 @@
+import { defined } from "../base/defined.ts";
 import { TrunklineError } from "../base/errors.ts";
 import { visible, visibleLine } from "../base/text/visible.ts";
 import type { Meta, SessionUpdate } from "./agent.ts";
@@ -17,9 +18,7 @@ export function visibleRequest(request: PermissionRequest): PermissionRequest {
     ...request,
     toolCall: {
       ...toolCall,
-      ...(title === undefined ? {} : { title: shown(title) }),
-      ...(content === undefined ? {} : { content: shown(content) }),
-      ...(rawInput === undefined ? {} : { rawInput: shown(rawInput) }),
+      ...defined({ title: shown(title), content: shown(content), rawInput: shown(rawInput) }),
     },
     options: options.map((option) => ({ ...option, name: visible(option.name) })),
   };

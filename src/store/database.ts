@@ -75,11 +75,9 @@ export interface ChangeOptions {
   readonly isHasty?: boolean;
 }
 
-interface DatabaseOptions {
+interface DatabaseOptions extends ChangeOptions {
   /** In bytes. It applies to new files. */
   readonly pageSize?: number;
-  /** No change waits for the disk, see `ChangeOptions`. */
-  readonly isHasty?: boolean;
 }
 
 /**
@@ -245,6 +243,17 @@ export class Database implements Disposable {
       if (Date.now() > stoppedAt) this.#woken ??= StoppedWriter.wake(this.path);
       await new Promise((resolve) => setTimeout(resolve, 1 + Math.random() * 10));
     }
+  }
+}
+
+/** Some tables of a database, and the clock for what is written to them. */
+export abstract class Tables {
+  protected readonly database: Database;
+  protected readonly now: () => number;
+
+  constructor(database: Database, now: () => number = Date.now) {
+    this.database = database;
+    this.now = now;
   }
 }
 

@@ -1,5 +1,5 @@
 import { readFileSync, statSync } from "node:fs";
-import { dirname } from "node:path";
+import { basename, dirname } from "node:path";
 
 import { background } from "../base/background.ts";
 import { fileWords, TrunklineError } from "../base/errors.ts";
@@ -94,36 +94,37 @@ export interface LastUsesOptions {
   readonly report?: (event: string, fields: Record<string, unknown>) => void;
 }
 
-/** When the records of a list were last used. It is written some time later, in one batch. */
-export class LastUses implements AsyncDisposable {
-  readonly #write: (uses: ReadonlyMap<string, number>) => Promise<void>;
-  readonly #failed: (error: unknown) => void;
+/** A list that also has when its records were last used. It is written some time later, in one batch. */
+export abstract class UsedList<T extends { readonly id: string }>
+  extends SharedList<T>
+  implements AsyncDisposable
+{
+  protected readonly now: () => number;
   readonly #options: LastUsesOptions;
   /** Times that are not written yet, by the id of the record. */
   readonly #uses = new Map<string, number>();
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(
-    write: (uses: ReadonlyMap<string, number>) => Promise<void>,
-    failed: (error: unknown) => void,
-    options: LastUsesOptions,
-  ) {
-    this.#write = write;
-    this.#failed = failed;
+  constructor(path: string, list: SharedListOptions<T>, options: LastUsesOptions) {
+    super(path, list);
     this.#options = options;
+    this.now = options.now ?? Date.now;
   }
 
+  /** The record of something that was used then. */
+  protected abstract used(record: T, at: number): T;
+
   /** The last use that is not written yet; 0 where there is none. */
-  of(id: string): number {
+  protected lastUse(id: string): number {
     return this.#uses.get(id) ?? 0;
   }
 
-  note(id: string): void {
-    const { now = Date.now, noteAfter = 60_000 } = this.#options;
-    this.#uses.set(id, now());
+  /** Notes that a record was used. */
+  note({ id }: Pick<T, "id">): void {
+    this.#uses.set(id, this.now());
     this.#timer ??= setTimeout(
       () => background(this.#writeAll(), "Noting what was used"),
-      noteAfter,
+      this.#options.noteAfter ?? 60_000,
     ).unref();
   }
 
@@ -138,10 +139,14 @@ export class LastUses implements AsyncDisposable {
     if (this.#uses.size === 0) return;
     const uses = new Map(this.#uses);
     try {
-      await this.#write(uses);
+      await this.change((records) => {
+        const list = records.map((each) => this.used(each, uses.get(each.id) ?? 0));
+        return { list };
+      });
       for (const [id, at] of uses) if (this.#uses.get(id) === at) this.#uses.delete(id);
     } catch (error) {
-      this.#failed(error);
+      const event = `${basename(this.path, ".json")}.not-noted`;
+      this.#options.report?.(event, { file: this.path, error });
     }
   }
 }

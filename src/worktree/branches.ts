@@ -12,15 +12,11 @@ const LONGEST_NAME = 64 * 1024;
 
 export const HEADS = "refs/heads/";
 
-/** A work tree as git knows it. */
-interface WorktreeEntry {
-  readonly path: string;
-  /** The branch that is checked out in it. */
-  readonly branch: string | undefined;
-}
-
-/** All work trees of a repository, the main one first (git-worktree(1), porcelain format). */
-export async function worktreesOf(git: Git): Promise<WorktreeEntry[]> {
+/**
+ * All work trees of a repository, the main one first (git-worktree(1), porcelain format), with the branch that
+ * is checked out in each.
+ */
+export async function worktreesOf(git: Git) {
   const text = await git.text(["worktree", "list", "--porcelain", "-z"]);
   return text
     .split("\0\0")
@@ -123,19 +119,12 @@ export async function stateOf(place: Workplace, env: NodeJS.ProcessEnv): Promise
   };
 }
 
-/** The files of a work tree, as a commit. */
-interface SavedFiles {
-  /** The commit that is checked out; empty before the first commit of a branch. */
-  readonly head: string;
-  /** A commit with all files as they are now; equal to `head` where nothing is uncommitted. */
-  readonly commit: string;
-}
-
 /**
  * Stores the files of a work tree as a commit, beside its own index, without a hook. No ref names the
- * commit yet. Files that git ignores are not in it.
+ * commit yet. Files that git ignores are not in it. `head` is the commit that is checked out, empty before the
+ * first commit of a branch; `commit` equals it where nothing is uncommitted.
  */
-export async function commitFiles(git: Git, message: string): Promise<SavedFiles> {
+export async function commitFiles(git: Git, message: string) {
   const ask = async (what: string): Promise<string> =>
     await git.text(["rev-parse", "--verify", "--quiet", what], { accepts: [0, 1, 128] });
   const head = await ask("HEAD^{commit}");

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { defaultConfig } from "../../src/config/config.ts";
 import { serveStdio } from "../../src/app/door/serve-stdio.ts";
 import { AppContext } from "../../src/config/app-context.ts";
-import { HttpServer } from "../../src/app/serve/http-server.ts";
+import { openHttpServer } from "../../src/app/serve/http-server.ts";
 import { untilSignal } from "../../src/base/process/long-running.ts";
 import { Connection } from "../../src/protocol/mcp/serve/connection.ts";
 import { McpDoor } from "../../src/protocol/mcp/serve/door.ts";
@@ -27,7 +27,7 @@ if (process.argv[2] === "stdio") {
   // The suite has no tokens to show, and is not about access. Connections end before their answers, as the
   // suite wants to see them, by more than a second: machines are busy.
   const mcp = { limits: { keepAlive: 100, longestConnection: 3_000 } };
-  const server = await HttpServer.open(app, {
+  const server = await openHttpServer(app, {
     sources: gatewaySources(fixtureOffer()),
     mcp,
     noAuth: true,

@@ -5,10 +5,10 @@ import { join } from "node:path";
 
 import { type FleetFlags, fleetValues } from "../../src/config/fleet-flags.ts";
 import { loadConfig } from "../../src/config/load.ts";
-import { FleetGateway } from "../../src/app/fleet/fleet-gateway.ts";
-import { Worker } from "../../src/app/fleet/worker.ts";
+import { openFleetGateway } from "../../src/app/fleet/fleet-gateway.ts";
+import { openWorker } from "../../src/app/fleet/worker.ts";
 import { AppContext } from "../../src/config/app-context.ts";
-import { HttpServer } from "../../src/app/serve/http-server.ts";
+import { openHttpServer } from "../../src/app/serve/http-server.ts";
 import { openTools } from "../../src/app/tool/open-tools.ts";
 import { AcpSocket } from "./acp-socket.ts";
 import { NatsServer } from "./nats-server.ts";
@@ -39,10 +39,10 @@ export class FleetInProcess implements AsyncDisposable {
     return new FleetInProcess(await NatsServer.start(), config);
   }
 
-  async worker(name: string, flags: FleetFlags = {}): Promise<Worker> {
+  async worker(name: string, flags: FleetFlags = {}): ReturnType<typeof openWorker> {
     const { app, opened } = await this.#open(name, flags);
     const { offer } = opened.use(await openTools(app, KIND));
-    return opened.use(await Worker.open(app, { offer, isTyped: true }));
+    return opened.use(await openWorker(app, { offer, isTyped: true }));
   }
 
   /** Gives the address for clients. */
@@ -50,10 +50,10 @@ export class FleetInProcess implements AsyncDisposable {
     const { app, opened } = await this.#open(name, flags);
     const tools = opened.use(await openTools(app, KIND));
     const { offer } = tools;
-    const fleet = opened.use(await FleetGateway.open(app, { offer, isTyped: true }));
+    const fleet = opened.use(await openFleetGateway(app, { offer, isTyped: true }));
     const { sharing } = fleet;
     const sources = { ...gatewaySources(offer), tools, fleet: fleet.view };
-    const server = await HttpServer.open(app, { noAuth: true, sharing, sources });
+    const server = await openHttpServer(app, { noAuth: true, sharing, sources });
     opened.defer(() => server.close(0));
     // As `trunkline serve` does: from the start it notices which sessions move.
     await server.holder();

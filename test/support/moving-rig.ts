@@ -4,7 +4,7 @@ import { lstatSync, mkdirSync, readdirSync, readFileSync, readlinkSync } from "n
 import { chmod, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
-import { HttpServer } from "../../src/app/serve/http-server.ts";
+import { type HttpServer, openHttpServer } from "../../src/app/serve/http-server.ts";
 import { AppContext } from "../../src/config/app-context.ts";
 import { Journal } from "../../src/agent/files/journal.ts";
 import { SessionLog } from "../../src/store/session/session-log.ts";
@@ -131,7 +131,7 @@ export class MovingRig implements AsyncDisposable {
     const { config } = await this.server.home.load();
     const quiet = { ...config, log: { ...config.log, level: "error" as const } };
     const serve = { ...quiet.serve, port: this.#port };
-    this.#http = await HttpServer.open(new AppContext({ ...quiet, serve }), {
+    this.#http = await openHttpServer(new AppContext({ ...quiet, serve }), {
       sources: gatewaySources(),
     });
     this.#port = Number(new URL(this.#http.origin).port);

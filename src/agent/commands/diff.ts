@@ -7,6 +7,7 @@ import {
   CallRejectedError,
   type ShownContent,
   textContent,
+  type ToolAnswer,
   type ToolWork,
 } from "../tools/agent-tool.ts";
 import { allowCommit, commit as commitFiles, git, literal } from "../tools/git-tools.ts";
@@ -31,9 +32,8 @@ export const diff: SlashCommand = {
         const content = await shownChanges(changes.slice(0, MOST_FILES), context);
         const locations = changes.slice(0, MOST_FILES).map(({ path }) => ({ path }));
         const status = changes.map(({ status, name }) => `${status} ${name}`).join("\n");
-        const stat = await git(work, ["diff", "--stat", "--no-color", "HEAD", "--", "."]).catch(
-          () => "",
-        );
+        const args = ["diff", "--stat", "--no-color", "HEAD", "--", "."];
+        const stat = await git(work, args).catch(() => "");
         return { text: `${status}\n\n${stat}`.trimEnd(), content, locations };
       },
     });
@@ -105,14 +105,9 @@ async function writtenFor(
   { write }: CommandContext,
 ): Promise<string> {
   const names = wanted.map(({ path }) => path);
+  const diff = ["diff", "--no-color", isStaged ? "--cached" : "HEAD", "--", ...literal(names)];
   const [change, log] = await Promise.all([
-    git(work, [
-      "diff",
-      "--no-color",
-      isStaged ? "--cached" : "HEAD",
-      "--",
-      ...literal(names),
-    ]).catch(() => ""),
+    git(work, diff).catch(() => ""),
     git(work, ["log", "-n5", "--format=%s"]).catch(() => ""),
   ]);
   const files = wanted.map(({ name, isNew }) => `${isNew ? "new: " : ""}${name}`).join("\n");
@@ -136,32 +131,26 @@ function listText(names: readonly string[]): string {
   return `${first}, ${second} and ${names.length - 2} more`;
 }
 
-export const undo: SlashCommand = {
-  name: "undo",
-  description: "Restore the files that the last turn changed",
-  hint: "[force]",
-  run: (input, context) => {
-    const { journal } = context;
-    const into = journal.undone().begin();
-    return restoreLast(input, context, { name: "undo", from: journal, into, back: "redo" });
-  },
-};
+export const undo = restoring("undo", "Restore the files that the last turn changed", (journal) => {
+  return { from: journal, into: journal.undone().begin(), back: "redo" };
+});
 
-export const redo: SlashCommand = {
-  name: "redo",
-  description: "Take back the last /undo",
-  hint: "[force]",
-  run: (input, context) => {
-    const { journal } = context;
-    const into = journal.begin({ isRedo: true });
-    return restoreLast(input, context, {
-      name: "redo",
-      from: journal.undone(),
-      into,
-      back: "undo",
-    });
-  },
-};
+export const redo = restoring("redo", "Take back the last /undo", (journal) => {
+  return { from: journal.undone(), into: journal.begin({ isRedo: true }), back: "undo" };
+});
+
+function restoring(
+  name: RestoreDirection["name"],
+  description: string,
+  way: (journal: Journal) => Omit<RestoreDirection, "name">,
+): SlashCommand {
+  return {
+    name,
+    description,
+    hint: "[force]",
+    run: (input, context) => restoreLast(input, context, { name, ...way(context.journal) }),
+  };
+}
 
 /** The journal that files are restored from, and the one that records what they were. */
 interface RestoreDirection {
@@ -195,7 +184,7 @@ async function restoreAll(
   force: boolean,
   context: CommandContext,
   { name, into, back }: RestoreDirection,
-): Promise<{ left: readonly TurnFileChange[]; answer: { text: string; isError?: boolean } }> {
+): Promise<{ left: readonly TurnFileChange[]; answer: ToolAnswer }> {
   let left: readonly TurnFileChange[] = [];
   if (changes.length === 0) return { left, answer: { text: "That turn wrote no file itself." } };
   const verb = name === "undo" ? "Undo" : "Redo";
@@ -216,9 +205,8 @@ async function restoreAll(
           restored.add(change);
         } catch (error) {
           // The other files are restored nevertheless.
-          failures.push(
-            `Not restored: ${files.workspace.nameOf(change.path)}: ${(error as Error).message}.`,
-          );
+          const path = files.workspace.nameOf(change.path);
+          failures.push(`Not restored: ${path}: ${(error as Error).message}.`);
         }
       }
       if (restored.size > lost.length) for (const command of commands) await into.ran(command);
@@ -226,10 +214,8 @@ async function restoreAll(
       const locations = changes.map(({ path }) => ({ path }));
       const kept = left.filter((change) => !wanted.includes(change));
       const said = resultText(namesOf([...restored], files), namesOf(kept, files), name);
-      const notBack =
-        lost.length === 0
-          ? ""
-          : `\`/${back}\` cannot bring back: ${namesOf(lost, files).join(", ")}.`;
+      const lostNames = namesOf(lost, files).join(", ");
+      const notBack = lostNames && `\`/${back}\` cannot bring back: ${lostNames}.`;
       const text = [said, ...failures, notBack].filter(Boolean).join("\n");
       return { text, isError: left.length > 0, locations };
     },

@@ -7,16 +7,10 @@ import { allowToRun, runShown } from "../tools/run-command.ts";
 import { fencedBlock } from "../tools/tool-runner.ts";
 import type { CommandContext, SlashCommand } from "./session-commands.ts";
 
-/** What the files of a project's build tools say about it. */
-interface Project {
-  readonly kinds: readonly string[];
-  readonly test?: string;
-  readonly format?: string;
-  readonly lint?: string;
-  readonly build?: string;
-}
+type Commands = Partial<Readonly<Record<"test" | "format" | "lint" | "build", string>>>;
 
-type Commands = Omit<Project, "kinds">;
+/** What the files of a project's build tools say about it. */
+type Project = Commands & { readonly kinds: readonly string[] };
 
 const KINDS: readonly { file: string; kind: string; commands: (text: string) => Commands }[] = [
   { file: "package.json", kind: "Node.js", commands: fromPackage },

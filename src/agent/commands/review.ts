@@ -1,7 +1,7 @@
 import { maskText } from "../../base/text/mask.ts";
 import { unquotedName } from "../../base/text/patch-names.ts";
 import { workingChanges } from "../files/workspace-git.ts";
-import type { Location, ToolWork } from "../tools/agent-tool.ts";
+import type { ToolWork } from "../tools/agent-tool.ts";
 import { changeFile } from "../tools/edit-tools.ts";
 import { git } from "../tools/git-tools.ts";
 import { fencedBlock } from "../tools/tool-runner.ts";
@@ -12,13 +12,6 @@ import type {
   ReviewComments,
   SlashCommand,
 } from "./session-commands.ts";
-
-/** Something in a changed line that is usually not meant to be committed. */
-interface ReviewFinding extends Location {
-  readonly name: string;
-  readonly line: number;
-  readonly says: string;
-}
 
 const SUSPICIOUS: readonly (readonly [RegExp, string])[] = [
   [/^(?:<{7}|={7}|>{7})(?: |$)/, "a merge conflict marker"],
@@ -56,28 +49,15 @@ export const review: SlashCommand = {
   },
 };
 
-async function findAll(work: ToolWork): Promise<ReviewFinding[]> {
+/** What is in changed lines and usually not meant to be committed. */
+async function findAll(work: ToolWork) {
   const changes = await workingChanges(work.files, work.signal);
-  const diff = await git(work, [
-    "diff",
-    "--no-color",
-    "--no-prefix",
-    "-U0",
-    "--relative",
-    "HEAD",
-    "--",
-    ".",
-  ]);
-  const findings = addedLines(diff).flatMap(({ name, line, text }) => {
-    return complaints(text).map((says) => ({
-      path: `${work.files.workspace.cwd}/${name}`,
-      name,
-      line,
-      says,
-    }));
+  const args = ["diff", "--no-color", "--no-prefix", "-U0", "--relative", "HEAD", "--", "."];
+  const findings = addedLines(await git(work, args)).flatMap(({ name, line, text }) => {
+    const path = `${work.files.workspace.cwd}/${name}`;
+    return complaints(text).map((says) => ({ path, name, line, says }));
   });
-  for (const { path, name, isNew } of changes) {
-    if (!isNew) continue;
+  for (const { path, name } of changes.filter(({ isNew }) => isNew)) {
     const text = await textOf(work, path);
     for (const [index, line] of (text ?? "").split("\n").entries()) {
       findings.push(...complaints(line).map((says) => ({ path, name, line: index + 1, says })));
@@ -119,9 +99,8 @@ function complaints(line: string): string[] {
 async function openComments({ reviews, files }: CommandContext): Promise<string> {
   const open = (await reviews?.open(files.workspace.cwd).catch(() => [])) ?? [];
   if (open.length === 0) return "";
-  const lines = open.map(({ id, path, line, comment }) => {
-    const where = `${files.workspace.nameOf(path)}${line === undefined ? "" : `:${line}`}`;
-    return `- ${where}: ${comment.split("\n")[0]} (${id})`;
+  const lines = open.map((each) => {
+    return `- ${whereText(each, files)}: ${each.comment.split("\n")[0]} (${each.id})`;
   });
   return `\nOpen review comments:\n${lines.join("\n")}\n`;
 }
@@ -152,25 +131,16 @@ export const fixComments: SlashCommand = {
   },
 };
 
-interface FixOutcome {
-  readonly isDone: boolean;
-  readonly says: string;
-}
+type FixOutcome = Awaited<ReturnType<typeof fix>>;
 
-async function fix(
-  comment: ReviewComment,
-  reviews: ReviewComments,
-  context: CommandContext,
-): Promise<FixOutcome> {
+async function fix(comment: ReviewComment, reviews: ReviewComments, context: CommandContext) {
   if (!comment.hasSuggestion) {
-    return {
-      isDone: false,
-      says: "it has no suggestion that could be applied; it needs somebody who understands it",
-    };
+    const why = "it needs somebody who understands it";
+    return { isDone: false, says: `it has no suggestion that could be applied; ${why}` };
   }
   const { cwd } = context.files.workspace;
   const answer = await context.perform({
-    title: `Apply the suggestion for ${whereText(comment, context)}`,
+    title: `Apply the suggestion for ${whereText(comment, context.files)}`,
     kind: "edit",
     need: "write",
     call: async (work) => {
@@ -191,7 +161,7 @@ async function planOf(
   context: CommandContext,
 ): Promise<void> {
   const entries = comments.map((comment) => ({
-    content: `${whereText(comment, context)}: ${firstLine(comment.comment)}`,
+    content: `${whereText(comment, context.files)}: ${firstLine(comment.comment)}`,
     priority: "medium",
     status: results.has(comment.id) ? "completed" : "pending",
   }));
@@ -210,7 +180,7 @@ function summary(
   return [`Applied ${done.length} of ${comments.length}.`, "", ...lines].join("\n");
 }
 
-function whereText({ path, line }: ReviewComment, { files }: CommandContext): string {
+function whereText({ path, line }: ReviewComment, files: CommandContext["files"]): string {
   return `${files.workspace.nameOf(path)}${line === undefined ? "" : `:${line}`}`;
 }
 

@@ -48,14 +48,8 @@ async function bestFiles(
 ): Promise<Hit[]> {
   const files = new Map<string, { words: Set<string>; hits: Hit[] }>();
   for (const word of words.slice(0, 8)) {
-    const hits = await searchText({
-      folder,
-      pattern: word,
-      literal: true,
-      ignoreCase: true,
-      signal,
-    });
-    for (const hit of hits) {
+    const search = { folder, pattern: word, literal: true, ignoreCase: true, signal };
+    for (const hit of await searchText(search)) {
       const file = files.getOrInsertComputed(hit.path, () => ({ words: new Set(), hits: [] }));
       file.words.add(word);
       file.hits.push(hit);

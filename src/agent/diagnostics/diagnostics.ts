@@ -15,8 +15,12 @@ import { shellWord } from "../../base/text/shell-word.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { harmlessVariables, loginPath } from "../command-environment.ts";
 import type { CommandSandbox } from "../files/command-sandbox.ts";
-import type { WorkspacePath } from "../files/workspace.ts";
-import { CallRejectedError, textContent, type ToolWork } from "../tools/agent-tool.ts";
+import {
+  CallRejectedError,
+  type EditCheck,
+  textContent,
+  type ToolWork,
+} from "../tools/agent-tool.ts";
 import { inCodeBlock } from "../tools/tool-runner.ts";
 import { runLine } from "../files/run-line.ts";
 import { type Diagnostic, LanguageServer } from "./language-server.ts";
@@ -73,11 +77,7 @@ const LONGEST = 60_000;
 const IDLE = 600_000;
 const MOST_SHOWN = 10;
 
-interface ChangedFile {
-  readonly target: WorkspacePath;
-  readonly old: string | undefined;
-  readonly text: string | undefined;
-}
+type ChangedFile = Parameters<EditCheck["after"]>[0][number];
 
 /** The last run of a checker, and one that has not begun yet. */
 interface CheckerRuns {
@@ -92,7 +92,7 @@ interface CheckerRuns {
  * machine has, or else by the project's own checker. They read and may run the project's code, so they run
  * only in the sandbox, without a network, after the person said yes; without a sandbox there are none.
  */
-export class Diagnostics implements AsyncDisposable {
+export class Diagnostics implements EditCheck, AsyncDisposable {
   readonly #cwd: string;
   readonly #sandbox: CommandSandbox | undefined;
   readonly #log: Log;

@@ -1,4 +1,4 @@
-import type { ChildExit, OwnedChild } from "../../base/process/child-process.ts";
+import type { OwnedChild } from "../../base/process/child-process.ts";
 import { readOutput } from "../../base/process/read-output.ts";
 import { Countdown } from "../tools/countdown.ts";
 
@@ -14,13 +14,6 @@ export interface ReadBoundedOptions {
   readonly pauses?: ((pausedWhile: Countdown["pausedWhile"]) => void) | undefined;
 }
 
-export interface BoundedRun {
-  readonly text: string;
-  readonly exit: ChildExit;
-  readonly isCut: boolean;
-  readonly isLate: boolean;
-}
-
 /**
  * Reads the output of a child until it exits. On a timeout or an abort the child is killed with
  * all processes that it started; on an abort this rejects with the reason.
@@ -28,7 +21,7 @@ export interface BoundedRun {
 export async function readBounded(
   child: OwnedChild,
   { signal, most, timeout, heard, pauses }: ReadBoundedOptions,
-): Promise<BoundedRun> {
+) {
   const output = new BoundedText(most);
   let isLate = false;
   using countdown = new Countdown(timeout ?? 2 ** 31 - 1, () => {

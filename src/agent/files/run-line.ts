@@ -45,25 +45,17 @@ export const WHEN_WATCHED = "read -r _ || exit\nexec 2>&1\n";
 /** Keeps programs from asking questions and from using a pager. */
 const QUIET = { PAGER: "cat", GIT_PAGER: "cat", GIT_TERMINAL_PROMPT: "0", GIT_EDITOR: "true" };
 
-/** A command line that was started. */
-export interface StartedLine {
-  readonly child: OwnedChild;
-  /** Errors of the program that starts the line. The line's own errors are in its output. */
-  readonly problems: readonly string[];
-}
-
 /** Starts a command line in its own process group, without our secrets. */
-export async function startLine({
-  line,
-  cwd,
-  identity,
-  confine,
-}: Pick<CommandLine, "line" | "cwd" | "identity" | "confine">): Promise<StartedLine> {
+export async function startLine(
+  command: Pick<CommandLine, "line" | "cwd" | "identity" | "confine">,
+) {
+  const { line, cwd, identity, confine } = command;
   const variables = harmlessVariables(process.env);
   const env = { ...variables, PATH: await loginPath(variables), ...QUIET };
   // A sandbox keeps a command from secrets, so it gets no token either.
   const own =
     confine === undefined ? identity?.processEnvironment(env) : identity?.environment(env);
+  /** Errors of the program that starts the line. The line's own errors are in its output. */
   const problems: string[] = [];
   const program = {
     command: "/bin/sh",

@@ -18,38 +18,17 @@ export async function workspaceGit(
   }
 }
 
-/** A file that differs from HEAD. */
-export interface WorkingChange {
-  /** Absolute. */
-  readonly path: string;
-  readonly name: string;
-  readonly status: string;
-  readonly isNew: boolean;
-}
-
-/** Changed and new files in the workspace, compared with HEAD. */
-export async function workingChanges(
-  files: TurnFiles,
-  signal: AbortSignal,
-): Promise<WorkingChange[]> {
-  const { workspace } = files;
-  const args = [
-    "status",
-    "--porcelain=v1",
-    "-z",
-    "--untracked-files=all",
-    "--no-renames",
-    "--",
-    ".",
-  ];
-  const { stdout } = await workspaceGit(workspace, args, { signal });
+/** Changed and new files in the workspace, compared with HEAD, with their absolute paths. */
+export async function workingChanges({ workspace }: TurnFiles, signal: AbortSignal) {
+  const status = ["status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames"];
+  const { stdout } = await workspaceGit(workspace, [...status, "--", "."], { signal });
   const top = await workspaceGit(workspace, ["rev-parse", "--show-toplevel"], { signal });
   const root = top.stdout.toString("utf8").replace(/\n$/, "");
   const records = stdout.toString("utf8").split("\0").filter(Boolean);
   return records.map((record) => {
     const path = `${root}/${record.slice(3)}`;
     const status = record.slice(0, 2);
-    return { path, name: files.workspace.nameOf(path), status, isNew: status === "??" };
+    return { path, name: workspace.nameOf(path), status, isNew: status === "??" };
   });
 }
 

@@ -275,11 +275,6 @@ function why(error: unknown): string {
 /** Opens the store of keys: the system's keychain, or the encrypted file in its place. Throws if there is neither. */
 export type SecretStoreOpener = () => Promise<SecretStore>;
 
-interface StoredKeysOptions {
-  readonly log: Log;
-  readonly open: SecretStoreOpener;
-}
-
 /** A key is kept under the name that its variable would have. */
 export function keyName(variable: string): SecretName {
   return { service: "trunkline", account: variable };
@@ -296,7 +291,7 @@ export async function storedKey(
 /** The keys of models that are stored, by the names of their variables. */
 export async function storedKeys(
   variables: readonly string[],
-  { log, open }: StoredKeysOptions,
+  { log, open }: { readonly log: Log; readonly open: SecretStoreOpener },
 ): Promise<ReadonlyMap<string, string>> {
   const found = new Map<string, string>();
   if (variables.length === 0) return found;

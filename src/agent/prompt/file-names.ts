@@ -7,15 +7,9 @@ const MOST = 50;
 const MOST_FILES = 50_000;
 const STALE = 10_000;
 
-interface FileListing {
-  readonly folder: string;
-  readonly at: number;
-  readonly names: Promise<string[]>;
-}
-
 /** Completes the names of files in a prompt. */
 export class FileNames {
-  #files: FileListing | undefined;
+  #files: { folder: string; at: number; names: Promise<string[]> } | undefined;
 
   /** The names in a folder that fit what was typed after `@`. */
   async of(folder: string, typed: string): Promise<string[]> {

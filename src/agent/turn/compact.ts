@@ -26,14 +26,6 @@ const INSTRUCTIONS =
   "what was done to them; commands and how they ended; what is left to do. Leave out what is of " +
   "no use any more. Write plain text.";
 
-interface Compaction {
-  readonly messages: ModelMessage[];
-  readonly summary: string;
-  /** The model wrote the summary; otherwise it is a list of prompts and calls. */
-  readonly isWritten: boolean;
-  readonly usage?: TokenUsage | undefined;
-}
-
 interface CompactOptions {
   readonly model: LanguageModel;
   readonly window: number;
@@ -54,16 +46,16 @@ export function tokensOf(messages: readonly ModelMessage[]): number {
   return Math.ceil(size / CHARACTERS_PER_TOKEN);
 }
 
-/** Compacts a conversation: older messages become a summary, recent ones stay. */
-export async function compact(
-  messages: readonly ModelMessage[],
-  { model, window, signal }: CompactOptions,
-): Promise<Compaction> {
-  const from = keptFrom(messages, window * KEPT);
+/**
+ * Compacts a conversation: older messages become a summary, recent ones stay. The summary is a list of prompts
+ * and calls unless the model wrote it.
+ */
+export async function compact(messages: readonly ModelMessage[], options: CompactOptions) {
+  const from = keptFrom(messages, options.window * KEPT);
   const older = messages.slice(0, from);
   const newer = messages.slice(from).map(withShortOutputs);
-  const written = await write(older, { model, window, signal }).catch(() => undefined);
-  signal.throwIfAborted();
+  const written = await write(older, options).catch(() => undefined);
+  options.signal.throwIfAborted();
   const summary = written?.text ?? listed(older);
   return {
     messages: [summaryMessage(summary), ...newer],
@@ -93,26 +85,20 @@ function keptFrom(messages: readonly ModelMessage[], most: number): number {
 async function write(
   older: readonly ModelMessage[],
   { model, window, signal }: CompactOptions,
-): Promise<WrittenText | undefined> {
-  if (older.length === 0) return undefined;
+): ReturnType<typeof writtenBy> {
+  if (older.length === 0) return { text: undefined, usage: undefined };
   const transcript = new BoundedText(Math.floor(window * 0.5 * CHARACTERS_PER_TOKEN));
   for (const message of older) transcript.add(`${spoken(message)}\n\n`);
   return writtenBy(model, INSTRUCTIONS, transcript.settle().text, signal);
 }
 
-/** A text that a model writes outside of the conversation. */
-interface WrittenText {
-  /** Undefined if it says nothing. */
-  readonly text: string | undefined;
-  readonly usage: TokenUsage | undefined;
-}
-
+/** A text that a model writes outside of the conversation; undefined if it says nothing. */
 export async function writtenBy(
   model: LanguageModel,
   instructions: string,
   prompt: string,
   signal: AbortSignal,
-): Promise<WrittenText> {
+): Promise<{ readonly text: string | undefined; readonly usage: TokenUsage | undefined }> {
   const { generateText } = await import("ai");
   const abortSignal = AbortSignal.any([signal, AbortSignal.timeout(120_000)]);
   const options = { model, instructions, prompt, maxRetries: 1, abortSignal };
@@ -186,11 +172,8 @@ export async function compactConversation(options: CompactionOptions): Promise<v
   if (client.compaction)
     await speaker.update({ sessionUpdate, compactionId, status: "in_progress" });
   const { contextWindow: window } = model;
-  const { messages, summary, isWritten, usage } = await compact(conversation.messages, {
-    model: await model.open(),
-    window,
-    signal: turn.signal,
-  });
+  const written = { model: await model.open(), window, signal: turn.signal };
+  const { messages, summary, isWritten, usage } = await compact(conversation.messages, written);
   conversation.replace(messages);
   await options.usage.spent(model, usage);
   const after = conversation.size;
@@ -209,8 +192,8 @@ export class Conversation {
   #messages: ModelMessage[];
   /** The provider's last count of tokens, and the number of messages it was for. */
   #counted = { tokens: 0, messages: 0 };
-
-  #cost: number | undefined;
+  /** US dollars since the session was opened; undefined if no model that was used has a price. */
+  cost: number | undefined;
   /** What the provider is sent before the messages. */
   readonly prompt = new SystemPrompt();
 
@@ -248,18 +231,13 @@ export class Conversation {
     this.#counted = { tokens: inputTokens + outputTokens, messages: this.#messages.length };
   }
 
-  /** US dollars since the session was opened; undefined if no model that was used has a price. */
-  get cost(): number | undefined {
-    return this.#cost;
-  }
-
   spent(usage: TokenUsage, price: ModelCost): void {
     const { inputTokens, outputTokens, cachedReadTokens: read, cachedWriteTokens: written } = usage;
     // Anthropic, which is the one that counts what it writes to its cache, takes a quarter more for it.
     const { input, output, cachedInput = input, cacheWrite = 1.25 * input } = price;
     const fresh = Math.max(0, inputTokens - read - written) * input;
     const sum = fresh + read * cachedInput + written * cacheWrite + outputTokens * output;
-    this.#cost = (this.#cost ?? 0) + sum / 1_000_000;
+    this.cost = (this.cost ?? 0) + sum / 1_000_000;
   }
 
   replace(messages: readonly ModelMessage[]): void {
@@ -339,7 +317,7 @@ export class TurnUsage {
       }
     }
     const { size, cost } = this.#conversation;
-    await this.#speaker.usage({ used: size, size: contextWindow, turnTokens: this.#total, cost });
+    await this.#speaker.usage({ used: size, size: contextWindow }, this.#total, cost);
   }
 
   /** The end of the turn, with what it has used. */

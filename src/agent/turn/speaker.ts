@@ -11,16 +11,6 @@ const LONGEST = 16_000;
 /** Characters of a model's answer after which reading it waits for the disk. */
 const WAIT_EVERY = 64 * 1024;
 
-export interface UsageReport {
-  /** Tokens in the context, and how many it may have. */
-  readonly used: number;
-  readonly size: number;
-  /** Tokens that the turn has used so far, which budgets go by: ACP has no member for it. */
-  readonly turnTokens: number;
-  /** US dollars of the session so far, if the model has a price. */
-  readonly cost: number | undefined;
-}
-
 /** Sends the updates of one turn. */
 export class Speaker {
   readonly #turn: Turn;
@@ -84,16 +74,20 @@ export class Speaker {
   async aside(text: string, meta: Readonly<Record<string, unknown>> = {}): Promise<void> {
     const start = this.#isMidLine ? "\n\n" : "";
     this.#isMidLine = false;
-    await this.#chunks("agent_message_chunk", `${start}_${visible(text)}_\n\n`, {
-      [ASIDE]: true,
-      ...meta,
-    });
+    const marked = { [ASIDE]: true, ...meta };
+    await this.#chunks("agent_message_chunk", `${start}_${visible(text)}_\n\n`, marked);
   }
 
-  async usage({ used, size, turnTokens, cost }: UsageReport): Promise<void> {
+  /** Tokens in the context, and how many it may have, and US dollars of the session, if it has a price. */
+  async usage(
+    context: Readonly<Record<"used" | "size", number>>,
+    turnTokens: number,
+    cost: number | undefined,
+  ): Promise<void> {
+    // Budgets go by the tokens that the turn has used so far: ACP has no member for them.
     const _meta = { trunkline: { turnTokens } };
     const spent = cost === undefined ? {} : { cost: { amount: cost, currency: "USD" } };
-    await this.update({ sessionUpdate: "usage_update", used, size, ...spent, _meta });
+    await this.update({ sessionUpdate: "usage_update", ...context, ...spent, _meta });
   }
 
   async plan(entries: readonly Readonly<Record<string, unknown>>[]): Promise<void> {

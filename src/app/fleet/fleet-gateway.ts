@@ -15,7 +15,7 @@ import type {
 } from "../../session/open/session-sharing.ts";
 import { connectFleet, type Fleet } from "../../fleet/open/fleet.ts";
 import { FleetView } from "../../server/dashboard/view/fleet-view.ts";
-import { type SharedParts, shareNode } from "./share-node.ts";
+import { shareNode } from "./share-node.ts";
 import { parseRemoteUrl } from "../../base/remote-url.ts";
 import type { HomeParams } from "../../protocol/acp/door.ts";
 import { ours } from "../../protocol/acp/methods.ts";
@@ -26,135 +26,93 @@ import { SessionLog } from "../../store/session/session-log.ts";
 /** Milliseconds. */
 const ANSWERING = 1_000;
 
+export type FleetGateway = Awaited<ReturnType<typeof openFleetGateway>>;
+
 /** `trunkline serve --bus`: takes clients in, and lets the workers of its pool hold their sessions. */
-export class FleetGateway implements AsyncDisposable {
-  readonly fleet: Fleet;
-  readonly sharing: SessionSharing;
-  /** What the dashboard and the metrics show. */
-  readonly view: FleetView;
-  readonly #ends: AsyncDisposableStack;
-  #url: string | undefined;
+export async function openFleetGateway(
+  app: AppContext,
+  { isTyped, offer }: { readonly isTyped: boolean; readonly offer: Offer },
+) {
+  await using opening = new AsyncDisposableStack();
+  const fleet = opening.use(await connectFleet(app, { role: "gateway", isTyped }));
+  const shared = opening.use(await shareNode(app, fleet, { role: "gateway", offer }));
+  const { members } = fleet;
+  const queue = opening.use(new JobQueue({ members, most: app.config.fleet.waiting }));
+  let address: string | undefined;
+  fleet.tells(() => ({ url: address, waiting: queue.waiting, ...shared.tools.state }));
+  // What the dashboard and the metrics show.
+  const view = opening.use(new FleetView(fleet));
+  // The refusal must arrive before the request itself times out.
+  const { timeout } = limitsFor("session/new", app.config.limits.messages);
+  const longestWait = timeout === undefined ? undefined : Math.max(timeout - ANSWERING, 0);
+  const placer = new Placer({ members, queue, longestWait, log: app.log });
+  const sharing = gatewaySharing(app, fleet, placer, view);
+  const opened = opening.move();
 
-  private constructor(
-    app: AppContext,
-    fleet: Fleet,
-    shared: SharedParts,
-    ends: AsyncDisposableStack,
-  ) {
-    this.fleet = fleet;
-    this.#ends = ends;
-    const { members } = fleet;
-    const queue = ends.use(new JobQueue({ members, most: app.config.fleet.waiting }));
-    fleet.tells(() => ({ url: this.#url, waiting: queue.waiting, ...shared.tools.state }));
-    this.view = ends.use(new FleetView(fleet));
-    // The refusal must arrive before the request itself times out.
-    const { timeout } = limitsFor("session/new", app.config.limits.messages);
-    const longestWait = timeout === undefined ? undefined : Math.max(timeout - ANSWERING, 0);
-    const placer = new Placer({ members, queue, longestWait, log: app.log });
-    this.sharing = new GatewaySharing(app, fleet, {
-      place: async (request, signal, queued) => {
-        return (await placer.place(request, signal, queued)).id;
-      },
-      opened: ({ mirror }) => this.view.follow(mirror),
-    });
-  }
-
-  static async open(
-    app: AppContext,
-    { isTyped, offer }: { readonly isTyped: boolean; readonly offer: Offer },
-  ): Promise<FleetGateway> {
-    await using opening = new AsyncDisposableStack();
-    const fleet = opening.use(await connectFleet(app, { role: "gateway", isTyped }));
-    const shared = opening.use(await shareNode(app, fleet, { role: "gateway", offer }));
-    return new FleetGateway(app, fleet, shared, opening.move());
-  }
-
-  /** Tells the pool that clients can connect at this address. */
-  join(url: string): void {
-    this.#url = url;
-    this.fleet.members.join();
-  }
-
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.#ends.disposeAsync();
-  }
-}
-
-/** Chooses the worker for a session, and resolves to its id. */
-export type SessionPlacer = (
-  request: PlacementRequest,
-  signal: AbortSignal,
-  queued?: QueueListener,
-) => Promise<string>;
-
-export interface GatewaySharingOptions {
-  readonly place: SessionPlacer;
-  /** Called when the sessions of the pool are known. */
-  readonly opened: (store: GatewayStore) => void;
+  return {
+    ...{ fleet, sharing, view },
+    /** Tells the pool that clients can connect at this address. */
+    join(url: string): void {
+      address = url;
+      members.join();
+    },
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  };
 }
 
 /** A gateway of a fleet has no session open itself: each is open in a worker. */
-export class GatewaySharing implements SessionSharing {
-  readonly #app: AppContext;
-  readonly #fleet: Fleet;
-  readonly #options: GatewaySharingOptions;
-  #store: GatewayStore | undefined;
+function gatewaySharing(
+  app: AppContext,
+  fleet: Fleet,
+  placer: Placer,
+  view: FleetView,
+): SessionSharing {
+  const { connection, members, isAlive, self, reach } = fleet;
+  let store: GatewayStore | undefined;
+  // The id of the worker for a session.
+  const place = async (...wanted: Parameters<Placer["place"]>): Promise<string> =>
+    (await placer.place(...wanted)).id;
 
-  constructor(app: AppContext, fleet: Fleet, options: GatewaySharingOptions) {
-    this.#app = app;
-    this.#fleet = fleet;
-    this.#options = options;
-  }
-
-  get holders(): SessionSharing["holders"] {
-    return {
-      reach: this.#fleet.reach,
-      home: (params, signal, queued) => this.#home(params, signal, queued),
-      takeOverWithin: TAKE_OVER_WITHIN,
-    };
-  }
-
-  async open({ log }: SharingOptions): Promise<SharedSessions> {
-    const { connection, members, isAlive, self } = this.#fleet;
+  async function open({ log }: SharingOptions): Promise<SharedSessions> {
     await using opening = new AsyncDisposableStack();
-    const store = opening.use(
+    const opened = opening.use(
       await GatewayStore.open({
-        ...{ connection, isAlive },
+        ...{ connection, isAlive, log },
         place: ({ id, notes }, lost, signal = NEVER, queued) =>
-          this.#options.place({ ...requestOf(notes), session: id, lost }, signal, queued),
-        log,
+          place({ ...requestOf(notes), session: id, lost }, signal, queued),
       }),
     );
-    const local = opening.use(await SessionLog.open(this.#app.config.data));
-    this.#store = store;
-    this.#options.opened(store);
-    const opened = opening.move();
+    const local = opening.use(await SessionLog.open(app.config.data));
+    store = opened;
+    view.follow(opened.mirror);
+    const ends = opening.move();
     return {
-      store,
+      store: opened,
       database: local.database,
       holder: self.id,
-      holderOf: (id) => store.holderOf(id),
+      holderOf: (id) => opened.holderOf(id),
       openReader: () =>
-        store.openReader((listener) =>
+        opened.openReader((listener) =>
           members.onChange(({ kind }) => {
             if (kind !== "changed") listener();
           }),
         ),
       letIn: async () => ({ [Symbol.asyncDispose]: async () => {} }),
-      [Symbol.asyncDispose]: () => opened.disposeAsync(),
+      [Symbol.asyncDispose]: () => ends.disposeAsync(),
     };
   }
 
   /** The worker that has the session open, or one that is to open it. */
-  async #home(
+  async function home(
     { sessionId, _meta }: HomeParams,
     signal: AbortSignal,
     queued: QueueListener,
   ): Promise<string | undefined> {
-    if (sessionId === undefined)
-      return await this.#options.place(requestOf({}, _meta), signal, queued);
-    return await this.#store?.homeOf(sessionId, signal, queued);
+    if (sessionId === undefined) return await place(requestOf({}, _meta), signal, queued);
+    return await store?.homeOf(sessionId, signal, queued);
   }
+
+  return { holders: { reach, home, takeOverWithin: TAKE_OVER_WITHIN }, open };
 }
 
 const NEVER = new AbortController().signal;

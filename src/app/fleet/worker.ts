@@ -19,7 +19,6 @@ import type { HeldSession, SessionStore } from "../../session/store.ts";
 import { SessionReader } from "../../store/session/session-reader.ts";
 import type {
   DeletedSession,
-  SessionSharing,
   SharedSessions,
   SharingOptions,
 } from "../../session/open/session-sharing.ts";
@@ -34,144 +33,117 @@ export interface WorkerOptions {
 }
 
 /** `trunkline worker`: holds sessions for the gateways of a pool. */
-export class Worker implements AsyncDisposable {
-  readonly fleet: Fleet;
-  /** Resolves when it was asked to drain, and has no session left. */
-  readonly drained: Promise<void>;
-  readonly #ends: AsyncDisposableStack;
-
-  private constructor(fleet: Fleet, drained: Promise<void>, ends: AsyncDisposableStack) {
-    this.fleet = fleet;
-    this.drained = drained;
-    this.#ends = ends;
-  }
-
-  static async open(app: AppContext, { offer, isTyped }: WorkerOptions): Promise<Worker> {
-    const { data, fleet: settings } = app.config;
-    await using opening = new AsyncDisposableStack();
-    const fleet = opening.use(await connectFleet(app, { role: "worker", isTyped }));
-    const { connection, members, self } = fleet;
-    let isDraining = false;
-    let isDrained = false;
-    let isEnding = false;
-    const slots: WorkerSlots = opening.use(
-      new WorkerSlots({
-        slots: settings.slots,
-        changed: () => {
-          members.tell();
-          jobs.wake();
-        },
-      }),
-    );
-    const shared = opening.use(await shareNode(app, fleet, { role: "worker", offer }));
-    const jobs = opening.use(serveJobs({ members, slots, log: app.log }));
-    const refuse = (): string | undefined => (isDraining ? "it is draining" : undefined);
-    const sharing = new WorkerSharing(app, fleet, { slots, refuse });
-    const { confirm } = sharing;
-    const node = await nodeIdOf(data);
-    const carried = new Checkpoints({ connection, node, confirm });
-    const readRun = runsOn(data);
-    const told = answerNodes(connection, self, "run", async (question) => {
-      const { plan, setup } = question as { plan?: unknown; setup?: string };
-      if (!isPlan(plan)) throw new Error("it is no plan of a run");
-      const files = { ...(await readRun("", plan, setup)), node };
-      const size = Buffer.byteLength(JSON.stringify(files));
-      if (size < connection.maxPayload - ROOM) return files;
-      const missing = `What it has changed is too large to be shown: ${size} bytes. Fetch its branch.`;
-      return { node, missing };
+export async function openWorker(app: AppContext, { offer, isTyped }: WorkerOptions) {
+  const { data, fleet: settings } = app.config;
+  await using opening = new AsyncDisposableStack();
+  const fleet = opening.use(await connectFleet(app, { role: "worker", isTyped }));
+  const { connection, members, self } = fleet;
+  let isDraining = false;
+  let isDrained = false;
+  let isEnding = false;
+  const slots: WorkerSlots = opening.use(
+    new WorkerSlots({
+      slots: settings.slots,
+      changed: () => {
+        members.tell();
+        jobs.wake();
+      },
+    }),
+  );
+  const shared = opening.use(await shareNode(app, fleet, { role: "worker", offer }));
+  const jobs = opening.use(serveJobs({ members, slots, log: app.log }));
+  const refuse = (): string | undefined => (isDraining ? "it is draining" : undefined);
+  const sharing = workerSharing(app, fleet, slots, refuse);
+  const { confirm } = sharing;
+  const node = await nodeIdOf(data);
+  const carried = new Checkpoints({ connection, node, confirm });
+  const readRun = runsOn(data);
+  const told = answerNodes(connection, self, "run", async (question) => {
+    const { plan, setup } = question as { plan?: unknown; setup?: string };
+    if (!isPlan(plan)) throw new Error("it is no plan of a run");
+    const files = { ...(await readRun("", plan, setup)), node };
+    const size = Buffer.byteLength(JSON.stringify(files));
+    if (size < connection.maxPayload - ROOM) return files;
+    const missing = `What it has changed is too large to be shown: ${size} bytes. Fetch its branch.`;
+    return { node, missing };
+  });
+  opening.defer(() => told.unsubscribe());
+  const runs = opening.use(new LazyRuns(app, carried));
+  // Another worker may continue these runs, so nobody would ask this one to remove them.
+  await runs.sweep(data);
+  const sessions = opening.use(new LazySessions(app, { offer: async () => offer, runs, sharing }));
+  await sessions.open();
+  fleet.tells(() => ({
+    used: slots.used,
+    sessions: slots.open,
+    warm: runs.repositories,
+    isDraining,
+    isDrained,
+    ...shared.tools.state,
+  }));
+  const drained = Promise.withResolvers<void>();
+  const asked = answerNodes(connection, self, "drain", () => {
+    if (isDraining) return;
+    isDraining = true;
+    members.tell();
+    const draining = sessions.opened().then(async (open) => {
+      await open?.drain();
+      // When the worker ends, its sessions are gone, too, but it was not drained.
+      isDrained = !isEnding;
+      return drained.resolve();
     });
-    opening.defer(() => told.unsubscribe());
-    const runs = opening.use(new LazyRuns(app, carried));
-    // Another worker may continue these runs, so nobody would ask this one to remove them.
-    await runs.sweep(data);
-    const sessions = opening.use(
-      new LazySessions(app, { offer: async () => offer, runs, sharing }),
-    );
-    await sessions.open();
-    fleet.tells(() => ({
-      used: slots.used,
-      sessions: slots.open,
-      warm: runs.repositories,
-      isDraining,
-      isDrained,
-      ...shared.tools.state,
-    }));
-    const drained = Promise.withResolvers<void>();
-    const asked = answerNodes(connection, self, "drain", () => {
-      if (isDraining) return;
-      isDraining = true;
-      members.tell();
-      const draining = sessions.opened().then(async (open) => {
-        await open?.drain();
-        // When the worker ends, its sessions are gone, too, but it was not drained.
-        isDrained = !isEnding;
-        return drained.resolve();
-      });
-      background(draining, "Draining");
-    });
-    opening.defer(() => {
-      isEnding = true;
-      asked.unsubscribe();
-    });
-    members.join();
-    return new Worker(fleet, drained.promise, opening.move());
-  }
-
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.#ends.disposeAsync();
-  }
-}
-
-export interface WorkerSharingOptions {
-  readonly slots: WorkerSlots;
-  /** Why no gateway may connect, in words; undefined if it may. */
-  readonly refuse: () => string | undefined;
+    background(draining, "Draining");
+  });
+  opening.defer(() => {
+    isEnding = true;
+    asked.unsubscribe();
+  });
+  members.join();
+  const opened = opening.move();
+  return {
+    fleet,
+    /** Resolves once it was drained. */
+    drained: drained.promise,
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  };
 }
 
 /** A worker of a fleet has sessions open, and serves them to the gateways of its pool. */
-export class WorkerSharing implements SessionSharing {
-  readonly #app: AppContext;
-  readonly #fleet: Fleet;
-  readonly #options: WorkerSharingOptions;
-  #store: WorkerStore | undefined;
+function workerSharing(
+  app: AppContext,
+  fleet: Fleet,
+  slots: WorkerSlots,
+  refuse: () => string | undefined,
+) {
+  const { connection, isAlive, self, reach } = fleet;
+  const { data } = app.config;
+  let store: WorkerStore | undefined;
 
-  constructor(app: AppContext, fleet: Fleet, options: WorkerSharingOptions) {
-    this.#app = app;
-    this.#fleet = fleet;
-    this.#options = options;
-  }
-
-  get holders(): SessionSharing["holders"] {
-    return { reach: this.#fleet.reach, takeOverWithin: TAKE_OVER_WITHIN };
-  }
-
-  /** Throws if this worker does not hold the session any more. */
-  readonly confirm = async (sessionId: string): Promise<void> => {
-    await this.#store?.confirm(sessionId);
-  };
-
-  async open({ log, limits, lost }: SharingOptions): Promise<SharedSessions> {
-    const { connection, isAlive, self } = this.#fleet;
-    const { data } = this.#app.config;
-    const store = await WorkerStore.open({ connection, data, isAlive, lost, log });
-    this.#store = store;
-    const process = { connection, isAlive, holder: store.holder, node: await nodeIdOf(data) };
+  async function open({ log, limits, lost }: SharingOptions): Promise<SharedSessions> {
+    const opened = await WorkerStore.open({ connection, data, isAlive, lost, log });
+    store = opened;
+    const process = { connection, isAlive, holder: opened.holder, node: await nodeIdOf(data) };
     return {
       pool: new FleetBudgets(process),
-      store: counted(store, this.#options.slots),
-      database: store.log.database,
-      holder: store.holder,
-      holderOf: (id) => store.holderOf(id),
-      deletedElsewhere: () => deletedFrom(store),
+      store: counted(opened, slots),
+      database: opened.log.database,
+      holder: opened.holder,
+      holderOf: (id) => opened.holderOf(id),
+      deletedElsewhere: () => deletedFrom(opened),
       openReader: () => SessionReader.open(data),
       letIn: async (serve) => {
-        const { refuse } = this.#options;
         const server = serveNode({ connection, node: self, limits, log, serve, refuse });
         return { [Symbol.asyncDispose]: async () => server[Symbol.dispose]() };
       },
-      [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),
+      [Symbol.asyncDispose]: () => opened[Symbol.asyncDispose](),
     };
   }
+
+  return {
+    holders: { reach, takeOverWithin: TAKE_OVER_WITHIN },
+    open,
+    confirm: async (sessionId: string): Promise<void> => store?.confirm(sessionId),
+  };
 }
 
 async function* deletedFrom(store: WorkerStore): AsyncGenerator<DeletedSession> {

@@ -92,7 +92,7 @@ export async function openSessions(
   const audit = opening.use(openAudit(app));
   opening.defer(() => app.observers?.flush());
   const { offer = opening.use(new LazyTools(app)).offer } = options;
-  const agents = opening.use(new Agents(app, { offer, audit }, holder, options.traffic));
+  const agents = opening.use(openAgents(app, { offer, audit }, holder, options.traffic));
   const notices = await openNotifier(app, process.env);
   if (notices !== undefined) opening.use(notices);
   const worktrees = new SessionWorktrees(app.config);
@@ -255,75 +255,52 @@ async function letOthersIn(
 }
 
 /** The agents that can work in sessions, by name, opened on first use. */
-class Agents implements AsyncDisposable {
-  readonly #app: AppContext;
-  readonly #builtIn: OpenBuiltInOptions;
-  readonly #holder: string;
-  readonly #made = new Map<string, Promise<Agent>>();
-  readonly #traffic: TrafficRing | undefined;
-  /** What was kept last, by agent, and the last writing of it. */
-  readonly #offered = new Map<string, string>();
-  #keeping = Promise.resolve();
-
-  constructor(
-    app: AppContext,
-    builtIn: OpenBuiltInOptions,
-    holder: string,
-    traffic: TrafficRing | undefined,
-  ) {
-    this.#app = app;
-    this.#holder = holder;
-    this.#traffic = traffic;
-    this.#builtIn = builtIn;
-  }
+function openAgents(
+  app: AppContext,
+  builtIn: OpenBuiltInOptions,
+  serves: string,
+  traffic: TrafficRing | undefined,
+) {
+  const { config, log } = app;
+  const known = new KnownAgents(config.data);
+  const made = new Map<string, Promise<Agent>>();
+  // What was kept last, by agent, and the last writing of it.
+  const kept = new Map<string, string>();
+  let keeping = Promise.resolve();
 
   /** Throws if there is none of that name. */
-  nameOf(name: string = this.#app.config.agent.name): string {
-    const { agents } = this.#app.config;
-    if (name === BUILT_IN || Object.hasOwn(agents, name)) return name;
-    throw unknownAgent(name, [BUILT_IN, ...Object.keys(agents)]);
+  function nameOf(name: string = config.agent.name): string {
+    if (name === BUILT_IN || Object.hasOwn(config.agents, name)) return name;
+    throw unknownAgent(name, [BUILT_IN, ...Object.keys(config.agents)]);
   }
 
-  get(name: string = this.#app.config.agent.name): Promise<Agent> {
-    return this.#made.getOrInsertComputed(name, () => {
-      const made = this.#make(name);
-      made.catch(() => this.#made.delete(name));
-      return made;
+  function get(name: string = config.agent.name): Promise<Agent> {
+    return made.getOrInsertComputed(name, () => {
+      const making = make(name);
+      making.catch(() => made.delete(name));
+      return making;
     });
   }
 
   /** Keeps what an agent offers to choose from. It works without that. */
-  offered(name: string, settings: SessionSettings): void {
+  function offered(name: string, settings: SessionSettings): void {
     const text = JSON.stringify(settings);
-    if (this.#offered.get(name) === text) return;
-    this.#offered.set(name, text);
-    const { config, log } = this.#app;
-    const known = new KnownAgents(config.data);
-    this.#keeping = this.#keeping
+    if (kept.get(name) === text) return;
+    kept.set(name, text);
+    keeping = keeping
       .then(() => known.keepSettings(name, config.agents[name], settings))
       .catch((error: unknown) => log.warn("agent.not-noted", { name, error }));
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#keeping;
-    for (const made of this.#made.values()) {
-      const agent = (await made.catch(() => undefined)) as Partial<AsyncDisposable> | undefined;
-      await agent?.[Symbol.asyncDispose]?.();
-    }
-  }
-
-  async #make(name: string): Promise<Agent> {
-    const { config, log } = this.#app;
+  async function make(name: string): Promise<Agent> {
     const settings = Object.hasOwn(config.agents, name) ? config.agents[name] : undefined;
     if (settings !== undefined) {
       const { ExternalAgent } = await import("../../agent/external-agent.ts");
-      const actsAs = agentIdentity(this.#app, { agent: name, identity: settings.identity });
+      const actsAs = agentIdentity(app, { agent: name, identity: settings.identity });
       // The agent itself needs its keys and its network. The commands that it lets us run do not.
-      const sandbox = config.agent.sandbox === "on" ? lazySandbox(this.#app) : undefined;
+      const sandbox = config.agent.sandbox === "on" ? lazySandbox(app) : undefined;
       const limits = config.limits.messages;
-      const tap = (agent: string) => this.#traffic?.connection("agent", agent);
-      const serves = this.#holder;
-      const known = new KnownAgents(config.data);
+      const tap = (agent: string) => traffic?.connection("agent", agent);
       // The agent works without it. Editors are then told what it could do before.
       const greeted = (hello: InitializeResult): Promise<void> =>
         known
@@ -334,8 +311,19 @@ class Agents implements AsyncDisposable {
     }
     if (name !== BUILT_IN) throw unknownAgent(name, [BUILT_IN, ...Object.keys(config.agents)]);
     const { openBuiltInAgent } = await import("../../agent/open/built-in-agent.ts");
-    return openBuiltInAgent(this.#app, this.#builtIn);
+    return openBuiltInAgent(app, builtIn);
   }
+
+  return {
+    ...{ nameOf, get, offered },
+    [Symbol.asyncDispose]: async (): Promise<void> => {
+      await keeping;
+      for (const one of made.values()) {
+        const agent = (await one.catch(() => undefined)) as Partial<AsyncDisposable> | undefined;
+        await agent?.[Symbol.asyncDispose]?.();
+      }
+    },
+  };
 }
 
 function needRuns({ runs }: OpenSessionsOptions): LazyRuns {

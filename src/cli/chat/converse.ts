@@ -12,7 +12,7 @@ import { LiveScreen } from "./live-screen.ts";
 import { leftFor, type MoveRequest } from "./move-chat.ts";
 import type { PickerItem } from "./picker.ts";
 import { PromptHistory } from "./prompt-history.ts";
-import { TerminalInput } from "./terminal-input.ts";
+import { terminalInput } from "./terminal-input.ts";
 import type { ChatInvocation } from "./open-chat.ts";
 
 /** Loaded after the prompt is drawn, so that the person can type meanwhile. */
@@ -47,7 +47,7 @@ export async function converse(invocation: ChatInvocation): Promise<MoveRequest 
     wanted: async (sessionId) => (await opening()).wantedSession(invocation, app, sessionId),
   });
   opened.use(conversation);
-  const input: TerminalInput = new TerminalInput({
+  const input = terminalInput({
     input: process.stdin,
     out,
     key: (key) => conversation.key(key),

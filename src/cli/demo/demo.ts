@@ -8,8 +8,7 @@ import { VERSION } from "../../base/version.ts";
 import { workingFolder } from "../../session/workplace.ts";
 import type { Invocation } from "../shell/command.ts";
 import { isAttended, openPage } from "../shell/open-page.ts";
-import { Editor, type Message } from "./editor.ts";
-import { PROJECT, SampleHome } from "./sample-home.ts";
+import { PROJECT, sampleHome, type SampleHome, type StartedProgram } from "./sample-home.ts";
 import { type Line, startScriptedModel } from "./scripted-model.ts";
 
 /** `trunkline demo` */
@@ -19,7 +18,7 @@ export async function run(invocation: Invocation): Promise<number> {
   const stopping = untilSignal().then(() => stop.abort(new Error("It was stopped")));
   background(stopping, "Stopping the demo");
   try {
-    await using demo = await LiveDemo.begin(stop.signal);
+    await using demo = await beginDemo(stop.signal);
     const { link, chat } = demo;
     if (values.json === true) data(`${JSON.stringify({ link, chat })}\n`);
     else {
@@ -116,63 +115,88 @@ function idIn(answer: string): string | undefined {
   return /\b(r[a-z0-9]{5}) \(/.exec(answer)?.[1];
 }
 
+export type LiveDemo = Awaited<ReturnType<typeof beginDemo>>;
+
 /**
  * A session that works before a person's eyes, and waits for them: the built-in agent with a scripted model
  * in a sample repository, in a gateway of its own. All of it is in a temporary folder, which ends with it.
  */
-export class LiveDemo implements AsyncDisposable {
-  /** Logs a browser in, once, and shows the session. */
-  readonly link: string;
-  /** The command that shows the same session in a terminal. */
-  readonly chat: string;
-  readonly #ending: AsyncDisposableStack;
+export async function beginDemo(signal: AbortSignal) {
+  await using ending = new AsyncDisposableStack();
+  const home = ending.use(await sampleHome(signal));
+  const comment = `sh ${shellWord(home.path("comment"))}`;
+  const script = (results: string[]): Line => nextLine(results, comment);
+  const model = ending.use(await startScriptedModel(PROMPT, script));
+  await prepare(home, model.url);
+  const gateway = await home.start(["trunkline", "serve", "--port", "0", "--json"]);
+  const { login } = JSON.parse(await gateway.line()) as { login: string };
+  const ask = editorOf(await home.start(["trunkline", "acp", "--worktree"]));
+  const clientInfo = { name: "demo", version: VERSION };
+  await ask("initialize", { protocolVersion: 1, clientCapabilities: {}, clientInfo });
+  const begun = await ask("session/new", { cwd: home.path(PROJECT), mcpServers: [] });
+  const sessionId = String(begun["sessionId"]);
+  const { trunkline = {} } = begun["_meta"] as { trunkline?: Readonly<Record<string, unknown>> };
+  const folder = workingFolder({ cwd: home.path(PROJECT), notes: trunkline });
+  await ask("session/set_mode", { sessionId, modeId: "auto-accept" });
+  const prompt = [{ type: "text", text: PROMPT }];
+  const turn = ask("session/prompt", { sessionId, prompt }, allowReviews);
+  // The dashboard shows how the turn ended. Here the rejection only must not be unhandled.
+  const handled = turn.catch(() => undefined);
+  background(handled, "The session of the demo");
+  const { TRUNKLINE_DATA = "", TRUNKLINE_CONFIG = "" } = home.env;
+  const files = ["--data", TRUNKLINE_DATA, "--config", TRUNKLINE_CONFIG];
+  const command = (...words: string[]): string =>
+    [...selfCommand(), ...words, ...files].map(shellWord).join(" ");
+  const inFolder = (folder: string, line: string): string =>
+    `cd ${shellWord(folder)} && exec ${line}\n`;
+  // A person has to type them: in a file they are short.
+  const talk = command("chat", "--session", sessionId);
+  await home.write("chat", inFolder(home.path(PROJECT), talk));
+  const add = command("review", "add", "--file", "greet.sh", "--line", "3");
+  await home.write("comment", inFolder(folder, `${add} --comment "\${1:-What does it do?}"`));
+  const chat = `sh ${shellWord(home.path("chat"))}`;
+  const opened = ending.move();
+  return {
+    link: `${login}/sessions/${sessionId}`,
+    chat,
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  };
+}
 
-  private constructor(link: string, chat: string, ending: AsyncDisposableStack) {
-    this.link = link;
-    this.chat = chat;
-    this.#ending = ending;
-  }
+interface Message {
+  readonly id?: unknown;
+  readonly method?: string;
+  readonly params?: unknown;
+  readonly result?: unknown;
+  readonly error?: { readonly message: string };
+}
 
-  static async begin(signal: AbortSignal): Promise<LiveDemo> {
-    await using ending = new AsyncDisposableStack();
-    const home = ending.use(await SampleHome.make(signal));
-    const comment = `sh ${shellWord(home.path("comment"))}`;
-    const script = (results: string[]): Line => nextLine(results, comment);
-    const model = ending.use(await startScriptedModel(PROMPT, script));
-    await prepare(home, model.url);
-    const gateway = await home.start(["trunkline", "serve", "--port", "0", "--json"]);
-    const { login } = JSON.parse(await gateway.line()) as { login: string };
-    const editor = new Editor(await home.start(["trunkline", "acp", "--worktree"]));
-    const clientInfo = { name: "demo", version: VERSION };
-    await editor.ask("initialize", { protocolVersion: 1, clientCapabilities: {}, clientInfo });
-    const opened = await editor.ask("session/new", { cwd: home.path(PROJECT), mcpServers: [] });
-    const sessionId = String(opened["sessionId"]);
-    const { trunkline = {} } = opened["_meta"] as { trunkline?: Readonly<Record<string, unknown>> };
-    const folder = workingFolder({ cwd: home.path(PROJECT), notes: trunkline });
-    await editor.ask("session/set_mode", { sessionId, modeId: "auto-accept" });
-    const prompt = [{ type: "text", text: PROMPT }];
-    const turn = editor.ask("session/prompt", { sessionId, prompt }, allowReviews);
-    // The dashboard shows how the turn ended. Here the rejection only must not be unhandled.
-    const handled = turn.catch(() => undefined);
-    background(handled, "The session of the demo");
-    const { TRUNKLINE_DATA = "", TRUNKLINE_CONFIG = "" } = home.env;
-    const files = ["--data", TRUNKLINE_DATA, "--config", TRUNKLINE_CONFIG];
-    const command = (...words: string[]): string =>
-      [...selfCommand(), ...words, ...files].map(shellWord).join(" ");
-    const inFolder = (folder: string, line: string): string =>
-      `cd ${shellWord(folder)} && exec ${line}\n`;
-    // A person has to type them: in a file they are short.
-    const talk = command("chat", "--session", sessionId);
-    await home.write("chat", inFolder(home.path(PROJECT), talk));
-    const add = command("review", "add", "--file", "greet.sh", "--line", "3");
-    await home.write("comment", inFolder(folder, `${add} --comment "\${1:-What does it do?}"`));
-    const chat = `sh ${shellWord(home.path("chat"))}`;
-    return new LiveDemo(`${login}/sessions/${sessionId}`, chat, ending.move());
-  }
+type Ask = (
+  method: string,
+  params: object,
+  reply?: (asked: Message) => object | undefined,
+) => Promise<Readonly<Record<string, unknown>>>;
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#ending.disposeAsync();
-  }
+/**
+ * The smallest client of ACP: it sends one request at a time, and gives its answer. `reply` may answer what is
+ * asked meanwhile.
+ */
+function editorOf(agent: StartedProgram): Ask {
+  let last = 0;
+  const send = (message: object): void =>
+    agent.send(JSON.stringify({ jsonrpc: "2.0", ...message }));
+  return async (method, params, reply = () => undefined) => {
+    const id = ++last;
+    send({ id, method, params });
+    for (;;) {
+      const message = JSON.parse(await agent.line()) as Message;
+      const result = message.method === undefined ? undefined : reply(message);
+      if (result !== undefined) send({ id: message.id, result });
+      if (message.id !== id || message.method !== undefined) continue;
+      if (message.error !== undefined) throw new Error(`${method}: ${message.error.message}`);
+      return message.result as Readonly<Record<string, unknown>>;
+    }
+  };
 }
 
 /** Allows calls of review tools. Questions about commands and commits are left to the person. */

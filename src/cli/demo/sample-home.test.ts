@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { describe, it } from "node:test";
 
-import { SampleHome } from "./sample-home.ts";
+import { sampleHome } from "./sample-home.ts";
 
 async function sample() {
   const stop = new AbortController();
-  const home = await SampleHome.make(stop.signal);
+  const home = await sampleHome(stop.signal);
   return { home, stop };
 }
 

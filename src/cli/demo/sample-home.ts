@@ -28,61 +28,41 @@ export interface StartedProgram {
   send(text: string): void;
 }
 
+export type SampleHome = Awaited<ReturnType<typeof sampleHome>>;
+
 /** A home, a configuration and a data folder in a temporary place, and what runs there. */
-export class SampleHome implements AsyncDisposable {
-  readonly folder: string;
-  readonly env: NodeJS.ProcessEnv;
-  readonly #signal: AbortSignal;
-  readonly #children: OwnedChild[] = [];
-  /** Removes the folder if the process exits without disposing, such as when its output is closed. */
-  readonly #atExit = (): void => rmSync(this.folder, { recursive: true, force: true });
-
-  private constructor(folder: string, signal: AbortSignal) {
-    this.folder = folder;
-    this.#signal = signal;
-    process.once("exit", this.#atExit);
-    this.env = {
-      ...usualVariables(),
-      HOME: join(folder, "home"),
-      TRUNKLINE_DATA: join(folder, "data"),
-      TRUNKLINE_CONFIG: join(folder, "config.jsonc"),
-      GIT_CONFIG_NOSYSTEM: "1",
-      GIT_TERMINAL_PROMPT: "0",
-      NO_COLOR: "1",
-    };
-  }
-
-  /** `signal` ends the wait for a program, and keeps others from being started. */
-  static async make(signal: AbortSignal): Promise<SampleHome> {
-    const home = new SampleHome(await temporaryFolder(), signal);
-    await mkdir(home.path("home"));
-    await mkdir(home.path(PROJECT));
-    return home;
-  }
-
-  path(...names: string[]): string {
-    return join(this.folder, ...names);
-  }
-
-  async write(name: string, text: string): Promise<void> {
-    await writeFile(this.path(name), text);
-  }
+export async function sampleHome(signal: AbortSignal) {
+  const folder = await temporaryFolder();
+  const children: OwnedChild[] = [];
+  const atExit = (): void => rmSync(folder, { recursive: true, force: true });
+  process.once("exit", atExit);
+  const env: NodeJS.ProcessEnv = {
+    ...usualVariables(),
+    HOME: join(folder, "home"),
+    TRUNKLINE_DATA: join(folder, "data"),
+    TRUNKLINE_CONFIG: join(folder, "config.jsonc"),
+    GIT_CONFIG_NOSYSTEM: "1",
+    GIT_TERMINAL_PROMPT: "0",
+    NO_COLOR: "1",
+  };
+  const path = (...names: string[]): string => join(folder, ...names);
+  for (const name of ["home", PROJECT]) await mkdir(path(name));
 
   /** Runs a command to its end. Fails with what it printed if it fails. */
-  async run(words: readonly string[]): Promise<void> {
-    const { child, said } = await this.#start(words);
+  async function run(words: readonly string[]): Promise<void> {
+    const { child, said } = await begin(words);
     child.stdin.end();
-    const exit = await readOutput(child, (text) => said.push(text), this.#signal);
+    const exit = await readOutput(child, (text) => said.push(text), signal);
     if (exit !== 0) throw ended(words, `with ${exit}`, said);
   }
 
-  async start(words: readonly string[]): Promise<StartedProgram> {
-    const { child, said } = await this.#start(words);
+  async function start(words: readonly string[]): Promise<StartedProgram> {
+    const { child, said } = await begin(words);
     const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
     return {
       line: async () => {
         const next = await lines.next();
-        this.#signal.throwIfAborted();
+        signal.throwIfAborted();
         if (next.done !== true) return next.value;
         throw ended(words, "early", said);
       },
@@ -92,32 +72,36 @@ export class SampleHome implements AsyncDisposable {
     };
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    process.off("exit", this.#atExit);
-    await Promise.all(this.#children.map((child) => child.end()));
-    await rm(this.folder, { recursive: true, force: true });
-  }
-
   /** Starts a program, whose lines on stderr are kept for what its failure says. */
-  async #start(
+  async function begin(
     words: readonly string[],
   ): Promise<{ readonly child: OwnedChild; readonly said: string[] }> {
-    this.#signal.throwIfAborted();
+    signal.throwIfAborted();
     const [name = "", ...args] = words;
     const [command, ...first] = name === "trunkline" ? selfCommand() : [name];
     const said: string[] = [];
     const child = await OwnedChild.start({
       command,
       args: [...first, ...args],
-      env: this.env,
-      cwd: this.path(PROJECT),
+      env: env,
+      cwd: path(PROJECT),
       // A gateway takes its mounts down before it ends.
       grace: 5_000,
       stderr: (line) => said.push(line),
     });
-    this.#children.push(child);
+    children.push(child);
     return { child, said };
   }
+
+  return {
+    ...{ folder, env, path, run, start },
+    write: (name: string, text: string) => writeFile(path(name), text),
+    [Symbol.asyncDispose]: async (): Promise<void> => {
+      process.off("exit", atExit);
+      await Promise.all(children.map((child) => child.end()));
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
 }
 
 function ended(words: readonly string[], how: string, said: readonly string[]): TrunklineError {

@@ -13,7 +13,7 @@ const THREAD: ThreadView = {
   end: 4,
   side: "new",
   confidence: "exact",
-  method: "text",
+  method: "diff",
   comment: "Handle the error",
   by: "ada",
   at: "2026-01-01T00:00:00Z",
@@ -42,7 +42,7 @@ describe("whereOf()", () => {
 
 describe("tableText()", () => {
   it("aligns columns, and cuts comments to the width, but never below 20 characters", () => {
-    const long = { ...THREAD, state: "proposed", comment: `${"x".repeat(60)}\nmore` };
+    const long: ThreadView = { ...THREAD, state: "proposed", comment: `${"x".repeat(60)}\nmore` };
     const wide = tableText([THREAD, long], 60);
     assert.equal(
       wide,

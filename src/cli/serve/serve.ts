@@ -5,12 +5,12 @@ import { VERSION } from "../../base/version.ts";
 import { ConfiguredBus } from "../../plugin/open/configured-bus.ts";
 import { openData } from "../../config/data-folder.ts";
 import { fleetValues } from "../../config/fleet-flags.ts";
-import type { FleetGateway } from "../../app/fleet/fleet-gateway.ts";
+import type { FleetGateway, openFleetGateway } from "../../app/fleet/fleet-gateway.ts";
 import type { AppContext } from "../../config/app-context.ts";
-import { HttpServer } from "../../app/serve/http-server.ts";
+import { type HttpServer, openHttpServer } from "../../app/serve/http-server.ts";
 import { Metrics } from "../../server/http/metrics.ts";
 import { untilSignal } from "../../base/process/long-running.ts";
-import { GatewaySocket, type GatewaySocketOptions } from "../../server/relay/gateway-socket.ts";
+import { type GatewaySocketOptions, openGatewaySocket } from "../../server/relay/gateway-socket.ts";
 import { digestSettings } from "../../agent/open/session-home.ts";
 import { Observers } from "../../server/telemetry/observers.ts";
 import { openTools } from "../../app/tool/open-tools.ts";
@@ -66,7 +66,7 @@ export async function run(invocation: Invocation<ServeValues>): Promise<number> 
       return [typedCommand(invocation.env), ...globalOptions(invocation).map(shellWord)].join(" ");
     },
   };
-  const server = await HttpServer.open(app, { noAuth, sources, metrics, sharing });
+  const server = await openHttpServer(app, { noAuth, sources, metrics, sharing });
   try {
     const id = crypto.randomUUID();
     await using _relays = await letRelaysIn(app, {
@@ -109,11 +109,11 @@ export async function run(invocation: Invocation<ServeValues>): Promise<number> 
 /** The fleet that the gateway belongs to, where one is configured. */
 async function fleetOf(
   app: AppContext,
-  options: Parameters<typeof FleetGateway.open>[1],
+  options: Parameters<typeof openFleetGateway>[1],
 ): Promise<FleetGateway | undefined> {
   if (app.config.fleet.url === undefined) return undefined;
-  const { FleetGateway: Gateway } = await import("../../app/fleet/fleet-gateway.ts");
-  return await Gateway.open(app, options);
+  const { openFleetGateway } = await import("../../app/fleet/fleet-gateway.ts");
+  return await openFleetGateway(app, options);
 }
 
 async function greet(server: HttpServer, invocation: Invocation<ServeValues>): Promise<void> {
@@ -145,8 +145,8 @@ async function openPages(
   out("\n");
   if (isFirst) {
     try {
-      const { LiveDemo, showDemo } = await import("../demo/demo.ts");
-      const demo = await LiveDemo.begin(signal);
+      const { beginDemo, showDemo } = await import("../demo/demo.ts");
+      const demo = await beginDemo(signal);
       await showDemo(demo, invocation);
       return demo;
     } catch (error) {
@@ -182,7 +182,7 @@ async function letRelaysIn(
   app: AppContext,
   options: GatewaySocketOptions,
 ): Promise<AsyncDisposable | undefined> {
-  return await GatewaySocket.open(app, options).catch((error: unknown) => {
+  return await openGatewaySocket(app, options).catch((error: unknown) => {
     app.log.warn("relay.not-reachable", { error });
     return undefined;
   });

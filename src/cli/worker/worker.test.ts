@@ -8,15 +8,17 @@ import { FleetInProcess } from "../../../test/support/fleet-in-process.ts";
 import { noNats } from "../../../test/support/nats-server.ts";
 import { until } from "../../../test/support/until.ts";
 import type { Member } from "../../fleet/members/members.ts";
-import type { Worker } from "../../app/fleet/worker.ts";
+import type { openWorker } from "../../app/fleet/worker.ts";
 
 /** Waits until a client was shown something. */
 const shown = (client: AcpSocket, what: RegExp): Promise<true> =>
   client.until(({ text }) => (what.test(text) ? true : undefined));
 
 /** What one worker knows of another. */
-const memberOf = ({ fleet }: Worker, name: string): Member | undefined =>
-  fleet.members.alive.find((member) => member.name === name);
+const memberOf = (
+  { fleet }: Awaited<ReturnType<typeof openWorker>>,
+  name: string,
+): Member | undefined => fleet.members.alive.find((member) => member.name === name);
 
 describe("a worker", { skip: noNats, timeout: 600_000 }, () => {
   it("opens sessions for clients of any gateway", async () => {

@@ -12,7 +12,7 @@ import { openData } from "../../config/data-folder.ts";
 import { fleetValues } from "../../config/fleet-flags.ts";
 import { NODE_NAME } from "../../fleet/subjects.ts";
 import { connectFleet, type Fleet } from "../../fleet/open/fleet.ts";
-import { Worker } from "../../app/fleet/worker.ts";
+import { openWorker } from "../../app/fleet/worker.ts";
 import { untilSignal } from "../../base/process/long-running.ts";
 import { counted } from "../../base/text/counted.ts";
 import { openTools } from "../../app/tool/open-tools.ts";
@@ -43,7 +43,7 @@ export async function run(invocation: Invocation<WorkerValues>): Promise<number>
   await using plugins = new ConfiguredBus({ config, log, reloading, offer: tools.offer });
   if (plugins.isWanted) await plugins.open();
   const isTyped = url !== undefined;
-  await using worker = await Worker.open(app, { offer: tools.offer, isTyped });
+  await using worker = await openWorker(app, { offer: tools.offer, isTyped });
   const { self } = worker.fleet;
   if (values.json === true) {
     out(`${JSON.stringify({ ready: true, name: self.name, pid: process.pid })}\n`);

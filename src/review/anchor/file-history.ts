@@ -23,14 +23,6 @@ export interface HistoryChange {
   readonly blob: string | undefined;
 }
 
-/** The commits since one, along the first parents. */
-export interface ChangesSince {
-  /** Number of commits after it. */
-  readonly age: number;
-  /** The changes of one file, oldest first. */
-  readonly changes: readonly HistoryChange[];
-}
-
 /** The history of files along the first parents, commit by commit. */
 export class FileHistory {
   readonly #git: Git;
@@ -46,10 +38,10 @@ export class FileHistory {
   }
 
   /**
-   * What became of a file in the commits since one. Undefined if git cannot tell. Requests of one turn
-   * of the event loop share the calls of git.
+   * What became of a file in the commits since one, along the first parents: their number, and the changes,
+   * oldest first. Undefined if git cannot tell. Requests of one turn of the event loop share the calls of git.
    */
-  async since(commit: string, path: string): Promise<ChangesSince | undefined> {
+  async since(commit: string, path: string) {
     this.#wanted.getOrInsert(commit, new Set()).add(path);
     this.#changes ??= nextTurn().then(() => {
       this.#changes = undefined;

@@ -295,12 +295,6 @@ function windowAt(keys: readonly string[], at: number): string | undefined {
   return isTelling(window) ? window : undefined;
 }
 
-/** The words of consecutive lines, each with the index of its line. */
-export interface LineWords {
-  readonly words: readonly string[];
-  readonly lines: readonly number[];
-}
-
 /** Letters and digits are one word, every other character is one too. */
 const WORD = /[\p{L}\p{N}_$]+|[^\s'"`;,()]/gu;
 /**
@@ -309,8 +303,8 @@ const WORD = /[\p{L}\p{N}_$]+|[^\s'"`;,()]/gu;
  */
 const MARK = /^\s*(?:\/\/+|\/?\*+\/?(?=\s|$)|#+(?=\s|$))|(?<!\*)\*+\/\s*$/g;
 
-/** The words of lines. Characters that a formatter adds and removes are left out. */
-export function lineWords(lines: readonly string[]): LineWords {
+/** The words of lines, each with the index of its line, without characters that a formatter adds and removes. */
+export function lineWords(lines: readonly string[]) {
   const found = lines.map((line) => line.replace(MARK, "").match(WORD) ?? []);
   return { words: found.flat(), lines: found.flatMap((words, at) => words.map(() => at)) };
 }

@@ -6,6 +6,7 @@ import { GitHub, GitHubReviews } from "../../forge/github.ts";
 import { GitLab, GitLabReviews } from "../../forge/gitlab.ts";
 import { ForgeHttp } from "../../forge/forge-http.ts";
 import { apiOf } from "../../forge/forge.ts";
+import { isLoopback } from "../../base/private-address.ts";
 import { parseRemoteUrl } from "../../base/remote-url.ts";
 import { hostFit } from "../../identity/identity.ts";
 import {
@@ -37,7 +38,7 @@ export async function reviewOnForge(
 ): Promise<RemoteReview> {
   const token = await tokenFor(app, reference, options);
   const name = referenceText(reference);
-  if (reference.scheme === "http" && !isLoopback(reference.host)) {
+  if (reference.scheme === "http" && !isLoopback(new URL(`http://${reference.host}`))) {
     const why = "it would send the token unencrypted. Use https";
     throw new TrunklineError("untrusted", `Cannot ask http://${reference.host}: ${why}.`);
   }
@@ -84,16 +85,11 @@ function noToken({ host }: RemoteReference): TrunklineError {
   return new TrunklineError("untrusted", `No identity has a token for ${host}. ${next}.`);
 }
 
-interface ForgeThreads {
-  readonly forge: GitHubReviews | GitLabReviews;
-  readonly threads: RemoteReview["threads"];
-}
-
 function onGitHub(
   reference: RemoteReference,
   token: string | undefined,
   note: (text: string) => void,
-): ForgeThreads {
+) {
   const headers = token === undefined ? {} : GitHub.headersFor(token);
   const api = apiOf("github", reference);
   const graphql = httpAt(api.replace(/\/v3$/, ""), headers);
@@ -114,7 +110,7 @@ function onGitHub(
   return { forge, threads };
 }
 
-function onGitLab(reference: RemoteReference, token: string | undefined): ForgeThreads {
+function onGitLab(reference: RemoteReference, token: string | undefined) {
   const headers = token === undefined ? {} : GitLab.headersFor(token);
   const forge = new GitLabReviews(httpAt(apiOf("gitlab", reference), headers), reference);
   return { forge, threads: async () => readGitLabDiscussions(await forge.discussions()) };
@@ -129,9 +125,4 @@ async function addressesOf(hostname: string): Promise<string[]> {
   const host = hostname.replace(/^\[|\]$/g, "");
   if (isIP(host) !== 0) return [host];
   return (await lookup(host, { all: true })).map(({ address }) => address);
-}
-
-function isLoopback(host: string): boolean {
-  const { hostname } = new URL(`http://${host}`);
-  return hostname === "localhost" || hostname === "[::1]" || hostname.startsWith("127.");
 }

@@ -5,15 +5,6 @@ import type { ReviewCommands } from "../review-commands.ts";
 import { importRemote } from "./import-remote.ts";
 import type { RemoteReview, RemoteThread } from "./remote-thread.ts";
 
-export interface RemoteExported {
-  /** What was said on the forge, or would be. */
-  readonly posted: readonly { readonly thread: string; readonly text: string }[];
-  /** Threads that were resolved or reopened there, or would be. */
-  readonly resolved: readonly string[];
-  readonly reopened: readonly string[];
-  readonly refused: readonly string[];
-}
-
 /** Failures in a row after which the export stops. */
 const MOST_FAILURES = 3;
 
@@ -57,12 +48,14 @@ export async function exportRemote(
   commands: ReviewCommands,
   review: RemoteReview,
   { inert, isTrial }: ExportOptions,
-): Promise<RemoteExported> {
+) {
   const found = await review.threads();
   const { refused } = await importRemote(commands, found, review.name);
   const byKey = new Map(found.threads.map((thread) => [thread.key, thread]));
   const result = {
+    /** What was said on the forge, or would be. */
     posted: [] as { thread: string; text: string }[],
+    /** Threads that were resolved or reopened there, or would be. */
     resolved: [] as string[],
     reopened: [] as string[],
     refused: [...refused],

@@ -44,29 +44,20 @@ function choices(values: readonly string[]): object[] {
 
 /** The custom commands for lazygit. All input goes through `quote`. */
 export function lazygitCommands(program: string): readonly object[] {
-  const thread = {
-    type: "menuFromCommand",
-    title: "Thread",
-    key: "Thread",
-    command: `${program} review list --menu`,
-    filter: "^(?P<id>[0-9a-z]+):(?P<text>.*)$",
-    valueFormat: "{{ .id }}",
-    labelFormat: "{{ .id }} {{ .text }}",
-  };
+  /** A menu of the lines that a command prints, each with a value before its text. */
+  const menu = (title: string, command: string, name: string, form: string): object => ({
+    ...{ type: "menuFromCommand", title, key: title, command: `${program} review ${command}` },
+    filter: `^(?P<${name}>${form}+):(?P<text>.*)$`,
+    valueFormat: `{{ .${name} }}`,
+    labelFormat: `{{ .${name} }} {{ .text }}`,
+  });
+  const thread = menu("Thread", "list --menu", "id", "[0-9a-z]");
   const comment = (context: string, path: string, version = ""): object => ({
     key: "Y",
     context,
     description: "Trunkline: comment on a line",
     prompts: [
-      {
-        type: "menuFromCommand",
-        title: "Line",
-        key: "Line",
-        command: `${program} review lines ${path}${version}`,
-        filter: "^(?P<line>-?[0-9]+):(?P<text>.*)$",
-        valueFormat: "{{ .line }}",
-        labelFormat: "{{ .line }} {{ .text }}",
-      },
+      menu("Line", `lines ${path}${version}`, "line", "-?[0-9]"),
       { type: "menu", title: "Severity", key: "Severity", options: choices(SEVERITIES) },
       { type: "input", title: "Comment", key: "Comment" },
     ],
@@ -74,9 +65,9 @@ export function lazygitCommands(program: string): readonly object[] {
       `${program} review add --file ${path}${version} --line={{.Form.Line}}`,
       "--severity {{.Form.Severity}} --comment={{.Form.Comment | quote}}",
     ].join(" "),
-    output: "popup",
-    outputTitle: "Trunkline",
+    ...popup,
   });
+  const popup = { output: "popup", outputTitle: "Trunkline" };
   return [
     comment("files, staging, stagingSecondary", "{{.SelectedPath | quote}}"),
     comment(
@@ -90,8 +81,7 @@ export function lazygitCommands(program: string): readonly object[] {
       description: "Trunkline: reply to a review thread",
       prompts: [thread, { type: "input", title: "Reply", key: "Comment" }],
       command: `${program} review reply {{.Form.Thread}} --comment={{.Form.Comment | quote}}`,
-      output: "popup",
-      outputTitle: "Trunkline",
+      ...popup,
     },
     {
       key: "<c-y>",
@@ -107,8 +97,7 @@ export function lazygitCommands(program: string): readonly object[] {
         },
       ],
       command: `${program} review {{.Form.Action}} {{.Form.Thread}}`,
-      output: "popup",
-      outputTitle: "Trunkline",
+      ...popup,
     },
   ];
 }
@@ -153,10 +142,9 @@ function inserted(text: string, present: unknown, commands: readonly object[]): 
 }
 
 function withoutOurs(text: string): string {
-  const lines = text.split("\n");
   const kept: string[] = [];
   let isOurs = false;
-  for (const line of lines) {
+  for (const line of text.split("\n")) {
     if (line.trim() === BEGIN) isOurs = true;
     if (!isOurs) kept.push(line);
     if (line.trim() === END) isOurs = false;

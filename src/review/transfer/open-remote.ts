@@ -9,39 +9,28 @@ import type { ReviewCommands } from "../review-commands.ts";
 import { GiveUp } from "./export-remote.ts";
 import type { NewPlace, RemoteReview } from "./remote-thread.ts";
 
-/** A comment that was written here, and that its pull request does not have. */
-export interface UnpostedComment {
-  readonly thread: string;
-  readonly place: NewPlace;
-  readonly text: string;
-}
-
-export interface UnpostedComments {
-  /** The commit that the lines are of. */
-  readonly commit: string;
-  readonly comments: readonly UnpostedComment[];
-  /** Why some of them cannot be posted. */
-  readonly refused: readonly string[];
-}
-
-/** The unresolved comments of one author, at their lines as the pull request has them. */
+/**
+ * The unresolved comments of one author, at their lines as the pull request has them: those of `commit`. Some
+ * may be refused, with the reason.
+ */
 export async function unpostedComments(
   commands: ReviewCommands,
   review: RemoteReview,
   author: string,
-): Promise<UnpostedComments> {
+) {
   const { here, reviews } = commands;
   const local = await reviews.remote.local(here.gitDir);
   const own = (await reviews.list({ gitDir: here.gitDir })).filter(
     ({ id, by, state }) => local.has(id) && by === author && state !== "resolved",
   );
-  const head = own.length === 0 ? "" : await review.head();
-  if (own.length === 0) return { commit: head, comments: [], refused: [] };
+  if (own.length === 0) return { commit: "", comments: [], refused: [] };
+  const head = await review.head();
   if (!OBJECT_ID.test(head) || !(await isInCommit(here.root, head))) {
     const why = `its commit ${visibleLine(head).slice(0, 40)} is not in this repository. Fetch it`;
     throw new TrunklineError("not-found", `Cannot post comments on ${review.name}: ${why}.`);
   }
-  const comments: UnpostedComment[] = [];
+  /** Comments that were written here, and that the pull request does not have. */
+  const comments: { thread: string; place: NewPlace; text: string }[] = [];
   const refused: string[] = [];
   for (const thread of own) {
     const place = await placeIn(head, thread, commands);
@@ -63,7 +52,7 @@ export async function unpostedComments(
  */
 export async function postComments(
   review: RemoteReview,
-  { commit, comments }: UnpostedComments,
+  { commit, comments }: Awaited<ReturnType<typeof unpostedComments>>,
 ): Promise<{ readonly posted: readonly string[]; readonly refused: readonly string[] }> {
   const posted: string[] = [];
   const giveUp = new GiveUp();

@@ -18,6 +18,7 @@ import { recogniseRepository } from "../moved.ts";
 import {
   isGitHubComments,
   isGitLabDiscussions,
+  lineIn,
   readGitHubComments,
   readGitLabDiscussions,
 } from "./remote-thread.ts";
@@ -236,8 +237,8 @@ function findingOf(result: LooseJson, levels: RuleLevels, by: string): AnalyserF
   if (file === undefined || said === undefined || said.trim() === "") return undefined;
   if (list(result["suppressions"]).length > 0) return undefined;
   const rule = text(result["ruleId"]) ?? text(result["rule"]?.["id"]);
-  const line = lineOf(physical?.["region"]?.["startLine"]);
-  const end = lineOf(physical?.["region"]?.["endLine"]) ?? line;
+  const line = lineIn(physical?.["region"]?.["startLine"]);
+  const end = lineIn(physical?.["region"]?.["endLine"]) ?? line;
   const comment = rule === undefined || rule.startsWith("review/") ? said : `${said} (${rule})`;
   const id = text(result["partialFingerprints"]?.[THREAD]);
   const whole = [by, rule ?? "", file, line ?? "", said].join("|");
@@ -266,10 +267,6 @@ function pathOf(uri: string | undefined): string | undefined {
     () => decodeURIComponent(uri.startsWith("file://") ? new URL(uri).pathname : uri),
     uri,
   );
-}
-
-function lineOf(value: unknown): number | undefined {
-  return Number.isSafeInteger(value) && (value as number) >= 1 ? (value as number) : undefined;
 }
 
 function text(value: unknown): string | undefined {
@@ -332,15 +329,10 @@ export async function importReviews(
   return outcomeOf(commands, await reviews.addAll(threads), refused);
 }
 
-interface AddedThread {
-  readonly id: string;
-  readonly isNew: boolean;
-}
-
 /** A thread is in one repository: that of another clone on this machine is not imported a second time. */
 async function outcomeOf(
   { reviews, here }: ReviewCommands,
-  all: readonly AddedThread[],
+  all: Awaited<ReturnType<Reviews["addAll"]>>,
   refused: readonly string[],
 ): Promise<ImportResult> {
   const old = await Promise.all(all.filter(({ isNew }) => !isNew).map(({ id }) => reviews.get(id)));

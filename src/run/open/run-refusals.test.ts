@@ -5,7 +5,7 @@ import { describe, it } from "node:test";
 import { SampleHome } from "../../../test/samples/sample-home.ts";
 import { AcpSocket } from "../../../test/support/acp-socket.ts";
 import { AppContext } from "../../config/app-context.ts";
-import { HttpServer } from "../../app/serve/http-server.ts";
+import { openHttpServer } from "../../app/serve/http-server.ts";
 
 const REVISION = "0123456789abcdef0123456789abcdef01234567";
 
@@ -24,7 +24,7 @@ describe("a remote run that is refused", { timeout: 60_000 }, () => {
         `{ "remote": { "sandbox": "unsafe-off" }, "log": { "level": "error" } }`,
       );
       const { config } = await home.load({ flags: { port: "0" } });
-      const server = await HttpServer.open(new AppContext(config), {
+      const server = await openHttpServer(new AppContext(config), {
         noAuth: true,
         sources: gatewaySources(),
       });

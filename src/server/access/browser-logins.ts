@@ -65,7 +65,7 @@ export class BrowserLogins {
     if (device === undefined || !this.#isOfOwner(device)) return undefined;
     if (device.isLocal !== isOfThisMachine(request) || this.isFromOther(request)) return undefined;
     if (device.isOwn === true && peerUser(request.socket) === "remote") return undefined;
-    devices.see(device);
+    devices.note(device);
     return device.id;
   }
 

@@ -58,6 +58,8 @@ interface BegunLogin {
 }
 
 /** Milliseconds that a browser is known for. */
+type Body = Readonly<Record<string, unknown>>;
+
 const GOOD_FOR = 60 * 60_000;
 /** Milliseconds that somebody has to say who they are. */
 const PATIENCE = 10 * 60_000;
@@ -72,66 +74,58 @@ const LARGEST = 16 * 1024;
  * at the gateway's own authorization server, or by the owner's cookie. The login is kept for that person, and
  * only the browser that began one can finish it, so nobody can have another log in for them.
  */
-export class ServerLoginRoutes {
-  readonly #options: ServerLoginRoutesOptions;
-  /** By the hash of the cookie. */
-  readonly #sessions = new Map<string, BrowserSession>();
-  /** The oldest first. */
-  readonly #begun = new Set<BegunLogin>();
+export function serverLoginRoutes(options: ServerLoginRoutesOptions) {
+  const { admission, serving, offer, log } = options;
+  const { logins } = admission;
+  const sessions = new Map<string, BrowserSession>();
+  const allBegun = new Set<BegunLogin>();
 
-  constructor(options: ServerLoginRoutesOptions) {
-    this.#options = options;
-  }
-
-  handle(path: string, request: IncomingMessage, response: ServerResponse): void {
+  function handle(path: string, request: IncomingMessage, response: ServerResponse): void {
     if (request.method === "GET" && (path === LOGINS_PATH || path === COMEBACK_PATH)) {
       return LOGINS_PAGE.send(response, 200);
     }
     if (request.method !== "POST") {
       return fail(response, 405, "Use GET or POST here", { allow: "GET, POST" });
     }
-    const answered = this.#answer(path.slice(LOGINS_PATH.length + 1), request, response);
+    const answered = answer(path.slice(LOGINS_PATH.length + 1), request, response);
     background(
-      answered.catch((error: unknown) => failWith(response, error, path, this.#options.log)),
+      answered.catch((error: unknown) => failWith(response, error, path, log)),
       "Answering a login page",
     );
   }
 
-  async #answer(what: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const session = this.#sessionOf(request);
+  async function answer(
+    what: string,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<void> {
+    const session = sessionOf(request);
     const body = await readJson(request, LARGEST);
-    if (what === "sign-in") return this.#signIn(body, request, response);
+    if (what === "sign-in") return signIn(body, request, response);
     const found =
       what === "enter" || session?.admitted === undefined
-        ? await this.#options.admission.admit(request, response)
+        ? await admission.admit(request, response)
         : session.admitted;
     // The person is still unknown when the browser returns from the gateway's own authorization server.
     const by = session?.key ?? ("proof" in found ? found.proof?.key : undefined);
-    if (what === "finish") return sendJson(response, await this.#finish(body, by));
+    if (what === "finish") return sendJson(response, await finish(body, by));
     const person = "principal" in found ? personOf(found.principal) : undefined;
     if (!("principal" in found) || person === undefined || by === undefined) {
       const { status, message } = found as Partial<AccessRefusal>;
-      const issuers = this.#options.serving.oauth?.authorizationServers ?? [];
+      const issuers = serving.oauth?.authorizationServers ?? [];
       return sendJson(response, { error: message ?? NOBODY, issuers }, {}, status ?? 401);
     }
     switch (what) {
-      case "enter":
-        return sendJson(
-          response,
-          {},
-          {
-            "set-cookie": this.#remember(
-              { ...newSession(person, request), admitted: found },
-              request,
-            ),
-          },
-        );
+      case "enter": {
+        const entered = { ...newSession(person, request), admitted: found };
+        return sendJson(response, {}, { "set-cookie": remember(entered, request) });
+      }
       case "list":
-        return sendJson(response, await this.#list(found, person));
+        return sendJson(response, await list(found, person));
       case "begin":
-        return sendJson(response, await this.#begin(nameIn(body), found, person, by, request));
+        return sendJson(response, await begin(nameIn(body), found, person, by, request));
       case "end": {
-        const { name, reached } = await this.#reach(nameIn(body), "log out of", found, person);
+        const { name, reached } = await reach(nameIn(body), "log out of", found, person);
         await logOutOf(reached);
         return sendJson(response, { done: name });
       }
@@ -141,13 +135,13 @@ export class ServerLoginRoutes {
   }
 
   /** The servers that a person may log in to. */
-  async #list({ principal }: AdmittedCaller, person: string): Promise<object> {
-    const { config } = await this.#options.app();
+  async function list({ principal }: AdmittedCaller, person: string): Promise<object> {
+    const { config } = await options.app();
     const names = Object.keys(config.mcpServers).filter((name) =>
-      this.#mayLogIn(config, name, { principal }),
+      mayLogIn(config, name, { principal }),
     );
     const servers = names.map(async (name) => {
-      const reached = await this.#reach(name, "log in to", { principal }, person).catch(() => {});
+      const reached = await reach(name, "log in to", { principal }, person).catch(() => {});
       const { issuer, ended } = (await reached?.reached.store.state()) ?? {};
       const isIn = issuer !== undefined && ended === undefined;
       const state = ended === undefined ? (isIn ? `logged in at ${issuer}` : "no login") : "ended";
@@ -157,7 +151,7 @@ export class ServerLoginRoutes {
     return { who, servers: await Promise.all(servers) };
   }
 
-  #mayLogIn(
+  function mayLogIn(
     { mcpServers }: AppContext["config"],
     name: string,
     { principal }: Pick<AdmittedCaller, "principal">,
@@ -165,7 +159,7 @@ export class ServerLoginRoutes {
     const settings = Object.hasOwn(mcpServers, name) ? mcpServers[name] : undefined;
     if (settings === undefined || !isAddress(settings)) return false;
     const subject = { door: "http", client: "login page", principal };
-    if (this.#options.offer.profileFor(subject)?.hasServer(name) === false) return false;
+    if (offer.profileFor(subject)?.hasServer(name) === false) return false;
     if (!mayControl(principal)) return false;
     if (isLoginless(settings)) return false;
     // A login that everybody shares is for those who may configure servers.
@@ -175,41 +169,40 @@ export class ServerLoginRoutes {
       : mayUseAll(principal);
   }
 
-  async #reach(
+  async function reach(
     name: string,
     doing: string,
     admitted: Pick<AdmittedCaller, "principal">,
     person: string,
   ) {
-    const app = await this.#options.app();
-    if (!this.#mayLogIn(app.config, name, admitted)) {
+    const app = await options.app();
+    if (!mayLogIn(app.config, name, admitted)) {
       const why = "no server with that name has logins of yours";
       throw new TrunklineError("not-found", `Cannot ${doing} '${name.slice(0, 100)}': ${why}.`);
     }
     return { name, reached: await reachLogin(app, process.env, name, doing, person) };
   }
 
-  async #begin(
+  async function begin(
     server: string,
     admitted: AdmittedCaller,
     person: string,
     by: string,
     request: IncomingMessage,
   ): Promise<{ readonly link: string }> {
-    const { reached } = await this.#reach(server, "log in to", admitted, person);
-    return this.#toIssuer({ by, person }, request, async (show, comeback, signal) => {
+    const { reached } = await reach(server, "log in to", admitted, person);
+    return toIssuer({ by, person }, request, async (show, comeback, signal) => {
       await logInTo(reached, show, signal, comeback);
       return { server, done: `Logged in to ${server}. You can go back to your assistant.` };
     });
   }
 
   /** Finds out who somebody is, at the authorization server of the gateway itself. */
-  async #signIn(
-    { index, server }: Readonly<Record<string, unknown>>,
+  async function signIn(
+    { index, server }: Body,
     request: IncomingMessage,
     response: ServerResponse,
   ): Promise<void> {
-    const { admission, serving } = this.#options;
     const issuer = serving.oauth?.authorizationServers[Number(index)];
     if (serving.oauth === undefined || issuer === undefined) {
       throw new TrunklineError("not-found", "There is no such authorization server.");
@@ -218,7 +211,7 @@ export class ServerLoginRoutes {
     const session = newSession("", request);
     const http = new OAuthHttp({ server: new URL(issuer), trustsIssuer: true });
     const settings = { issuer, ...(clientId === undefined ? {} : { clientId }) };
-    const link = await this.#toIssuer(
+    const link = await toIssuer(
       { by: session.key, person: "" },
       request,
       async (show, comeback, stop) => {
@@ -233,15 +226,15 @@ export class ServerLoginRoutes {
         const admitted = await admission.admit(asked, response);
         if (!("principal" in admitted)) throw new TrunklineError("untrusted", admitted.message);
         const person = personOf(admitted.principal) ?? "";
-        this.#sessions.set(hashToken(session.key), { ...session, person, admitted });
+        sessions.set(hashToken(session.key), { ...session, person, admitted });
         return { server };
       },
     );
-    sendJson(response, link, { "set-cookie": this.#remember(session, request) });
+    sendJson(response, link, { "set-cookie": remember(session, request) });
   }
 
   /** Begins a login at an issuer. Its end is answered when the browser has come back. */
-  async #toIssuer(
+  async function toIssuer(
     whose: Pick<BegunLogin, "by" | "person">,
     request: IncomingMessage,
     work: (
@@ -250,12 +243,12 @@ export class ServerLoginRoutes {
       signal: AbortSignal,
     ) => Promise<object>,
   ): Promise<{ readonly link: string }> {
-    const redirectUri = this.#originFor(request) + COMEBACK_PATH;
-    this.#makeRoom(whose.person);
+    const redirectUri = originFor(request) + COMEBACK_PATH;
+    makeRoom(whose.person);
     const stop = new AbortController();
     const begun: BegunLogin = { ...whose, stop };
     // Counted before its issuer is asked anything, which may take long.
-    this.#begun.add(begun);
+    allBegun.add(begun);
     const shown = Promise.withResolvers<{ readonly link: string }>();
     const comeback = (state: string): LoginCallback => {
       const came = Promise.withResolvers<URLSearchParams>();
@@ -263,28 +256,28 @@ export class ServerLoginRoutes {
       return { redirectUri, came: came.promise, [Symbol.asyncDispose]: async () => {} };
     };
     const done = work(({ link }) => shown.resolve({ link }), comeback, stop.signal);
-    begun.done = done.finally(() => this.#begun.delete(begun));
+    begun.done = done.finally(() => allBegun.delete(begun));
     begun.done.catch((error: Error) => shown.reject(error));
     return await shown.promise;
   }
 
   /** Ends the oldest login of a person that waits for a browser, where there are too many. */
-  #makeRoom(whose: string): void {
-    const others = [...this.#begun].filter(({ person }) => person === whose);
+  function makeRoom(whose: string): void {
+    const others = [...allBegun].filter(({ person }) => person === whose);
     if (others.length < MOST_BEGUN) return;
     const oldest = others.find(({ state }) => state !== undefined);
     if (oldest === undefined) {
       const why = `${MOST_BEGUN} logins are being begun already`;
       throw new TrunklineError("limit", `Cannot begin a login: ${why}. Wait, then try again.`);
     }
-    this.#begun.delete(oldest);
+    allBegun.delete(oldest);
     oldest.stop.abort(new Error("others have begun since"));
   }
 
-  async #finish({ search }: Readonly<Record<string, unknown>>, by?: string): Promise<object> {
+  async function finish({ search }: Body, by?: string): Promise<object> {
     const params = new URLSearchParams(typeof search === "string" ? search : "");
     const state = params.get("state") ?? "";
-    const begun = [...this.#begun].find((each) => each.state === state);
+    const begun = [...allBegun].find((each) => each.state === state);
     if (begun?.came === undefined || begun.by !== by) {
       const why =
         "This browser has not begun this login, or it took too long, or too many others were begun";
@@ -294,41 +287,39 @@ export class ServerLoginRoutes {
     return (await begun.done) ?? {};
   }
 
-  #remember(session: BrowserSession, request: IncomingMessage): string {
-    for (const [hash, { until }] of this.#sessions) {
-      if (until <= Date.now()) this.#sessions.delete(hash);
+  function remember(session: BrowserSession, request: IncomingMessage): string {
+    for (const [hash, { until }] of sessions) {
+      if (until <= Date.now()) sessions.delete(hash);
     }
-    const others = [...this.#sessions].filter(([, { person }]) => person === session.person);
-    if (others.length >= MOST_SESSIONS) this.#sessions.delete(others[0]?.[0] ?? "");
-    this.#sessions.set(hashToken(session.key), session);
-    const { logins } = this.#options.admission;
-    return logins.cookie(request, this.#cookie, session.key, GOOD_FOR);
+    const others = [...sessions].filter(([, { person }]) => person === session.person);
+    if (others.length >= MOST_SESSIONS) sessions.delete(others[0]?.[0] ?? "");
+    sessions.set(hashToken(session.key), session);
+    return logins.cookie(request, cookieName(), session.key, GOOD_FOR);
   }
 
-  #sessionOf(request: IncomingMessage): BrowserSession | undefined {
-    const { logins } = this.#options.admission;
+  function sessionOf(request: IncomingMessage): BrowserSession | undefined {
     if (!logins.isOfOwnPage(request)) return undefined;
     // With a cookie that another host has set, a person would log in for somebody else.
-    const name = logins.isSecure(request) ? HOST + this.#cookie : this.#cookie;
-    const session = this.#sessions.get(hashToken(cookieIn(request, name) ?? ""));
+    const name = logins.isSecure(request) ? HOST + cookieName() : cookieName();
+    const session = sessions.get(hashToken(cookieIn(request, name) ?? ""));
     if (session === undefined || session.until <= Date.now()) return undefined;
     const isLive = session.admitted?.proof?.isLive() !== false;
     return isLive && session.from === peerUser(request.socket) ? session : undefined;
   }
 
   /** RFC 6265, section 8.5: cookies are not isolated by port. */
-  get #cookie(): string {
-    return `trunkline_person_${this.#options.own().port}`;
+  function cookieName(): string {
+    return `trunkline_person_${options.own().port}`;
   }
 
   /**
    * The address under which the browser reaches us, which its cookie is for. Whoever asks chooses `Host`, and
    * what the issuer sends back with a browser must come to nobody else.
    */
-  #originFor({ headers: { host = "" }, socket }: IncomingMessage): string {
-    const { publicUrl, proxied } = this.#options.serving;
+  function originFor({ headers: { host = "" }, socket }: IncomingMessage): string {
+    const { publicUrl, proxied } = serving;
     if (publicUrl !== undefined && new URL(publicUrl).host === host) return publicUrl;
-    const own = this.#options.own();
+    const own = options.own();
     const origin = `${own.scheme}://${host}`;
     const name = hostOf(host) ?? "";
     const at = socket.localAddress?.replace(/^::ffff:/, "") ?? "";
@@ -337,11 +328,11 @@ export class ServerLoginRoutes {
     if (isOurs || proxied.has(host)) return origin;
     const next =
       "Open the page by the address that `trunkline serve` prints, or set `serve.publicUrl`";
-    throw new TrunklineError(
-      "untrusted",
-      `Cannot log in at '${host}': it may be another's. ${next}.`,
-    );
+    const says = `Cannot log in at '${host}': it may be another's. ${next}.`;
+    throw new TrunklineError("untrusted", says);
   }
+
+  return { handle };
 }
 
 function newSession(person: string, { socket }: IncomingMessage): BrowserSession {
@@ -351,7 +342,7 @@ function newSession(person: string, { socket }: IncomingMessage): BrowserSession
 
 const NOBODY = "This gateway cannot tell who you are. Send an access token.";
 
-function nameIn({ server }: Readonly<Record<string, unknown>>): string {
+function nameIn({ server }: Body): string {
   if (typeof server === "string") return server;
   throw new TrunklineError("usage", `Send {"server": "…"}`);
 }

@@ -25,17 +25,17 @@ import type { AppContext } from "../../config/app-context.ts";
 import { agentIdentityName } from "../../identity/open/open-identities.ts";
 import type { CurrentPrincipal, Alert } from "./api.ts";
 import { LiveRows } from "./live/live-rows.ts";
-import { LiveStream, placeOf, type Tail } from "./live/live-stream.ts";
+import { liveStream, placeOf, type Tail } from "./live/live-stream.ts";
 import { type LiveSource, PolledRows } from "./live/polled-rows.ts";
-import { SourcePoller } from "./live/source-poller.ts";
-import { Router } from "./router.ts";
+import { sourcePoller } from "./live/source-poller.ts";
+import { router } from "./router.ts";
 import { SessionClients } from "./session/session-clients.ts";
 import type { MoveContext } from "../http/move-routes.ts";
-import { SessionRoutes } from "./session/session-routes.ts";
+import { sessionRoutes } from "./session/session-routes.ts";
 import { SessionRows } from "./session/session-rows.ts";
 import { SessionSource } from "./session/session-source.ts";
 import type { DashboardSources } from "./sources.ts";
-import { StartRoutes } from "./start/start-routes.ts";
+import { startRoutes } from "./start/start-routes.ts";
 import type { TrafficRing } from "./traffic/traffic-ring.ts";
 import { agentRoutes } from "./view/agents.ts";
 import { CallStatistics } from "./view/call-statistics.ts";
@@ -45,9 +45,8 @@ import { PageCalls } from "./view/page-calls.ts";
 import { Runs, runsOn } from "./view/runs.ts";
 import { serverRoutes } from "./view/server-routes.ts";
 import { serviceParts } from "./view/services.ts";
-import { Threads } from "./view/threads.ts";
+import { openThreads } from "./view/threads.ts";
 import { Tools } from "./view/tools.ts";
-import type { IncomingMessage, ServerResponse } from "node:http";
 
 import { defined } from "../../base/defined.ts";
 export interface DashboardOptions {
@@ -72,119 +71,64 @@ export interface DashboardOptions {
 /** Live streams of one principal: some for each of its pages. */
 const MOST_STREAMS = 32;
 
+export type Dashboard = Awaited<ReturnType<typeof openDashboard>>;
+
 /** The server side of the dashboard: its JSON API and its live events. */
-export class Dashboard implements AsyncDisposable {
-  readonly #live = new LiveRows();
-  readonly #reader: SessionReading;
-  readonly #rows: SessionRows;
-  readonly #clients: SessionClients;
-  readonly #sessions: SessionRoutes;
-  readonly #source: SessionSource;
-  readonly #watching: SourcePoller;
-  readonly routes: readonly ApiRoute[];
-  readonly #router: Router;
-  readonly #streams = new Set<LiveStream>();
-  readonly #shares = new Semaphore({
+export async function openDashboard(options: DashboardOptions) {
+  const { app, door, peer, sources, traffic, moving } = options;
+  const { data, limits } = app.config;
+  using opening = new DisposableStack();
+  const reader = opening.use(await options.reader());
+  const tokens = new AccessTokens(data);
+  const rows = new SessionRows({
+    reader,
+    holder: () => options.holder,
+    nameOf: (owner) => nameIn(tokens, owner),
+    identityOf: (agent, cwd) => agentIdentityName(app, agent, cwd),
+  });
+  const threads = opening.use(await openThreads(data, rows));
+  const capabilities: readonly Capability<AppContext>[] = CAPABILITIES;
+  const others = await Promise.all(
+    capabilities.map(async (capability) => (await capability.routes?.(app)) ?? []),
+  );
+  const live = new LiveRows();
+  const streams = new Set<ReturnType<typeof liveStream>>();
+  const shares = new Semaphore({
     ...{ runningEach: MOST_STREAMS, waitingEach: 0 },
     refusal: () => tooMany("live streams", MOST_STREAMS),
   });
-  readonly #options: Pick<DashboardOptions, "app" | "sources">;
-  readonly #ends: DisposableStack;
+  const runs = new Runs(rows, sources.fleet?.readRun ?? runsOn(data));
+  const source = new SessionSource(rows, (session) => runs.row(session));
+  const clients = new SessionClients({ door, peer, changed: (session) => source.wake(session) });
+  const sessions = sessionRoutes({
+    ...{ rows, clients, data, traffic, moving, limits: limits.messages },
+    failed: (session, { id }, error) =>
+      tellTrouble(live, {
+        ...{ id: `${id} ${session}`, session, what: "The last prompt failed", error },
+        isFor: (principal) => principal.id === id,
+      }),
+  });
+  const start = startRoutes({
+    ...{ app, door, rows, sessions, clients, hasWorkers: sources.fleet !== undefined },
+  });
+  const parts = serverParts(options, rows, threads, opening);
+  const watching = sourcePoller({
+    rows: live,
+    sources: [source, threads.source, ...parts.live],
+    failed: (error) => tellTrouble(live, { ...BLIND, error }),
+    recovered: () => tellTrouble(live, BLIND),
+  });
+  const own = [
+    route("GET /api/me", "nothing", async ({ principal }) => me(principal)),
+    route("GET /api/events", "nothing", stream),
+  ];
+  const parted = [sessions, runs, threads, parts].flatMap((part) => part.routes);
+  const routes: readonly ApiRoute[] = [...own, ...start, ...parted, ...others.flat()];
+  const opened = opening.move();
 
-  private constructor(
-    options: DashboardOptions,
-    rows: SessionRows,
-    threads: Threads,
-    routes: readonly ApiRoute[],
-    ends: DisposableStack,
-  ) {
-    const { app, door, peer } = options;
-    const { data } = app.config;
-    this.#ends = ends;
-    this.#reader = rows.reader;
-    this.#rows = rows;
-    const runs = new Runs(rows, options.sources.fleet?.readRun ?? runsOn(data));
-    this.#source = new SessionSource(rows, (session) => runs.row(session));
-    this.#clients = new SessionClients({
-      door,
-      peer,
-      changed: (session) => this.#source.wake(session),
-    });
-    this.#sessions = new SessionRoutes({
-      rows: this.#rows,
-      clients: this.#clients,
-      data,
-      limits: app.config.limits.messages,
-      traffic: options.traffic,
-      moving: options.moving,
-      failed: (session, { id }, error) =>
-        tellTrouble(this.#live, {
-          ...{ id: `${id} ${session}`, session, what: "The last prompt failed", error },
-          isFor: (principal) => principal.id === id,
-        }),
-    });
-    const start = new StartRoutes({
-      ...{ app, door, rows, sessions: this.#sessions, clients: this.#clients },
-      hasWorkers: options.sources.fleet !== undefined,
-    });
-    const parts = serverParts(options, rows, threads, ends);
-    this.#watching = new SourcePoller({
-      rows: this.#live,
-      sources: [this.#source, threads.source, ...parts.live],
-      failed: (error) => tellTrouble(this.#live, { ...BLIND, error }),
-      recovered: () => tellTrouble(this.#live, BLIND),
-    });
-    this.#options = options;
-    const own = [this.#sessions, start, runs, threads, parts].flatMap((part) => part.routes);
-    this.routes = [...this.#ownRoutes(), ...own, ...routes];
-    this.#router = new Router(this.routes, app.log);
-  }
-
-  static async open(options: DashboardOptions): Promise<Dashboard> {
-    using ends = new DisposableStack();
-    const { data } = options.app.config;
-    const reader = ends.use(await options.reader());
-    const tokens = new AccessTokens(data);
-    const rows = new SessionRows({
-      reader,
-      holder: () => options.holder,
-      nameOf: (owner) => nameIn(tokens, owner),
-      identityOf: (agent, cwd) => agentIdentityName(options.app, agent, cwd),
-    });
-    const threads = ends.use(await Threads.open(data, rows));
-    const capabilities: readonly Capability<AppContext>[] = CAPABILITIES;
-    const routes = await Promise.all(
-      capabilities.map(async (capability) => (await capability.routes?.(options.app)) ?? []),
-    );
-    return new Dashboard(options, rows, threads, routes.flat(), ends.move());
-  }
-
-  handle(
-    path: string,
-    request: IncomingMessage,
-    response: ServerResponse,
-    principal: Principal,
-  ): void {
-    this.#router.handle(path, request, response, principal);
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    for (const stream of this.#streams) stream.end();
-    this.#watching[Symbol.dispose]();
-    await this.#clients[Symbol.asyncDispose]();
-    this.#ends.dispose();
-  }
-
-  #ownRoutes(): ApiRoute[] {
-    return [
-      route("GET /api/me", "nothing", async ({ principal }) => this.#me(principal)),
-      route("GET /api/events", "nothing", (call) => this.#stream(call)),
-    ];
-  }
-
-  #me(principal: Principal): CurrentPrincipal {
+  function me(principal: Principal): CurrentPrincipal {
     const { id, name = id === "" ? "owner" : id } = principal;
-    const { fleet, program } = this.#options.sources;
+    const { fleet, program } = sources;
     const pool = fleet?.poolFor(principal);
     return {
       name,
@@ -194,48 +138,58 @@ export class Dashboard implements AsyncDisposable {
       ),
       observes: !mayControl(principal),
       version: VERSION,
-      epoch: this.#live.epoch,
+      epoch: live.epoch,
       ...(pool === undefined ? {} : { fleet: pool }),
       ...(mayUseAll(principal) && program !== undefined ? { program } : {}),
     };
   }
 
-  async #stream({ principal, request, response, query }: ApiCall): Promise<undefined> {
+  async function stream({ principal, request, response, query }: ApiCall): Promise<undefined> {
     const id = query.get("session");
     using ends = new DisposableStack();
-    ends.use(await this.#shares.enter({ key: principal.id }));
-    const tail = id === null ? undefined : await this.#tailOf(principal, id, ends);
-    ends.use(await this.#watching.enter());
-    const options = { rows: this.#live, principal, tail, place: placeOf(request, query) };
-    const stream = new LiveStream(response, options);
-    this.#streams.add(stream);
+    ends.use(await shares.enter({ key: principal.id }));
+    const tail = id === null ? undefined : await tailOf(principal, id, ends);
+    ends.use(await watching.enter());
+    const options = { rows: live, principal, tail, place: placeOf(request, query) };
+    const begun = liveStream(response, options);
+    streams.add(begun);
     const kept = ends.move();
-    const { log } = this.#options.app;
-    const over = stream
+    const over = begun
       .run()
-      .catch((error: unknown) => log.warn("dashboard.stream-failed", { error }));
+      .catch((error: unknown) => app.log.warn("dashboard.stream-failed", { error }));
     const ended = over.finally(() => {
-      this.#streams.delete(stream);
+      streams.delete(begun);
       kept.dispose();
     });
     background(ended, "Sending live events");
   }
 
-  async #tailOf(principal: Principal, id: string, ends: DisposableStack): Promise<Tail> {
-    const session = await this.#rows.need(principal, id);
+  async function tailOf(principal: Principal, id: string, ends: DisposableStack): Promise<Tail> {
+    const session = await rows.need(principal, id);
     // Joined, so that questions to clients arrive; looking at a session does not open it.
     if (session.holder !== undefined && hasScope(principal, "sessions")) {
-      await this.#clients.at(principal, session).catch(() => undefined);
-      ends.use(this.#clients.watch(principal, id));
+      await clients.at(principal, session).catch(() => undefined);
+      ends.use(clients.watch(principal, id));
     }
-    const now = async () => (await this.#reader.find(id)) ?? { ...session, holder: undefined };
+    const now = async () => (await reader.find(id)) ?? { ...session, holder: undefined };
     return {
       session: id,
-      read: async (from) => this.#sessions.read(await now(), from),
-      asks: async () => this.#sessions.asks(principal, await now()),
-      listen: (listener) => this.#source.listen(id, listener),
+      read: async (from) => sessions.read(await now(), from),
+      asks: async () => sessions.asks(principal, await now()),
+      listen: (listener) => source.listen(id, listener),
     };
   }
+
+  return {
+    routes,
+    handle: router(routes, app.log),
+    [Symbol.asyncDispose]: async (): Promise<void> => {
+      for (const each of streams) each.end();
+      watching[Symbol.dispose]();
+      await clients[Symbol.asyncDispose]();
+      opened.dispose();
+    },
+  };
 }
 
 /** The name of a token's bearer; the id for other principals. */
@@ -248,7 +202,7 @@ function nameIn(tokens: AccessTokens, owner: string): string {
 function serverParts(
   options: DashboardOptions,
   sessions: SessionRows,
-  threads: Threads,
+  threads: Awaited<ReturnType<typeof openThreads>>,
   ends: DisposableStack,
 ): { readonly routes: readonly ApiRoute[]; readonly live: readonly LiveSource[] } {
   const { app, sources } = options;

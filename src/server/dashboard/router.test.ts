@@ -9,7 +9,7 @@ import { TrunklineError } from "../../base/errors.ts";
 import { Log } from "../../base/log.ts";
 import type { Principal } from "../../base/principal.ts";
 import { type ApiRoute, numberIn, textIn } from "../../base/capability/api-route.ts";
-import { Router } from "./router.ts";
+import { router } from "./router.ts";
 
 const ROUTES: ApiRoute[] = [
   {
@@ -37,9 +37,9 @@ async function ask(
   principal: Principal = { id: "" },
 ): Promise<{ status: number; body: unknown; allow: string | null }> {
   const logged: string[] = [];
-  const router = new Router(ROUTES, new Log("error", (line) => logged.push(line)));
+  const handle = router(ROUTES, new Log("error", (line) => logged.push(line)));
   const server = createServer((request, response) => {
-    router.handle(request.url?.split("?")[0] ?? "", request, response, principal);
+    handle(request.url?.split("?")[0] ?? "", request, response, principal);
   }).listen(0, "127.0.0.1");
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
@@ -110,9 +110,9 @@ describe("the router of the API", () => {
       return await gate.promise;
     };
     const slow: ApiRoute = { method: "GET", path: "/api/slow", needs: "nothing", handle };
-    const router = new Router([slow], new Log("error", () => {}));
+    const answer = router([slow], new Log("error", () => {}));
     const server = createServer((request, response) => {
-      router.handle("/api/slow", request, response, { id: String(request.headers.who) });
+      answer("/api/slow", request, response, { id: String(request.headers.who) });
     }).listen(0, "127.0.0.1");
     await once(server, "listening");
     const { port } = server.address() as AddressInfo;

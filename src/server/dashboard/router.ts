@@ -1,5 +1,3 @@
-import type { IncomingMessage, ServerResponse } from "node:http";
-
 import { attempt } from "../../base/attempt.ts";
 import type { ApiCall, ApiRoute, RequiredAccess } from "../../base/capability/api-route.ts";
 import { TrunklineError } from "../../base/errors.ts";
@@ -13,7 +11,14 @@ import {
   type Principal,
   scopeRefusal,
 } from "../../base/principal.ts";
-import { fail, failWith, readJson, sendJson } from "../http/http-answers.ts";
+import {
+  fail,
+  failWith,
+  type HandleRequest,
+  readJson,
+  refuseMethod,
+  sendJson,
+} from "../http/http-answers.ts";
 import { tooMany } from "../telemetry/audit-routes.ts";
 
 /** Bytes of a body. A prompt may be long. */
@@ -24,86 +29,62 @@ const MOST_AT_ONCE = 64;
 const MOST_WAITING = 64;
 
 /** Finds the route of a request, checks what it needs and answers with JSON. */
-export class Router {
-  readonly #routes = new Map<string, Map<string, ApiRoute>>();
-  readonly #patterns: { readonly pattern: RegExp; readonly path: string }[] = [];
-  readonly #log: Log;
-  readonly #shares = new Semaphore({
+export function router(routes: readonly ApiRoute[], log: Log): HandleRequest {
+  const byPath = Map.groupBy(routes, ({ path }) => path);
+  const patterns = Array.from(byPath, ([path, all]) => ({ pattern: patternOf(path), all }));
+  const shares = new Semaphore({
     ...{ runningEach: MOST_AT_ONCE, waitingEach: MOST_WAITING },
     refusal: () => tooMany("requests", MOST_AT_ONCE),
   });
 
-  constructor(routes: readonly ApiRoute[], log: Log) {
-    this.#log = log;
-    for (const route of routes) {
-      const known = this.#routes.get(route.path);
-      if (known === undefined)
-        this.#patterns.push({ pattern: patternOf(route.path), path: route.path });
-      this.#routes.set(route.path, (known ?? new Map<string, ApiRoute>()).set(route.method, route));
-    }
-  }
-
-  handle(
-    path: string,
-    request: IncomingMessage,
-    response: ServerResponse,
-    principal: Principal,
-  ): void {
-    const { method = "" } = request;
-    const match = this.#find(path);
-    if (match === undefined) return fail(response, 404, "Nothing is at this path.");
-    const route = match.routes.get(method);
-    if (route === undefined) {
-      response.setHeader("allow", [...match.routes.keys()].join(", "));
-      return fail(response, 405, `${path} does not support this method`);
-    }
-    const query = new URLSearchParams(request.url?.split("?", 2)[1] ?? "");
-    const call = { principal, request, response, query, id: match.id, part: match.part, body: {} };
-    const type = request.headers["content-type"]?.split(";", 1)[0]?.trim().toLowerCase();
-    // Pages of other origins can send other types without asking first.
-    return method === "POST" && type !== "application/json"
-      ? fail(response, 415, "Send the body as JSON: Content-Type: application/json")
-      : this.#answer(route, call);
-  }
-
-  #find(
-    path: string,
-  ): { routes: ReadonlyMap<string, ApiRoute>; id: string; part: string } | undefined {
-    for (const { pattern, path: name } of this.#patterns) {
+  function find(path: string): { all: ApiRoute[]; id: string; part: string } | undefined {
+    for (const { pattern, all } of patterns) {
       const match = pattern.exec(path);
-      const routes = match === null ? undefined : this.#routes.get(name);
-      if (routes === undefined) continue;
-      const { id = "", part = "" } = match?.groups ?? {};
-      return attempt(() => ({
-        routes,
-        id: decodeURIComponent(id),
-        part: decodeURIComponent(part),
-      }));
+      if (match === null) continue;
+      const { id = "", part = "" } = match.groups ?? {};
+      return attempt(() => ({ all, id: decodeURIComponent(id), part: decodeURIComponent(part) }));
     }
     return undefined;
   }
 
-  #answer(route: ApiRoute, call: ApiCall): void {
+  function answer(route: ApiRoute, call: ApiCall): void {
     const { response, request } = call;
     const answered = (value: object | undefined): void => {
       if (value !== undefined) sendJson(response, value);
     };
     const [path = ""] = request.url?.split("?", 1) ?? [];
-    this.#run(route, call).then(answered, (error: unknown) =>
-      failWith(response, error, path, this.#log),
-    );
+    run(route, call).then(answered, (error: unknown) => failWith(response, error, path, log));
   }
 
-  async #run(route: ApiRoute, call: ApiCall): Promise<object | undefined> {
+  async function run(route: ApiRoute, call: ApiCall): Promise<object | undefined> {
     const refusal = routeRefusal(call.principal, route);
     if (refusal !== undefined) throw new TrunklineError("untrusted", refusal);
-    using _share = await this.#shares.enter({ key: call.principal.id });
+    using _share = await shares.enter({ key: call.principal.id });
     if (route.method === "GET") return await route.handle(call);
     return await route.handle({
       ...call,
       body: await readJson(call.request, route.largest ?? LARGEST),
     });
   }
+
+  return (path, request, response, principal) => {
+    const { method = "" } = request;
+    const match = find(path);
+    if (match === undefined) return fail(response, 404, "Nothing is at this path.");
+    const { all, id, part } = match;
+    const route = all.findLast((each) => each.method === method);
+    if (route === undefined) {
+      const allow = [...new Set(all.map((each) => each.method))].join(", ");
+      return refuseMethod(response, path, allow);
+    }
+    const query = new URLSearchParams(request.url?.split("?", 2)[1] ?? "");
+    const call = { principal, request, response, query, id, part, body: {} };
+    const type = request.headers["content-type"]?.split(";", 1)[0]?.trim().toLowerCase();
+    // Pages of other origins can send other types without asking first.
+    return method === "POST" && type !== "application/json"
+      ? fail(response, 415, "Send the body as JSON: Content-Type: application/json")
+      : answer(route, call);
+  };
 }
 
 function patternOf(path: string): RegExp {

@@ -8,7 +8,7 @@ import { Log } from "../../base/log.ts";
 import { OWNER, type Principal } from "../../base/principal.ts";
 import { SessionLog } from "../../store/session/session-log.ts";
 import { SessionReader } from "../../store/session/session-reader.ts";
-import { Dashboard, type DashboardOptions } from "./dashboard.ts";
+import { type DashboardOptions, openDashboard } from "./dashboard.ts";
 import type { ApiRoute } from "../../base/capability/api-route.ts";
 import { routeRefusal } from "./router.ts";
 
@@ -89,7 +89,7 @@ async function routesOf(data: string): Promise<readonly ApiRoute[]> {
   const app = { config: { data, limits: {} }, log: new Log("error", () => {}) };
   const reader = (): Promise<SessionReader> => SessionReader.open(data);
   const options = { app, sources, reader, holder: "x" } as unknown as DashboardOptions;
-  await using dashboard = await Dashboard.open(options);
+  await using dashboard = await openDashboard(options);
   return dashboard.routes;
 }
 

@@ -11,10 +11,19 @@ import { DEFAULT_LIMITS } from "../../base/limit/limits.ts";
 import type { Log } from "../../base/log.ts";
 import { maskText } from "../../base/text/mask.ts";
 import { parseMessage } from "../../rpc/message/message.ts";
+import type { Principal } from "../../base/principal.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
 import { readHttpBody } from "../../wire/channel/http-body.ts";
 
 /** Answers with a text of the given content type. */
+/** Answers a request that was let in. */
+export type HandleRequest = (
+  path: string,
+  request: IncomingMessage,
+  response: ServerResponse,
+  principal: Principal,
+) => void;
+
 export function send(
   response: ServerResponse,
   status: number,
@@ -99,6 +108,10 @@ export function fail(
 }
 
 /** Refuses an `Upgrade` request. */
+export function refuseMethod(response: ServerResponse, path: string, allow: string): void {
+  fail(response, 405, `${path} does not support this method`, { allow });
+}
+
 export function refuseUpgrade(
   socket: Duplex,
   status: number,

@@ -20,6 +20,11 @@ import { SERVICE_WORKER } from "./push/service-worker.ts";
 import { ANSWER_PATH } from "./session-address.ts";
 
 /** Answers a permission request, in whatever process its session is open. */
+type AnswerRequest = (
+  of: string,
+  request: IncomingMessage,
+  response: ServerResponse,
+) => Promise<void>;
 type AnswerPermission = (answer: AnswerParams, by: string) => Promise<void>;
 
 /**
@@ -35,85 +40,63 @@ type AnswerPermission = (answer: AnswerParams, by: string) => Promise<void>;
  * For whoever was notified: `POST /answer/TOKEN` answers a permission request. A GET shows a button, since
  * programs that preview links get them.
  */
-export class NotifyRoutes implements AsyncDisposable {
-  readonly #app: AppContext;
-  readonly #admission: Admission;
-  readonly #answerPermission: AnswerPermission;
-  readonly #secrets: NotifySecrets;
-  readonly #store: Lazy<NotifyStore>;
+export function notifyRoutes(app: AppContext, admission: Admission, answerBy: AnswerPermission) {
+  const { data, notifications } = app.config;
+  const configFile = app.reloading?.files[0];
+  const secrets = new NotifySecrets({ data, configFile, env: process.env });
+  const store = new Lazy(() => NotifyStore.open(data));
 
-  constructor(app: AppContext, admission: Admission, answer: AnswerPermission) {
-    this.#app = app;
-    this.#admission = admission;
-    this.#answerPermission = answer;
-    const { data } = app.config;
-    const configFile = app.reloading?.files[0];
-    this.#secrets = new NotifySecrets({ data, configFile, env: process.env });
-    this.#store = new Lazy(() => NotifyStore.open(data));
-  }
-
-  has(path: string): boolean {
-    return PUSH_PATHS.has(path) || path.startsWith(ANSWER_PATH);
-  }
-
-  handle(path: string, request: IncomingMessage, response: ServerResponse): void {
+  function handle(path: string, request: IncomingMessage, response: ServerResponse): void {
     const answered = path.startsWith(ANSWER_PATH)
-      ? this.#answer(path.slice(ANSWER_PATH.length), request, response)
-      : this.#push(path, request, response);
+      ? answer(path.slice(ANSWER_PATH.length), request, response)
+      : push(path, request, response);
     background(
-      answered.catch((error: unknown) => failWith(response, error, path, this.#app.log)),
+      answered.catch((error: unknown) => failWith(response, error, path, app.log)),
       "Answering a request about notifications",
     );
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    (await this.#store.opened())?.[Symbol.dispose]();
-  }
-
-  async #answer(token: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const answer: AnswerRequest = async (token, request, response) => {
     if (request.method === "GET" || request.method === "HEAD") return ANSWER.send(response, 200);
     if (request.method !== "POST") return refuseMethod(response, "GET, POST");
-    const { links } = await this.#store.get();
+    const { links } = await store.get();
     const linked = TOKEN.test(token) ? await links.find(token) : undefined;
     if (linked === undefined) {
       const why = "This link is not valid: the request was answered, or the link is too old";
       return fail(response, 410, why);
     }
-    await this.#answerPermission(linked, BY_LINK);
+    await answerBy(linked, BY_LINK);
     try {
       await links.close(linked.requestId);
     } catch (error) {
       // The answer counts all the same, and the session accepts no second one.
-      this.#app.log.warn("notify.link-not-closed", { error });
+      app.log.warn("notify.link-not-closed", { error });
     }
     return sendJson(response, { ok: true });
-  }
+  };
 
-  async #push(path: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const push: AnswerRequest = async (path, request, response) => {
     if (path === "/push/worker.js") return sendWorker(request, response);
-    const found = await this.#admission.admit(request, response, ENTRY);
+    const found = await admission.admit(request, response, ENTRY);
     if (!("principal" in found)) return fail(response, found.status, found.message, found.headers);
     if (found.principal.id !== OWNER.id) {
-      return fail(
-        response,
-        403,
-        "Only the owner's devices are notified. Log in with: trunkline open",
-      );
+      const why = "Only the owner's devices are notified. Log in with: trunkline open";
+      return fail(response, 403, why);
     }
     if (path === "/push/key") {
       if (request.method !== "GET") return refuseMethod(response, "GET");
-      const { publicKey: key } = await this.#secrets.vapid();
+      const { publicKey: key } = await secrets.vapid();
       return sendJson(response, { key });
     }
-    if (request.method === "POST") return await this.#subscribe(request, response, found);
+    if (request.method === "POST") return await subscribe(request, response, found);
     if (request.method !== "DELETE") return refuseMethod(response, "POST, DELETE");
     const { endpoint } = await readJson(request, LARGEST);
     if (typeof endpoint !== "string") throw new TrunklineError("usage", `Send {"endpoint": "…"}`);
-    const { devices } = await this.#store.get();
+    const { devices } = await store.get();
     return sendJson(response, { removed: await devices.remove(endpoint) });
-  }
+  };
 
-  async #subscribe(
+  async function subscribe(
     request: IncomingMessage,
     response: ServerResponse,
     { proof }: AdmittedCaller,
@@ -121,12 +104,10 @@ export class NotifyRoutes implements AsyncDisposable {
     const { endpoint, keys } = await readJson(request, LARGEST);
     const { p256dh, auth } = (keys ?? {}) as { readonly p256dh?: unknown; readonly auth?: unknown };
     if (typeof endpoint !== "string" || typeof p256dh !== "string" || typeof auth !== "string") {
-      throw new TrunklineError(
-        "usage",
-        `Send {"endpoint": "…", "keys": {"p256dh": "…", "auth": "…"}}`,
-      );
+      const form = `{"endpoint": "…", "keys": {"p256dh": "…", "auth": "…"}}`;
+      throw new TrunklineError("usage", `Send ${form}`);
     }
-    const { entries } = readEntries(this.#app.config.notifications);
+    const { entries } = readEntries(notifications);
     const pushing = entries.filter(({ how }) => how.kind === "push");
     if (pushing.length === 0) {
       const next = 'Add {"push": true} to `notifications` of the configuration, and restart';
@@ -135,22 +116,26 @@ export class NotifyRoutes implements AsyncDisposable {
     readEndpoint(endpoint, pushing);
     readPushKeys({ p256dh, auth });
     // A device that is notified stays logged in, so that it can open the session and can be revoked.
-    const cookie = await this.#admission.logins.pair(request);
-    const { devices } = await this.#store.get();
+    const cookie = await admission.logins.pair(request);
+    const { devices } = await store.get();
     const name = deviceName(request.headers["user-agent"]);
     const id = await devices.add({ endpoint, p256dh, auth, name, proof: proof?.key ?? "" });
     return sendJson(response, { id }, cookie === undefined ? {} : { "set-cookie": cookie });
   }
+
+  return {
+    has: (path: string): boolean => PUSH_PATHS.has(path) || path.startsWith(ANSWER_PATH),
+    handle,
+    [Symbol.asyncDispose]: async (): Promise<void> => {
+      (await store.opened())?.[Symbol.dispose]();
+    },
+  };
 }
 
 /** Who has answered, as sessions and the audit show it. */
 const BY_LINK = "notification link";
 
-const PUSH_PATHS: ReadonlySet<string> = new Set([
-  "/push/key",
-  "/push/subscribe",
-  "/push/worker.js",
-]);
+const PUSH_PATHS = new Set(["/push/key", "/push/subscribe", "/push/worker.js"]);
 const ENTRY = { scopes: ["dashboard"], what: "/push" } as const;
 const TOKEN = /^[\w-]{43}$/;
 /** Bytes; a subscription is far shorter. */

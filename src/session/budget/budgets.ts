@@ -9,7 +9,7 @@ import {
 import type { Log } from "../../base/log.ts";
 import { OWNER, type Principal } from "../../base/principal.ts";
 import type { TurnUsage } from "../store.ts";
-import { type Allowance, TurnMeter } from "./turn-meter.ts";
+import { type Allowance, TurnMeter, type TurnMeterOptions } from "./turn-meter.ts";
 
 /** Stores what turns have used. All processes on the data folder share it. */
 export interface UsageStore {
@@ -155,11 +155,7 @@ export class Budgets {
     const allowances = accounts
       .map(({ allowance }) => allowance)
       .filter(({ budget }) => Object.keys(budget).length > 0);
-    const note = async (
-      used: Amounts,
-      cost: number | undefined,
-      isOver: boolean,
-    ): Promise<void> => {
+    const note: TurnMeterOptions["note"] = async (used, cost, isOver) => {
       const { session, principal } = turn;
       const usage = { ...used, turn: turn.turn, session, principal: principal.id, day };
       this.#unstored.set(turn.turn, { ...usage, reportedCost: cost });
@@ -167,9 +163,7 @@ export class Budgets {
       settled.isOver ||= isOver;
       try {
         await this.#storeLate();
-        if (isLimited) {
-          await this.#settle(accounts, settled, used);
-        }
+        if (isLimited) await this.#settle(accounts, settled, used);
       } catch (error) {
         log.warn("session.usage-not-stored", { session, error });
       }

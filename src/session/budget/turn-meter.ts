@@ -9,7 +9,7 @@ import {
   shareText,
   usedUp,
 } from "../../base/limit/budget.ts";
-import type { SessionUpdate, StopReason } from "../agent.ts";
+import type { SessionUpdate, StopReason, TurnEnd } from "../agent.ts";
 import { subagentOf } from "../subagent.ts";
 import { TrunklineError } from "../../base/errors.ts";
 
@@ -24,11 +24,11 @@ export class UsageCounter {
   /** Tokens of the whole turn, if the agent reports them. */
   #tokensOfTurn = 0;
   #cost = 0;
-  #reportedCost: number | undefined;
+  /** The cost of the session that the agent last reported, also in earlier turns. */
+  reportedCost: number | undefined;
 
-  /** `reportedCost` is the cost of the session that the agent last reported in earlier turns. */
   constructor(reportedCost?: number) {
-    this.#reportedCost = reportedCost;
+    this.reportedCost = reportedCost;
   }
 
   get used(): Omit<Amounts, "time"> {
@@ -37,10 +37,6 @@ export class UsageCounter {
       cost: this.#cost,
       steps: this.#tools.size + this.#requests,
     };
-  }
-
-  get reportedCost(): number | undefined {
-    return this.#reportedCost;
   }
 
   /** Whether the update changed what is counted. */
@@ -68,7 +64,7 @@ export class UsageCounter {
    * ACP § PromptResponse: `usage` is that of this turn. It is exact, so it replaces the estimate from the
    * updates.
    */
-  ended(usage: Readonly<Record<string, unknown>> | undefined): void {
+  ended(usage: TurnEnd["usage"]): void {
     const total = numberIn(usage?.totalTokens);
     if (total === undefined) return;
     this.#tokensBefore = this.#tokensOfLast = 0;
@@ -77,10 +73,10 @@ export class UsageCounter {
 
   /** ACP § UsageUpdate: `used` is the size of the context, and `cost` the cost of the session so far. */
   #sawUsage({ used, cost, _meta }: SessionUpdate): void {
-    const { turnTokens } = ((_meta as { trunkline?: object } | undefined)?.trunkline ?? {}) as {
-      turnTokens?: unknown;
+    const { trunkline } = (_meta ?? {}) as {
+      readonly trunkline?: { readonly turnTokens?: unknown };
     };
-    const exact = numberIn(turnTokens);
+    const exact = numberIn(trunkline?.turnTokens);
     if (exact !== undefined) {
       this.#requests++;
       this.#tokensOfTurn = Math.max(this.#tokensOfTurn, exact);
@@ -88,10 +84,10 @@ export class UsageCounter {
     const { amount } = (cost ?? {}) as { amount?: unknown };
     const reported = numberIn(amount);
     if (reported === undefined) return;
-    const before = this.#reportedCost ?? 0;
+    const before = this.reportedCost ?? 0;
     // A restarted agent may count from zero.
     this.#cost += reported >= before ? reported - before : reported;
-    this.#reportedCost = reported;
+    this.reportedCost = reported;
   }
 
   /**
@@ -113,35 +109,23 @@ function numberIn(value: unknown): number | undefined {
   return typeof value === "number" && Number.isFinite(value) && value >= 0 ? value : undefined;
 }
 
-interface TurnMeterOptions {
+export interface TurnMeterOptions {
   readonly allowances: readonly Allowance[];
   /** The cost of the session that the agent reported in earlier turns. */
   readonly reportedCost: number | undefined;
   /** When the day's budget resets. */
   readonly resets: string;
-  /** Stores what was used so far, and updates the allowances. Never throws. */
-  readonly note: (
-    used: Amounts,
-    reportedCost: number | undefined,
-    isOver: boolean,
-  ) => Promise<void>;
+  /** Stores what was used so far and the reported cost, and updates the allowances. Never throws. */
+  readonly note: (used: Amounts, cost: number | undefined, isOver: boolean) => Promise<void>;
   /** Milliseconds between two records of a running turn. */
   readonly noteEvery: number;
-}
-
-/** Called by a meter while its turn is running. */
-interface MeterListener {
-  /** A budget is used up; called once. */
-  spent(spent: Overspend): void;
-  /** A budget is nearly used up. */
-  warned(words: string): void;
 }
 
 /** Measures what one turn uses, and says when a budget is used up. */
 export class TurnMeter {
   readonly #options: TurnMeterOptions;
   readonly #counter: UsageCounter;
-  #listener: MeterListener | undefined;
+  #listener: Parameters<TurnMeter["begin"]>[0] | undefined;
   #seconds = 0;
   /** When the clock was last started; undefined while it is paused. */
   #since: number | undefined;
@@ -162,7 +146,8 @@ export class TurnMeter {
     return { ...this.#counter.used, time: this.#time };
   }
 
-  begin(listener: MeterListener): void {
+  /** Calls `spent` once, when a budget is used up, and `warned` when one nearly is. */
+  begin(listener: { spent(spent: Overspend): void; warned(words: string): void }): void {
     this.#listener = listener;
     this.#since = performance.now();
     this.#wait();
@@ -187,9 +172,7 @@ export class TurnMeter {
   }
 
   /** Stores what the turn has used. Returns the report for clients, if there are budgets. */
-  async end(
-    usage: Readonly<Record<string, unknown>> | undefined,
-  ): Promise<Readonly<Record<string, unknown>> | undefined> {
+  async end(usage: TurnEnd["usage"]): Promise<TurnEnd["usage"]> {
     this.#listener = undefined;
     this.#seconds = this.#time;
     this.#since = undefined;

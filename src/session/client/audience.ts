@@ -5,7 +5,7 @@ import { Delivery, toShown } from "./delivery.ts";
 import { roomIn } from "./fit-update.ts";
 import type { PendingAnswer } from "./pending-answer.ts";
 import type { SessionLimits } from "../limits.ts";
-import { replay } from "../turn/replay.ts";
+import { replay, type ReplayOptions } from "../turn/replay.ts";
 import type { SessionStore } from "../store.ts";
 import { setTimeout as delay } from "node:timers/promises";
 
@@ -104,19 +104,10 @@ export class Audience {
   ): Promise<void> {
     this.detach(client);
     this.#opened = undefined;
-    const { notices } = client.capabilities;
     const origin = after === undefined || client.isEchoed === true ? undefined : client.origin;
     for (let from = after ?? 0; ;) {
       const upTo = this.delivery.last;
-      const options = {
-        upTo,
-        notices,
-        maxBytes: roomIn(this.#limits.updateSize),
-        origin,
-        settings,
-      };
-      const events = this.#store.read(this.#sessionId, from);
-      for await (const batch of replay(events, options)) {
+      for await (const batch of this.#replay(client, from, { upTo, origin, settings })) {
         for (const { seq, update } of batch) {
           const room = this.#showTo(client, seq, update);
           if (room !== undefined) await room;
@@ -153,12 +144,10 @@ export class Audience {
     // The turn may be cancelled before everything was shown.
     await Promise.race([ready, pending.answered]);
     for (const [client, attachment] of this.#attachments) {
-      background(
-        attachment.caughtUp().then(() => {
-          if (this.#attachments.get(client) === attachment) pending.ask(client);
-        }),
-        "Asking a client",
-      );
+      const asked = attachment.caughtUp().then(() => {
+        if (this.#attachments.get(client) === attachment) pending.ask(client);
+      });
+      background(asked, "Asking a client");
     }
     return await pending.answered;
   }
@@ -169,13 +158,20 @@ export class Audience {
 
   /** The updates that an attached client has missed. */
   async *#missed(client: SessionClient, after: number, upTo: number): AsyncGenerator<ShownUpdate> {
-    const { notices } = client.capabilities;
-    const maxBytes = roomIn(this.#limits.updateSize);
     const origin = client.isEchoed === true ? undefined : client.origin;
-    const options = { upTo, notices, maxBytes, origin, isAttached: true };
-    for await (const batch of replay(this.#store.read(this.#sessionId, after), options)) {
+    const options = { upTo, origin, isAttached: true };
+    for await (const batch of this.#replay(client, after, options)) {
       for (const { seq, update } of batch) yield* this.#shownAs(seq, update, true);
     }
+  }
+
+  #replay(
+    { capabilities: { notices } }: SessionClient,
+    after: number,
+    options: Omit<ReplayOptions, "notices" | "maxBytes">,
+  ) {
+    const maxBytes = roomIn(this.#limits.updateSize);
+    return replay(this.#store.read(this.#sessionId, after), { ...options, notices, maxBytes });
   }
 
   /** Sends a notification that is no update to all clients, and to those that attach later. */
@@ -235,12 +231,8 @@ export interface AttachmentOptions {
   readonly sessionId: string;
   /** Counts the messages that a client gets beyond one for each update. */
   readonly counts: (messages: number) => void;
-  /** Reads the updates for a client from the log: those of the events after `after`, up to `upTo`. */
-  readonly missed: (
-    client: SessionClient,
-    after: number,
-    upTo: number,
-  ) => AsyncIterable<ShownUpdate>;
+  /** Reads the updates for a client from the log: those of the events after one, up to another. */
+  readonly missed: (client: SessionClient, after: number, to: number) => AsyncIterable<ShownUpdate>;
 }
 
 /** Updates that are read from the log when their turn comes. */

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 
+import { defined } from "../../base/defined.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import type { Rate } from "../../base/limit/rate-limiter.ts";
 import type {
@@ -51,31 +52,26 @@ export function clientServices(options: ServicesOptions): TurnClient {
   const answering = clients.filter(options.mayAnswer);
   const canAsk = offering("forms", answering) ?? offering("pages", answering);
   const { sessionId } = options;
-  return {
-    ...(reader === undefined && writer === undefined ? {} : { fs: files(options, reader, writer) }),
-    ...(terminal === undefined ? {} : { terminal: terminals(options, terminal) }),
-    ...(canAsk === undefined
-      ? {}
-      : {
-          elicit: async (params) => {
-            const kind = params.mode === "url" ? "pages" : "forms";
-            // If no client can show it, the answer is the same as when a person closes the form.
-            if (offering(kind, answering) === undefined) return { action: "cancel" };
-            const question = { mode: "form", ...visibleQuestion(params), sessionId };
-            const { message } = question as { readonly message?: unknown };
-            const pending = new PendingQuestion({
-              canAnswer: (client) => client.capabilities[kind] && options.mayAnswer(client),
-              send: (client, signal) =>
-                ask({ ...options, signal }, client, "elicitation/create", question),
-            });
-            return options.whileAsking(() =>
-              options.askAll(pending, typeof message === "string" ? message : undefined),
-            );
-          },
-        }),
+  const elicit: TurnClient["elicit"] = async (params) => {
+    const kind = params.mode === "url" ? "pages" : "forms";
+    // If no client can show it, the answer is the same as when a person closes the form.
+    if (offering(kind, answering) === undefined) return { action: "cancel" };
+    const question = { mode: "form", ...visibleQuestion(params), sessionId };
+    const { message } = question as { readonly message?: unknown };
+    const pending = new PendingQuestion({
+      canAnswer: (client) => client.capabilities[kind] && options.mayAnswer(client),
+      send: (client, signal) => ask({ ...options, signal }, client, "elicitation/create", question),
+    });
+    const words = typeof message === "string" ? message : undefined;
+    return options.whileAsking(() => options.askAll(pending, words));
+  };
+  return defined<TurnClient>({
+    fs: (reader ?? writer) && files(options, reader, writer),
+    terminal: terminal && terminals(options, terminal),
+    elicit: canAsk && elicit,
     notices: clients.some(({ capabilities }) => capabilities.notices),
     compaction: clients.some(({ capabilities }) => capabilities.compaction),
-  };
+  });
 }
 
 function files(
@@ -84,24 +80,20 @@ function files(
   writer: SessionClient | undefined,
 ): ClientFiles {
   const { sessionId } = options;
-  return {
-    ...(reader === undefined
-      ? {}
-      : {
-          readTextFile: async (path, part) => {
-            const params = { sessionId, path, ...part };
-            const answer = await ask(options, reader, "fs/read_text_file", params);
-            return (answer as { content: string }).content;
-          },
-        }),
-    ...(writer === undefined
-      ? {}
-      : {
-          writeTextFile: async (path, content) => {
-            await ask(options, writer, "fs/write_text_file", { sessionId, path, content });
-          },
-        }),
-  };
+  return defined<ClientFiles>({
+    readTextFile:
+      reader &&
+      (async (path, part) => {
+        const params = { sessionId, path, ...part };
+        const answer = await ask(options, reader, "fs/read_text_file", params);
+        return (answer as { content: string }).content;
+      }),
+    writeTextFile:
+      writer &&
+      (async (path, content) => {
+        await ask(options, writer, "fs/write_text_file", { sessionId, path, content });
+      }),
+  });
 }
 
 function terminals(options: ServicesOptions, client: SessionClient): TerminalHost {

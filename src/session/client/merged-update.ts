@@ -107,13 +107,8 @@ function mergedCalls(first: SessionUpdate, second: SessionUpdate): SessionUpdate
 /** The member of a tool call's `_meta` that has a piece of its command's output. */
 export const OUTPUT = "terminal_output_delta";
 
-interface OutputPiece {
-  readonly terminal_id?: unknown;
-  readonly data?: unknown;
-}
-
 function joined(first: unknown, second: unknown): Meta | undefined {
-  const [one, other] = [first, second] as OutputPiece[];
+  const [one, other] = [first, second] as Meta[];
   const isSame = one?.terminal_id === other?.terminal_id;
   if (!isSame || typeof one?.data !== "string" || typeof other?.data !== "string") return undefined;
   return { [OUTPUT]: { ...other, data: one.data + other.data } };

@@ -46,28 +46,16 @@ export interface ForeignOptions {
   readonly allows: "owner" | "all" | "off";
 }
 
-/** A session that an agent has begun itself, as it is listed. */
-export interface ListedForeign {
-  /** Our id of it, by which it can be loaded. */
-  readonly id: string;
+/** A session that an agent has begun itself, as it is listed, with our id by which it can be loaded. */
+export type ListedForeign = ForeignPage["sessions"][number] & {
   readonly agent: string;
   /** The agent's id of it. */
   readonly theirs: string;
-  readonly cwd: string;
-  readonly title?: string | undefined;
-  readonly updatedAt?: string | undefined;
-}
+};
 
-interface ForeignList {
-  readonly sessions: readonly ListedForeign[];
-  /** Agents that gave no list, and why. */
-  readonly problems: readonly { readonly agent: string; readonly message: string }[];
-}
-
-interface ForeignListQuery {
+interface ForeignListQuery extends Pick<ForeignQuery, "cwd"> {
   /** Names of agents; all if left out. */
   readonly agents?: readonly string[] | undefined;
-  readonly cwd?: string | undefined;
   readonly principal: Principal;
 }
 
@@ -89,9 +77,8 @@ export class ForeignSessions {
     const { allows } = this.#options;
     // Taking one over starts the agent, and may write to its files.
     if (!mayControl(principal)) {
-      const says =
-        "This token only observes, so it cannot use sessions that agents began themselves.";
-      throw new SessionError("permission-denied", says);
+      const why = "so it cannot use sessions that agents began themselves";
+      throw new SessionError("permission-denied", `This token only observes, ${why}.`);
     }
     if (allows === "all" || (allows === "owner" && principal.id === OWNER.id)) return;
     const setting = "`sessions.foreign` in the configuration";
@@ -104,8 +91,10 @@ export class ForeignSessions {
     return this.#options.allows === "all" && readForeignId(id) !== undefined;
   }
 
-  /** The lists of all agents that are asked, which answer at the same time. */
-  async list({ agents, cwd, principal }: ForeignListQuery): Promise<ForeignList> {
+  /**
+   * The lists of all agents that are asked, which answer at the same time, and why some of them gave none.
+   */
+  async list({ agents, cwd, principal }: ForeignListQuery) {
     this.check(principal);
     const known = await this.#known();
     const lists = await Promise.all(
@@ -118,7 +107,7 @@ export class ForeignSessions {
       }),
     );
     const sessions = lists.flatMap(({ agent, found = [] }) =>
-      found.flatMap(({ id: theirs, ...session }) => {
+      found.flatMap(({ id: theirs, ...session }): ListedForeign[] => {
         const id = foreignId({ agent, id: theirs });
         const isNew = id !== undefined && !known.has(`${agent}\n${theirs}`);
         return isNew ? [{ id, agent, theirs, ...session }] : [];

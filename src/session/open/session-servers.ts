@@ -8,7 +8,7 @@ import { Offer } from "../../tool/offer/offer.ts";
 import type { ToolboxOptions } from "../../tool/toolbox.ts";
 import { type Link, openLink, type OpenLink } from "../../upstream/link.ts";
 import type { UpstreamSettings } from "../../upstream/settings.ts";
-import { Upstreams, type UpstreamTable } from "../../upstream/upstreams.ts";
+import { Upstreams } from "../../upstream/upstreams.ts";
 import {
   type Channel,
   type ChannelLimits,
@@ -80,15 +80,10 @@ function openUntil(
   };
 }
 
-interface ServerTables {
-  readonly table: UpstreamTable;
-  /** The ids of the servers that the client has itself. */
-  readonly own: ReadonlyMap<string, string>;
-}
-
 /** Editors may give two servers the same name, so the second gets a number. */
-function tablesOf(servers: readonly McpServer[], cwd: string): ServerTables {
+function tablesOf(servers: readonly McpServer[], cwd: string) {
   const table = new Map<string, UpstreamSettings>();
+  /** The ids of the servers that the client has itself. */
   const own = new Map<string, string>();
   for (const server of servers) {
     let { name } = server;

@@ -1,14 +1,8 @@
-import type { SessionRecord } from "../store.ts";
+import type { SessionStore } from "../store.ts";
 import type { Log } from "../../base/log.ts";
 import type { Config } from "../../config/config.ts";
 import { Worktrees } from "../../worktree/worktrees.ts";
 import { workplaceOf } from "../workplace.ts";
-
-/** The sessions that are stored. */
-interface StoredSessions {
-  find(id: string): Promise<SessionRecord | undefined>;
-  delete(id: string): Promise<void>;
-}
 
 /** The work trees of sessions, as configured. */
 export class SessionWorktrees extends Worktrees {
@@ -17,7 +11,7 @@ export class SessionWorktrees extends Worktrees {
   }
 
   /** Ids of sessions whose work trees nobody will use again: killed processes have left them. */
-  async strays(stored: Pick<StoredSessions, "find">): Promise<string[]> {
+  async strays(stored: Pick<SessionStore, "find">): Promise<string[]> {
     const found: string[] = [];
     for (const session of await this.idle()) {
       const record = await stored.find(session);
@@ -32,7 +26,7 @@ export class SessionWorktrees extends Worktrees {
   }
 
   /** Puts away the work trees that killed processes have left. Work in them stays on branches. */
-  async sweep(stored: StoredSessions, log: Log): Promise<void> {
+  async sweep(stored: Pick<SessionStore, "find" | "delete">, log: Log): Promise<void> {
     for (const session of await this.strays(stored)) {
       try {
         const { kept } = await this.remove(session);

@@ -11,25 +11,10 @@ export async function recover(
   store: SessionStore,
   session: Session,
 ): Promise<UnansweredRequest | undefined> {
-  const { turn, turnAfter = 0, permission } = session.notes;
+  const { turn: turnId, turnAfter: after = 0, permission } = session.notes;
+  // The open question in the notes: of an earlier turn, or of this one if it was recovered in part.
   const noted = permission as UnansweredRequest | undefined;
-  if (typeof turn !== "string") return noted;
-  return await recoverTurn(store, session, { id: turn, after: turnAfter, noted });
-}
-
-interface NotedTurn {
-  readonly id: string;
-  /** Number of an event before the turn. */
-  readonly after: number;
-  /** The open question in the notes: of an earlier turn, or of this one if it was recovered in part. */
-  readonly noted: UnansweredRequest | undefined;
-}
-
-async function recoverTurn(
-  store: SessionStore,
-  session: Session,
-  { id: turnId, after, noted }: NotedTurn,
-): Promise<UnansweredRequest | undefined> {
+  if (typeof turnId !== "string") return noted;
   let isBegun = false;
   let isEnded = false;
   const open = new Set<string>();

@@ -192,9 +192,7 @@ export class RunningTurn implements Turn {
   /** Suspends the prompt timeout, and the clock of the turn, while a client is asked. */
   readonly whileWaiting = async <T>(work: () => Promise<T>): Promise<T> => {
     this.#suspend();
-    using ends = new DisposableStack();
-    ends.defer(() => this.#resume());
-    return await work();
+    return await Promise.try(work).finally(() => this.#resume());
   };
 
   /** Stops the agent. After the grace, the turn ends without it. */

@@ -72,11 +72,6 @@ export interface PromptOptions {
   readonly isWanted?: () => boolean;
 }
 
-interface UnendedTurn {
-  readonly event: Omit<EndEvent, "kind" | "stopReason">;
-  readonly openTools: readonly string[];
-}
-
 /** Runs the turns of a session one at a time, and records each from its prompt to its end. */
 export class Turns {
   readonly #options: TurnsOptions;
@@ -89,7 +84,7 @@ export class Turns {
   #stopping: Error | undefined;
   #cancels = 0;
   /** A turn that has ended, but whose end could not be stored yet. */
-  #unended: UnendedTurn | undefined;
+  #unended: Parameters<Turns["interrupt"]> | undefined;
   #ending: Promise<void> | undefined;
   readonly #endAgain = new WriteRetry(() => this.#endLast());
 
@@ -192,7 +187,7 @@ export class Turns {
   #endLast(): Promise<void> {
     const unended = this.#unended;
     if (unended === undefined) return Promise.resolve();
-    this.#ending ??= this.interrupt(unended.event, unended.openTools)
+    this.#ending ??= this.interrupt(...unended)
       .then(
         () => {
           this.#unended = undefined;
@@ -211,7 +206,7 @@ export class Turns {
   #endLater(turn: RunningTurn, failure: unknown): void {
     const { log, sessionId } = this.#options;
     const error = wordsOf(failure);
-    this.#unended = { event: { turnId: turn.id, error }, openTools: turn.openTools };
+    this.#unended = [{ turnId: turn.id, error }, turn.openTools];
     this.#announce(turn, "interrupted", { error });
     // The prompt is answered without waiting for this.
     this.#endLast().catch((error: unknown) => {

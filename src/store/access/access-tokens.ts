@@ -15,7 +15,7 @@ import {
   TOKEN_PREFIX,
 } from "./access-token.ts";
 import type { AccessToken } from "../schema.gen.ts";
-import { LastUses, type LastUsesOptions, SharedList } from "../shared-list.ts";
+import { type LastUsesOptions, UsedList } from "../shared-list.ts";
 
 const FILE = "access-tokens.json";
 const MOST = 1000;
@@ -24,32 +24,20 @@ const MOST = 1000;
  * The access tokens, in a file of the data folder that several processes read and write. Every lookup
  * checks whether the file has changed, so a token that another process revokes is refused at once.
  */
-export class AccessTokens implements AsyncDisposable {
-  readonly #file: SharedList<AccessToken>;
-  readonly #now: () => number;
-  readonly #uses: LastUses;
-
+export class AccessTokens extends UsedList<AccessToken> {
   constructor(folder: string, options: LastUsesOptions = {}) {
-    this.#file = new SharedList(join(folder, FILE), {
-      key: "tokens",
-      parse: readAccessToken,
-      advice: "Repair it, or delete it: then no token is valid until you create new ones.",
-    });
-    this.#now = options.now ?? Date.now;
-    this.#uses = new LastUses(
-      (uses) => this.replace((tokens) => tokens.map((each) => noted(each, uses))),
-      (error) => options.report?.("access-tokens.not-noted", { file: this.path, error }),
-      options,
-    );
+    const advice = "Repair it, or delete it: then no token is valid until you create new ones.";
+    super(join(folder, FILE), { key: "tokens", parse: readAccessToken, advice }, options);
   }
 
-  get path(): string {
-    return this.#file.path;
+  protected override used(token: AccessToken, at: number): AccessToken {
+    const isNews = at > 0 && !(Date.parse(token.lastUsed ?? "") >= at);
+    return isNews ? { ...token, lastUsed: new Date(at).toISOString() } : token;
   }
 
   /** All tokens, including expired ones, oldest first. A file that cannot be read lets nobody in. */
   list(): readonly AccessToken[] {
-    return this.#file.read();
+    return this.read();
   }
 
   isLive(id: string): boolean {
@@ -59,7 +47,7 @@ export class AccessTokens implements AsyncDisposable {
 
   /** Whether neither the token nor one that it was made with has been revoked, or has expired. */
   #letsIn(token: AccessToken): boolean {
-    return makersOf(token, this.list())?.every((each) => !isExpired(each, this.#now())) === true;
+    return makersOf(token, this.list())?.every((each) => !isExpired(each, this.now())) === true;
   }
 
   /** The record of a valid token. Looked up by hash, so that timing tells nothing about tokens. */
@@ -67,7 +55,7 @@ export class AccessTokens implements AsyncDisposable {
     const sha256 = hashToken(token);
     const found = this.list().find((each) => each.sha256 === sha256);
     if (found === undefined || !this.#letsIn(found)) return undefined;
-    this.#uses.note(found.id);
+    this.note(found);
     return found;
   }
 
@@ -95,7 +83,7 @@ export class AccessTokens implements AsyncDisposable {
       throw new TrunklineError("usage", `Cannot limit a token with the scope 'admin': ${why}`);
     }
     const token = newToken();
-    const kept = await this.#file.change((tokens) => {
+    const kept = await this.change((tokens) => {
       const names = new Set(tokens.map((each) => each.name));
       if (name !== undefined && names.has(name)) {
         const next = `Choose another name, or revoke it: trunkline token revoke ${name}`;
@@ -113,7 +101,7 @@ export class AccessTokens implements AsyncDisposable {
         id: freeId(tokens),
         name: name ?? freeName(names),
         sha256: hashToken(token),
-        created: new Date(this.#now()).toISOString(),
+        created: new Date(this.now()).toISOString(),
         expires: end?.toISOString(),
         ...{ scopes, limits, profile, person, maker },
       });
@@ -146,7 +134,7 @@ export class AccessTokens implements AsyncDisposable {
   /** Deletes a token by its name, its id or its text, with those that were made with it. */
   async revoke(which: string): Promise<AccessToken> {
     const sha256 = which.startsWith(TOKEN_PREFIX) ? hashToken(which) : undefined;
-    return this.#file.change((tokens) => {
+    return this.change((tokens) => {
       const found = tokens.find((each) => {
         return sha256 === undefined ? [each.id, each.name].includes(which) : each.sha256 === sha256;
       });
@@ -162,26 +150,13 @@ export class AccessTokens implements AsyncDisposable {
 
   /** Replaces the list by one that was made from it, such as with tokens of other machines. */
   async replace(change: (tokens: readonly AccessToken[]) => readonly AccessToken[]): Promise<void> {
-    await this.#file.change((tokens) => ({ list: change(tokens) }));
-  }
-
-  /** Writes pending times of use. */
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#uses[Symbol.asyncDispose]();
+    await this.change((tokens) => ({ list: change(tokens) }));
   }
 }
 
 function notMade(why: string): TrunklineError {
   const next = "Create it on the machine itself: trunkline token create";
   return new TrunklineError("untrusted", `Cannot create a token: ${why}. ${next}`);
-}
-
-function noted(token: AccessToken, used: ReadonlyMap<string, number>): AccessToken {
-  const at = used.get(token.id);
-  const known = Date.parse(token.lastUsed ?? "");
-  return at === undefined || known >= at
-    ? token
-    : { ...token, lastUsed: new Date(at).toISOString() };
 }
 
 function freeId(tokens: readonly AccessToken[]): string {

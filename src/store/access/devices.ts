@@ -5,7 +5,7 @@ import { defined } from "../../base/defined.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { hashToken } from "./access-token.ts";
 import { checkDevice, type Device } from "../schema.gen.ts";
-import { LastUses, type LastUsesOptions, SharedList } from "../shared-list.ts";
+import { type LastUsesOptions, UsedList } from "../shared-list.ts";
 
 const FILE = "devices.json";
 /** Milliseconds after which a browser has to log in again. */
@@ -16,29 +16,22 @@ const PAIRED_GOOD_FOR = 30 * 24 * 60 * 60_000;
 const MOST = 100;
 
 /** The devices that are logged in, in a file of the data folder that several processes read and write. */
-export class Devices implements AsyncDisposable {
-  readonly #file: SharedList<Device>;
-  readonly #now: () => number;
-  readonly #uses: LastUses;
-
+export class Devices extends UsedList<Device> {
   constructor(folder: string, options: LastUsesOptions = {}) {
-    this.#file = new SharedList(join(folder, FILE), {
-      key: "devices",
-      // A record that is not fully understood must let nobody in.
-      parse: (value) => (checkDevice(value) === undefined ? (value as Device) : undefined),
-      advice: "Delete it: then all devices have to log in again.",
-    });
-    this.#now = options.now ?? Date.now;
-    this.#uses = new LastUses(
-      (uses) => this.#change((devices) => devices.map((each) => seen(each, uses))),
-      (error) => options.report?.("devices.not-noted", { file: this.#file.path, error }),
-      options,
-    );
+    const advice = "Delete it: then all devices have to log in again.";
+    // A record that is not fully understood must let nobody in.
+    const parse = (value: unknown): Device | undefined =>
+      checkDevice(value) === undefined ? (value as Device) : undefined;
+    super(join(folder, FILE), { key: "devices", parse, advice }, options);
+  }
+
+  protected override used(device: Device, at: number): Device {
+    return at === 0 ? device : { ...device, lastSeen: new Date(at).toISOString() };
   }
 
   /** The devices whose login has not expired. */
   list(): readonly Device[] {
-    return this.#file.read().filter((device) => this.#untilOf(device) > this.#now());
+    return this.read().filter((device) => this.#isIn(device));
   }
 
   /** The device with a cookie. Looked up by hash, so that timing tells nothing. */
@@ -63,7 +56,7 @@ export class Devices implements AsyncDisposable {
     },
   ): Promise<{ readonly secret: string; readonly device: Device }> {
     const secret = randomBytes(32).toString("base64url");
-    const now = new Date(this.#now()).toISOString();
+    const now = new Date(this.now()).toISOString();
     const made = defined<Device>({
       id: randomBytes(4).toString("hex"),
       sha256: hashToken(secret),
@@ -102,30 +95,17 @@ export class Devices implements AsyncDisposable {
     return only;
   }
 
-  /** Notes that a device was used. */
-  see({ id }: Device): void {
-    this.#uses.note(id);
-  }
-
-  /** Writes pending times of use. */
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#uses[Symbol.asyncDispose]();
-  }
-
   /** Those that have expired go with the next change. */
   async #change(change: (devices: readonly Device[]) => readonly Device[]): Promise<void> {
-    await this.#file.change((devices) => {
-      return { list: change(devices.filter((device) => this.#untilOf(device) > this.#now())) };
-    });
+    await this.change((devices) => ({ list: change(devices.filter((it) => this.#isIn(it))) }));
+  }
+
+  #isIn(device: Device): boolean {
+    return this.#untilOf(device) > this.now();
   }
 
   #untilOf({ id, isPaired, created, lastSeen }: Device): number {
     if (!isPaired) return Date.parse(created) + BROWSER_GOOD_FOR;
-    return Math.max(Date.parse(lastSeen), this.#uses.of(id)) + PAIRED_GOOD_FOR;
+    return Math.max(Date.parse(lastSeen), this.lastUse(id)) + PAIRED_GOOD_FOR;
   }
-}
-
-function seen(device: Device, uses: ReadonlyMap<string, number>): Device {
-  const at = uses.get(device.id);
-  return at === undefined ? device : { ...device, lastSeen: new Date(at).toISOString() };
 }

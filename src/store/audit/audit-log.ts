@@ -43,8 +43,6 @@ export interface AuditLogOptions {
   readonly write?: (descriptor: number, bytes: Buffer) => number;
 }
 
-type ResolvedOptions = Required<Omit<AuditLogOptions, "anchor">> & Pick<AuditLogOptions, "anchor">;
-
 /** O_NONBLOCK: opening a pipe that nobody reads fails, instead of waiting for a reader. */
 const ANCHOR = {
   flag: constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | constants.O_NONBLOCK,
@@ -52,6 +50,16 @@ const ANCHOR = {
 };
 
 const MiB = 1024 * 1024;
+const USUAL = {
+  report: (() => {}) as NonNullable<AuditLogOptions["report"]>,
+  maxFile: 64 * MiB,
+  maxWaiting: 16 * MiB,
+  maxLine: 64 * 1024,
+  checkEvery: 1_000,
+  retryAfter: 1_000,
+  anchorAfter: 1_000,
+  write: writeSync as NonNullable<AuditLogOptions["write"]>,
+};
 const NEWLINE = 0x0a;
 const LINE_END = Buffer.from("\n");
 /** Appended to by several processes. */
@@ -74,7 +82,7 @@ const FLAGS = constants.O_RDWR | constants.O_CREAT | constants.O_APPEND;
 export class AuditLog implements Disposable {
   readonly #folder: string;
   readonly #path: string;
-  readonly #options: ResolvedOptions;
+  readonly #options: typeof USUAL & Pick<AuditLogOptions, "anchor">;
   /** Pieces of lines that are not written yet: joining them once is cheaper than adding each. */
   readonly #pieces: string[] = [];
   #length = 0;
@@ -94,7 +102,7 @@ export class AuditLog implements Disposable {
   /** The file ends in the middle of a line. */
   #isTorn = false;
   #retry: NodeJS.Timeout | undefined;
-  readonly #seals: AuditSeals;
+  readonly #seals: ReturnType<typeof auditSeals>;
   /** The end of each line. */
   readonly #end: string;
   #anchorDue: NodeJS.Timeout | undefined;
@@ -108,8 +116,8 @@ export class AuditLog implements Disposable {
   constructor(data: string, options: AuditLogOptions = {}) {
     this.#folder = join(data, AUDIT_FOLDER);
     this.#path = join(data, AUDIT_FILE);
-    this.#options = resolveOptions(options);
-    this.#seals = new AuditSeals(data);
+    this.#options = { ...USUAL, ...options };
+    this.#seals = auditSeals(data);
     this.#end = `,"writer":"${this.#seals.writer}"}\n`;
   }
 
@@ -330,20 +338,6 @@ function countEntries(text: string): number {
   return text.split("\n").filter((line) => line !== "" && !line.startsWith(SEAL)).length;
 }
 
-function resolveOptions(options: AuditLogOptions): ResolvedOptions {
-  return {
-    report: () => {},
-    maxFile: 64 * MiB,
-    maxWaiting: 16 * MiB,
-    maxLine: 64 * 1024,
-    checkEvery: 1_000,
-    retryAfter: 1_000,
-    anchorAfter: 1_000,
-    write: writeSync,
-    ...options,
-  };
-}
-
 /** The beginning of a line that is a seal. No entry begins like this. */
 export const SEAL = '{"seal":{';
 
@@ -361,37 +355,33 @@ export interface Seal {
  * Entries are sealed in the write that puts them into the file, so that a killed process leaves none that
  * nobody confirms.
  */
-export class AuditSeals {
+function auditSeals(data: string) {
   /** Names the writer in each of its lines. */
-  readonly writer: string;
-  readonly #data: string;
-  #key: string | undefined;
-  #count = 0;
+  const writer = newWriter();
+  let key: string | undefined;
+  let count = 0;
   /** The hash of the last seal, and of the lines since. */
-  #chain: Hash | undefined;
-
-  constructor(data: string, writer = newWriter()) {
-    this.#data = data;
-    this.writer = writer;
-  }
-
-  /**
-   * The line that seals lines which are about to be written, and those before that have no seal. Throws
-   * if the key can neither be read nor made: the next seal covers these lines, too.
-   */
-  seal(lines: Buffer): string {
-    // Loaded on demand: loading it takes longer than the rest of the start.
-    const { createHash } = process.getBuiltinModule("node:crypto");
-    this.#chain ??= createHash("sha256").update(firstHash(this.writer));
-    this.#chain.update(lines);
-    let end = -1;
-    while ((end = lines.indexOf(NEWLINE, end + 1)) >= 0) this.#count++;
-    this.#key ??= readKey(this.#data) ?? makeKey(this.#data);
-    const hash = this.#chain.digest("hex");
-    this.#chain = createHash("sha256").update(hash);
-    const seal: Seal = { lines: this.#count, hash, mac: macOf(this.#key, this.writer, hash) };
-    return `${JSON.stringify({ seal, time: new Date().toISOString(), writer: this.writer })}\n`;
-  }
+  let chain: Hash | undefined;
+  return {
+    writer,
+    /**
+     * The line that seals lines which are about to be written, and those before that have no seal. Throws
+     * if the key can neither be read nor made: the next seal covers these lines, too.
+     */
+    seal(lines: Buffer): string {
+      // Loaded on demand: loading it takes longer than the rest of the start.
+      const { createHash } = process.getBuiltinModule("node:crypto");
+      chain ??= createHash("sha256").update(firstHash(writer));
+      chain.update(lines);
+      let end = -1;
+      while ((end = lines.indexOf(NEWLINE, end + 1)) >= 0) count++;
+      key ??= readKey(data) ?? makeKey(data);
+      const hash = chain.digest("hex");
+      chain = createHash("sha256").update(hash);
+      const seal: Seal = { lines: count, hash, mac: macOf(key, writer, hash) };
+      return `${JSON.stringify({ seal, time: new Date().toISOString(), writer })}\n`;
+    },
+  };
 }
 
 /** The start of a writer's hash chain. */

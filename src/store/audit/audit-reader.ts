@@ -17,25 +17,29 @@ export interface AuditRecord {
   readonly entry: Readonly<Record<string, unknown>>;
 }
 
+/** `before` is the place of an entry: reading continues with the one before it. */
+export interface ReadingOptions {
+  readonly before?: string | undefined;
+  /** Called with the bytes of each read. */
+  readonly spent?: (bytes: number) => void;
+}
+
 /**
  * Reads the audit from its end: the newest entries first, over all files. Seals are skipped, and lines
- * that are not entries, which a full disk or a power failure leaves. `before` is the place of an entry: reading
- * continues with the entry before it. `spent` is called with the bytes of each read.
+ * that are not entries, which a full disk or a power failure leaves.
  */
 export async function* auditBackwards(
   data: string,
-  { before, spent = () => {} }: { before?: string; spent?: (bytes: number) => void } = {},
+  options: ReadingOptions = {},
 ): AsyncGenerator<AuditRecord> {
-  yield* filesBackwards(
-    (await auditFiles(data)).map((name) => join(data, name)),
-    { ...(before === undefined ? {} : { before }), spent },
-  );
+  const paths = (await auditFiles(data)).map((name) => join(data, name));
+  yield* filesBackwards(paths, options);
 }
 
 /** The same for given files, of which the newest is first. */
 export async function* filesBackwards(
   paths: readonly string[],
-  { before, spent = () => {} }: { before?: string; spent?: (bytes: number) => void } = {},
+  { before, spent = () => {} }: ReadingOptions,
 ): AsyncGenerator<AuditRecord> {
   const [inode, offset] = before?.split(".") ?? [];
   let isFound = inode === undefined;

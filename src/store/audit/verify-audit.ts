@@ -59,15 +59,6 @@ interface Writer {
   last?: string | undefined;
 }
 
-interface AuditFile {
-  readonly path: string;
-  /** As it is shown. */
-  readonly name: string;
-  /** The machine, if it is another one. */
-  readonly node?: string;
-  readonly isCut: boolean;
-}
-
 /**
  * Compares all entries with the seals of their writers, including the copies of other machines' audits.
  * With an anchor, it also detects entries that were removed together with their seals.
@@ -114,16 +105,13 @@ export async function verifyAudit(data: string, anchor?: string): Promise<AuditV
       writer.open = 0;
     }
   }
-  const open = [...writers.values()].filter((writer) => writer.open > 0);
-  const added = open.flatMap(({ last: where, open: count }) =>
-    where === undefined
-      ? []
-      : [{ where, says: `${entries(count)} without a seal here: ${UNSEALED}` }],
-  );
-  problems.push(...added);
-  const missing = anchor === undefined ? [] : await missingFrom(seals, anchor);
-  const unsealed = open.reduce((sum, { open: count }) => sum + count, 0);
-  problems.push(...missing);
+  let unsealed = 0;
+  for (const { last: where, open } of writers.values()) {
+    unsealed += open;
+    if (open === 0 || where === undefined) continue;
+    problems.push({ where, says: `${entries(open)} without a seal here: ${UNSEALED}` });
+  }
+  if (anchor !== undefined) problems.push(...(await missingFrom(seals, anchor)));
   return { ...counts, unsealed, writers: writers.size, repairs, problems };
 }
 
@@ -134,10 +122,10 @@ function isForged({ mac, hash }: Seal, writer: string, key: string | undefined):
   return key === undefined || mac !== macOf(key, writer, hash);
 }
 
-/** The oldest first. */
-async function allFiles(data: string): Promise<AuditFile[]> {
+/** The oldest first, with the names that are shown, and the machine of each if it is another one. */
+async function allFiles(data: string) {
   const own = (await auditFiles(data)).toReversed().map((name) => {
-    return { path: join(data, name), name, isCut: false };
+    return { path: join(data, name), name, node: undefined, isCut: false };
   });
   const copies = auditedNodes(data).flatMap((node) =>
     copiesOf(data, node).map(({ path, from }) => {
@@ -219,11 +207,6 @@ const NEWLINE = 0x0a;
 /** An entry is never longer. */
 const LONGEST = 64 * 1024;
 
-interface Line {
-  readonly from: number;
-  readonly to: number;
-}
-
 /**
  * Moves the lines that are not JSON to a file of the same name with this ending. Empty lines take their
  * place, so that every entry and its seal stay where they are. The audit records it.
@@ -245,7 +228,7 @@ export async function repairAudit(data: string, ending: string): Promise<void> {
   }
 }
 
-function blank(path: string, lines: readonly Line[]): void {
+function blank(path: string, lines: ReturnType<typeof damagedLines>): void {
   const file = openSync(path, "r+");
   try {
     for (const { from, to } of lines)
@@ -256,8 +239,8 @@ function blank(path: string, lines: readonly Line[]): void {
   }
 }
 
-function damagedLines(bytes: Buffer): Line[] {
-  const damaged: Line[] = [];
+function damagedLines(bytes: Buffer): readonly { readonly from: number; readonly to: number }[] {
+  const damaged: { from: number; to: number }[] = [];
   for (let from = 0; from < bytes.length;) {
     const end = bytes.indexOf(NEWLINE, from);
     const to = end < 0 ? bytes.length : end;

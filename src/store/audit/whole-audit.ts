@@ -1,7 +1,12 @@
 import { appendFileSync, existsSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 
-import { auditFiles, type AuditRecord, filesBackwards } from "./audit-reader.ts";
+import {
+  auditFiles,
+  type AuditRecord,
+  filesBackwards,
+  type ReadingOptions,
+} from "./audit-reader.ts";
 import { makeFolder } from "../../base/file/path.ts";
 
 /** An entry of the audit of this machine, or of another machine of the fleet. */
@@ -12,13 +17,8 @@ export interface WholeRecord extends AuditRecord {
   readonly node?: string;
 }
 
-interface Source {
-  readonly node: string | undefined;
-  readonly records: AsyncGenerator<AuditRecord>;
-  next: AuditRecord | undefined;
-  /** The place of the last entry that was given out. */
-  last: string | undefined;
-}
+/** The entries of one machine, with its next one, and the place of the last that was given out. */
+type Source = Awaited<ReturnType<typeof openSources>>[number];
 
 /** A place in each of several audits. */
 export const CURSOR = /^\d{1,20}\.\d{1,15}(?:_\d{1,20}\.\d{1,15}){0,99}$/;
@@ -29,7 +29,7 @@ export const CURSOR = /^\d{1,20}\.\d{1,15}(?:_\d{1,20}\.\d{1,15}){0,99}$/;
  */
 export async function* wholeAuditBackwards(
   data: string,
-  options: { before?: string; spent?: (bytes: number) => void } = {},
+  options: ReadingOptions = {},
 ): AsyncGenerator<WholeRecord> {
   const sources = await openSources(data, options);
   try {
@@ -50,15 +50,19 @@ export async function* wholeAuditBackwards(
   }
 }
 
-async function openSources(
-  data: string,
-  { before, spent = () => {} }: { before?: string; spent?: (bytes: number) => void },
-): Promise<Source[]> {
+async function openSources(data: string, { before, spent = () => {} }: ReadingOptions) {
   const places = new Map(before?.split("_").map((place) => [place.split(".")[0] ?? "", place]));
   const own = (await auditFiles(data)).map((name) => join(data, name));
   const all = [
     { node: undefined, paths: own },
-    ...auditedNodes(data).map((node) => ({ node, paths: newestFirst(data, node) })),
+    ...auditedNodes(data).map((node) => {
+      return {
+        node,
+        paths: copiesOf(data, node)
+          .map(({ path }) => path)
+          .toReversed(),
+      };
+    }),
   ];
   return Promise.all(
     all.map(async ({ node, paths }) => {
@@ -66,17 +70,10 @@ async function openSources(
         .map((path) => String(statSync(path, { throwIfNoEntry: false })?.ino ?? ""))
         .map((inode) => places.get(inode))
         .find(Boolean);
-      const options = { ...(last === undefined ? {} : { before: last }), spent };
-      const records = filesBackwards(paths, options);
+      const records = filesBackwards(paths, { before: last, spent });
       return { node, records, next: await nextOf(records), last };
     }),
   );
-}
-
-function newestFirst(data: string, node: string): string[] {
-  return copiesOf(data, node)
-    .map(({ path }) => path)
-    .toReversed();
 }
 
 async function nextOf(records: AsyncGenerator<AuditRecord>): Promise<AuditRecord | undefined> {
@@ -97,22 +94,16 @@ const COPY = /^(\d{8}T\d{9}Z-[0-9a-f]{8})\.(\d{1,15})\.ndjson$/;
 const NODE = /^[\w-]{1,64}$/;
 const AUDIT_FILE_ID = /^\d{8}T\d{9}Z-[0-9a-f]{8}$/;
 
-/** A copy of a file of another machine's audit, or of the end of one. */
-interface AuditCopy {
-  readonly path: string;
-  /** The name of the file, which is the time of its creation. */
-  readonly file: string;
-  /** Bytes of the file that are missing here, before the copy. */
-  readonly from: number;
-}
-
 /** The machines whose audits are here. */
 export function auditedNodes(data: string): string[] {
   return namesIn(join(data, COPIES)).filter((name) => NODE.test(name));
 }
 
-/** The copies of a machine's audit, the oldest first. */
-export function copiesOf(data: string, node: string): AuditCopy[] {
+/**
+ * The copies of files of another machine's audit, or of the ends of some, the oldest first. `file` is its name
+ * there, the time of its creation, and `from` the bytes of it that are missing here, before the copy.
+ */
+export function copiesOf(data: string, node: string) {
   const folder = join(data, COPIES, node);
   return namesIn(folder)
     .flatMap((name) => {
@@ -146,7 +137,7 @@ export function addToCopy(
 }
 
 /** The place in the file of its machine up to which it is here. */
-function endOf({ path, from }: AuditCopy): number {
+function endOf({ path, from }: { readonly path: string; readonly from: number }): number {
   return from + statSync(path).size;
 }
 

@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
-import type { DatabaseSync, SQLOutputValue } from "node:sqlite";
+import type { DatabaseSync } from "node:sqlite";
 import { hashToken } from "../access/access-token.ts";
-import { Database, type Row } from "../database.ts";
+import { Database, type Row, Tables } from "../database.ts";
 import { Holder, HOLDERS } from "../holder.ts";
 import { sql } from "../sql.ts";
 
@@ -81,13 +81,6 @@ export function openNotifyDatabase(data: string): Promise<Database> {
   return Database.open(join(data, NOTIFICATIONS_FILE), NOTIFY_MIGRATIONS);
 }
 
-/** What a link answers. */
-interface LinkedAnswer {
-  readonly requestId: string;
-  readonly sessionId: string;
-  readonly optionId: string;
-}
-
 /** Milliseconds until a link expires. */
 const GOOD_FOR = 24 * 60 * 60_000;
 
@@ -96,19 +89,11 @@ const GOOD_FOR = 24 * 60 * 60_000;
  * end with it. The session makes sure that an answer counts once. A token is not used up by an
  * attempt, so that it can be tried again if the session cannot be reached. Only hashes are stored.
  */
-export class AnswerLinks {
-  readonly #database: Database;
-  readonly #now: () => number;
-
-  constructor(database: Database, now: () => number = Date.now) {
-    this.#database = database;
-    this.#now = now;
-  }
-
+export class AnswerLinks extends Tables {
   /** Registers a request that links may answer. */
   async open(requestId: string, sessionId: string): Promise<void> {
-    const now = this.#now();
-    await this.#database.change((database) => {
+    const now = this.now();
+    await this.database.change((database) => {
       sql(database).run`DELETE FROM request WHERE at < ${now - GOOD_FOR}`;
       sql(database).run`INSERT OR IGNORE INTO request (id, session, at)
         VALUES (${requestId}, ${sessionId}, ${now})`;
@@ -116,14 +101,14 @@ export class AnswerLinks {
   }
 
   async isOpen(requestId: string): Promise<boolean> {
-    return (await this.#database.get`SELECT 1 FROM request WHERE id = ${requestId}`) !== undefined;
+    return (await this.database.get`SELECT 1 FROM request WHERE id = ${requestId}`) !== undefined;
   }
 
   /** A token for each option. Undefined if the request needs no answer any more. */
   async make(requestId: string, options: readonly string[]): Promise<string[] | undefined> {
     const tokens = options.map(() => randomBytes(32).toString("base64url"));
-    const expires = this.#now() + GOOD_FOR;
-    return await this.#database.change((database) => {
+    const expires = this.now() + GOOD_FOR;
+    return await this.database.change((database) => {
       const row = sql(database).get`SELECT 1 FROM request WHERE id = ${requestId}`;
       if (row === undefined) return undefined;
       for (const [at, token] of tokens.entries()) {
@@ -135,10 +120,10 @@ export class AnswerLinks {
   }
 
   /** The request and the option that a token stands for. Undefined if it is not valid. */
-  async find(token: string): Promise<LinkedAnswer | undefined> {
-    const row = await this.#database.get`SELECT answer.*, request.session AS session FROM answer
+  async find(token: string) {
+    const row = await this.database.get`SELECT answer.*, request.session AS session FROM answer
       JOIN request ON request.id = answer.request WHERE sha256 = ${hashToken(token)}
-      AND expires > ${this.#now()}`;
+      AND expires > ${this.now()}`;
     if (row === undefined) return undefined;
     const { request, session, option } = row;
     return { requestId: String(request), sessionId: String(session), optionId: String(option) };
@@ -146,7 +131,7 @@ export class AnswerLinks {
 
   /** The request needs no answer any more: its tokens end. */
   async close(requestId: string): Promise<void> {
-    await this.#database.run`DELETE FROM request WHERE id = ${requestId}`;
+    await this.database.run`DELETE FROM request WHERE id = ${requestId}`;
   }
 }
 
@@ -167,22 +152,16 @@ export interface PushDevice {
 const MOST = 50;
 
 /** The browsers that are notified by Web Push. */
-export class PushDevices {
-  readonly #database: Database;
-
-  constructor(database: Database) {
-    this.#database = database;
-  }
-
+export class PushDevices extends Tables {
   async list(): Promise<PushDevice[]> {
-    const rows = await this.#database.all`SELECT * FROM push_device ORDER BY created`;
+    const rows = await this.database.all`SELECT * FROM push_device ORDER BY created`;
     return rows as unknown as PushDevice[];
   }
 
   /** Adds a device, or changes the one with the same endpoint. Returns its id. */
   async add(device: Omit<PushDevice, "id" | "created">, now = Date.now()): Promise<string> {
     const { endpoint, p256dh, auth, name, proof } = device;
-    return await this.#database.change((database) => {
+    return await this.database.change((database) => {
       const row = sql(database).get`INSERT INTO push_device (id, endpoint, p256dh, auth, name,
         proof, created)
         VALUES (${crypto.randomUUID()}, ${endpoint}, ${p256dh}, ${auth}, ${name}, ${proof},
@@ -198,7 +177,7 @@ export class PushDevices {
 
   /** Removes a device by its id or its endpoint. Whether there was one. */
   remove(which: string): Promise<boolean> {
-    return this.#database.run`DELETE FROM push_device WHERE id = ${which} OR endpoint = ${which}`;
+    return this.database.run`DELETE FROM push_device WHERE id = ${which} OR endpoint = ${which}`;
   }
 }
 
@@ -258,19 +237,16 @@ const SELECT = `SELECT delivery.*, notice.at AS at, notice.content AS content
  * The queue of notifications. It outlives the process that fills it: deliveries that a process did not
  * finish are taken over by the next one.
  */
-export class DeliveryQueue implements Disposable {
-  readonly #database: Database;
+export class DeliveryQueue extends Tables implements Disposable {
   readonly #holder: Holder;
-  readonly #now: () => number;
 
-  constructor(database: Database, data: string, now: () => number = Date.now) {
-    this.#database = database;
+  constructor(database: Database, data: string, now?: () => number) {
+    super(database, now);
     this.#holder = Holder.at(join(data, HOLDERS));
-    this.#now = now;
   }
 
   async add(notice: Notice, receivers: readonly Receiver[]): Promise<void> {
-    await this.#database.change((database) => {
+    await this.database.change((database) => {
       // Old notices go, but none that is not delivered yet.
       sql(database).run`DELETE FROM notice WHERE id IN (SELECT id FROM notice
       ORDER BY at DESC LIMIT -1 OFFSET ${KEPT})
@@ -279,7 +255,7 @@ export class DeliveryQueue implements Disposable {
         VALUES (${notice.id}, ${notice.at}, ${JSON.stringify(notice.content)})`;
       for (const { entry, device, receiver, problem } of receivers) {
         const state = problem === undefined ? "pending" : "failed";
-        const now = this.#now();
+        const now = this.now();
         sql(database).run`INSERT INTO delivery
           (id, notice, entry, device, receiver, state, due, result, changed)
           VALUES (${crypto.randomUUID()}, ${notice.id}, ${entry}, ${device ?? null}, ${receiver},
@@ -293,7 +269,7 @@ export class DeliveryQueue implements Disposable {
    * when it ended is due at once.
    */
   async take(entries: readonly string[], most: number): Promise<Delivery[]> {
-    return await this.#database.change((database) => {
+    return await this.database.change((database) => {
       this.#giveUpOld(database);
       const rows = database.prepare(`${SELECT} WHERE state = 'pending' ORDER BY due`).all();
       const taken = rows.filter((row) => this.#isFree(row, entries)).slice(0, most);
@@ -307,18 +283,17 @@ export class DeliveryQueue implements Disposable {
 
   /** When the next delivery is due that nobody is sending; undefined where there is none. */
   async nextDue(entries: readonly string[]): Promise<number | undefined> {
-    const rows = await this.#database.all`SELECT * FROM delivery
+    const rows = await this.database.all`SELECT * FROM delivery
       WHERE state = 'pending' ORDER BY due`;
-    const mine = rows.find(
-      ({ entry, holder }) => entries.includes(String(entry)) && holder !== this.#holder.id,
-    );
+    const { id } = this.#holder;
+    const mine = rows.find((row) => entries.includes(String(row.entry)) && row.holder !== id);
     return mine === undefined ? undefined : Number(mine.due);
   }
 
   /** Records an attempt. */
   async tried({ id }: Delivery, { state, result, due }: Outcome): Promise<void> {
-    await this.#database.change((database) => {
-      const now = this.#now();
+    await this.database.change((database) => {
+      const now = this.now();
       sql(database).run`UPDATE delivery SET state = ${state}, result = ${result}, due =
         ${due ?? now}, changed = ${now}, holder = NULL,
         attempts = attempts + 1 WHERE id = ${id}`;
@@ -329,7 +304,7 @@ export class DeliveryQueue implements Disposable {
 
   /** Releases a delivery that was not attempted. */
   async release({ id }: Delivery): Promise<void> {
-    await this.#database.run`UPDATE delivery SET holder = NULL WHERE id = ${id}`;
+    await this.database.run`UPDATE delivery SET holder = NULL WHERE id = ${id}`;
   }
 
   /** The newest deliveries first. */
@@ -339,7 +314,7 @@ export class DeliveryQueue implements Disposable {
 
   /** The attempts of a delivery, oldest first. */
   async attempts(id: string): Promise<{ readonly at: number; readonly result: string }[]> {
-    const rows = await this.#database.all`SELECT at, result FROM attempt
+    const rows = await this.database.all`SELECT at, result FROM attempt
       WHERE delivery = ${id} ORDER BY rowid`;
     return rows.map(({ at, result }) => ({ at: Number(at), result: String(result) }));
   }
@@ -351,7 +326,7 @@ export class DeliveryQueue implements Disposable {
 
   async #find(which: string, value: string | number): Promise<Delivery[]> {
     const find = `${SELECT} ${which}`;
-    return (await this.#database.read((it) => it.prepare(find).all(value))).map(deliveryOf);
+    return (await this.database.read((it) => it.prepare(find).all(value))).map(deliveryOf);
   }
 
   [Symbol.dispose](): void {
@@ -360,13 +335,13 @@ export class DeliveryQueue implements Disposable {
 
   #isFree(row: Row, entries: readonly string[]): boolean {
     if (!entries.includes(String(row.entry))) return false;
-    if (row.holder === null) return Number(row.due) <= this.#now();
+    if (row.holder === null) return Number(row.due) <= this.now();
     const holder = String(row.holder);
     return holder !== this.#holder.id && !this.#holder.isAlive(holder);
   }
 
   #giveUpOld(database: DatabaseSync): void {
-    const now = this.#now();
+    const now = this.now();
     sql(database).run`UPDATE delivery SET state = 'failed', changed = ${now}, holder = NULL,
       result = 'it could not be delivered within a day' || coalesce(': ' || result, '')
       WHERE state = 'pending' AND notice IN (SELECT id FROM notice WHERE at < ${now - LATEST})`;
@@ -374,24 +349,10 @@ export class DeliveryQueue implements Disposable {
 }
 
 function deliveryOf(row: Row): Delivery {
-  const text = (value: SQLOutputValue | undefined): string | undefined =>
-    typeof value === "string" ? value : undefined;
-  return {
-    id: String(row.id),
-    notice: {
-      id: String(row.notice),
-      at: Number(row.at),
-      content: JSON.parse(String(row.content)) as unknown,
-    },
-    entry: String(row.entry),
-    device: text(row.device),
-    receiver: String(row.receiver),
-    state: String(row.state) as DeliveryState,
-    attempts: Number(row.attempts),
-    due: Number(row.due),
-    result: text(row.result),
-    changed: Number(row.changed),
-  };
+  const { notice: id, at, content, holder: _, device, result, ...rest } = row;
+  const notice = { id, at, content: JSON.parse(String(content)) as unknown };
+  const unset = { device: device ?? undefined, result: result ?? undefined };
+  return { ...rest, ...unset, notice } as unknown as Delivery;
 }
 
 /** Everything that is stored about notifications. */

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 
-import type { Database } from "../database.ts";
+import { Tables } from "../database.ts";
 import { sql } from "../sql.ts";
 import { append, eventOf, insertThread, type NewThread } from "./reviews-rows.ts";
 import type { ThreadEvent, ThreadState } from "./review-thread.ts";
@@ -20,13 +20,6 @@ export interface RemoteToKeep {
   readonly isResolved?: boolean | undefined;
 }
 
-export interface KeptRemote {
-  readonly id: string;
-  readonly isNew: boolean;
-  /** Replies that were not known. */
-  readonly replies: number;
-}
-
 /** Events of a thread that its forge does not know yet. */
 export interface OwedRemote {
   readonly thread: string;
@@ -39,25 +32,17 @@ export interface OwedRemote {
 }
 
 /** Threads that are also on a forge. */
-export class RemoteThreads {
-  readonly #database: Database;
-  readonly #now: () => number;
-
-  constructor(database: Database, now: () => number) {
-    this.#database = database;
-    this.#now = now;
-  }
-
+export class RemoteThreads extends Tables {
   /** Adds new threads, and new comments of known ones. */
-  keep(remotes: readonly RemoteToKeep[]): Promise<KeptRemote[]> {
-    return this.#database.change((database) =>
-      remotes.map((remote) => keepRemote(database, remote, this.#now())),
+  keep(remotes: readonly RemoteToKeep[]) {
+    return this.database.change((database) =>
+      remotes.map((remote) => keepRemote(database, remote, this.now())),
     );
   }
 
   /** The ids of a repository's threads that no forge has. */
   async local(gitDir: string): Promise<ReadonlySet<string>> {
-    const rows = await this.#database.all`SELECT thread.id FROM thread
+    const rows = await this.database.all`SELECT thread.id FROM thread
       JOIN repository ON repository.id = thread.repository WHERE git_dir = ${gitDir}
       AND NOT EXISTS (SELECT 1 FROM remote_thread WHERE remote_thread.thread = thread.id)`;
     return new Set(rows.map(({ id }) => String(id)));
@@ -65,15 +50,15 @@ export class RemoteThreads {
 
   /** Events of a repository's threads that their forges do not know yet. */
   owed(gitDir: string): Promise<OwedRemote[]> {
-    return this.#database.read((database) => owedRemote(database, gitDir));
+    return this.database.read((database) => owedRemote(database, gitDir));
   }
 
   async notePosted(thread: string, comment: string, event: number): Promise<void> {
-    await this.#database.change((database) => notePosted(database, thread, comment, event));
+    await this.database.change((database) => notePosted(database, thread, comment, event));
   }
 
   async noteResolved(thread: string, isResolved: boolean): Promise<void> {
-    await this.#database.change((database) => noteResolved(database, thread, isResolved));
+    await this.database.change((database) => noteResolved(database, thread, isResolved));
   }
 }
 
@@ -81,7 +66,7 @@ function keepRemote(
   database: DatabaseSync,
   { thread, comments, isResolved }: RemoteToKeep,
   now: number,
-): KeptRemote {
+) {
   const [first, ...replies] = comments;
   if (first !== undefined) adopt(database, thread.fingerprint, first);
   const { id, isNew } = insertThread(database, thread, now);
@@ -92,7 +77,9 @@ function keepRemote(
   if (isNew && first !== undefined) notePosted(database, id, first.id, Number(row?.opened));
   let count = 0;
   for (const reply of replies) {
-    if (isKnown(database, id, reply.id)) continue;
+    const known = sql(database).get`SELECT 1 FROM remote_comment WHERE thread = ${id}
+      AND comment = ${reply.id}`;
+    if (known !== undefined) continue;
     const own = ownEvent(database, id, reply.text);
     const messageIn = Number(row?.repository);
     const said = { thread: id, kind: "replied", role: "person" } as const;
@@ -117,6 +104,7 @@ function keepRemote(
     sql(database).run`UPDATE thread SET state = ${state}, updated = ${now}, agent = NULL, holder
       = NULL, client = NULL, lease = NULL WHERE id = ${id}`;
   }
+  // The replies that were not known.
   return { id, isNew, replies: count };
 }
 
@@ -133,14 +121,6 @@ function adopt(
     WHERE id = ${thread} AND opened = ${event}
     AND NOT EXISTS (SELECT 1 FROM remote_thread WHERE thread = ${thread})`;
   if (changes > 0) notePosted(database, thread, id, event);
-}
-
-/** Whether a comment of a forge is already here. */
-function isKnown(database: DatabaseSync, thread: string, comment: string): boolean {
-  return (
-    sql(database).get`SELECT 1 FROM remote_comment WHERE thread = ${thread}
-      AND comment = ${comment}` !== undefined
-  );
 }
 
 /**

@@ -1,25 +1,19 @@
 import type { DatabaseSync } from "node:sqlite";
 
-import type { Database, Row } from "../database.ts";
+import { type Row, Tables } from "../database.ts";
 import type { KnownRepository, Repository } from "./review-thread.ts";
 import { sql } from "../sql.ts";
 
 /** The repositories that have threads. */
-export class Repositories {
-  readonly #database: Database;
-
-  constructor(database: Database) {
-    this.#database = database;
-  }
-
+export class Repositories extends Tables {
   /** All of them, the newest first. */
   async list(): Promise<KnownRepository[]> {
-    return (await this.#database.all`SELECT * FROM repository ORDER BY id DESC`).map(repositoryOf);
+    return (await this.database.all`SELECT * FROM repository ORDER BY id DESC`).map(repositoryOf);
   }
 
   /** Commits that comments of a repository were made on, those of the newest comments first. */
   async commentedCommits(gitDir: string, limit: number): Promise<string[]> {
-    const rows = await this.#database.all`SELECT DISTINCT anchor ->> 'commit' AS made_on FROM thread
+    const rows = await this.database.all`SELECT DISTINCT anchor ->> 'commit' AS made_on FROM thread
       JOIN repository ON repository.id = thread.repository
       WHERE git_dir = ${gitDir} AND made_on IS NOT NULL ORDER BY opened DESC LIMIT ${limit}`;
     return rows.map((row) => String(row.made_on));
@@ -27,18 +21,18 @@ export class Repositories {
 
   /** Records the first commit of a repository: the empty text if it has none. */
   async setFirstCommit(gitDir: string, commit: string): Promise<void> {
-    await this.#database
+    await this.database
       .run`UPDATE repository SET first_commit = ${commit} WHERE git_dir = ${gitDir}`;
   }
 
   /** The repository that was at a git folder is somewhere else now. */
   async move(from: string, to: Repository): Promise<void> {
-    await this.#database.run`UPDATE OR IGNORE repository
+    await this.database.run`UPDATE OR IGNORE repository
       SET git_dir = ${to.gitDir}, root = ${to.root} WHERE git_dir = ${from}`;
   }
 }
 
-function repositoryOf(row: Row): KnownRepository {
+export function repositoryOf(row: Row): KnownRepository {
   return {
     gitDir: String(row.git_dir),
     root: String(row.root),

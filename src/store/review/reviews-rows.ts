@@ -5,7 +5,6 @@ import type { Holder } from "../holder.ts";
 import type { Row } from "../database.ts";
 import { sql } from "../sql.ts";
 import type {
-  EventKind,
   Message,
   Repository,
   Severity,
@@ -113,30 +112,17 @@ export function shown(stored: StoredThread): Thread {
 
 export function messageOf(row: Row): Message {
   const { text } = JSON.parse(String(row.body)) as { text: string };
-  return {
-    seq: Number(row.seq),
-    thread: String(row.id),
-    repository: repositoryOf(row),
-    anchor: JSON.parse(String(row.anchor)) as Anchor,
-    severity: row.severity as Severity,
-    ...suggestionOf(row),
-    text,
-    by: String(row.said_by),
-    at: Number(row.said_at),
-  };
+  const { seq, id: thread, severity, said_by: by, said_at: at } = row;
+  const anchor = JSON.parse(String(row.anchor)) as Anchor;
+  const placed = { repository: repositoryOf(row), anchor, ...suggestionOf(row) };
+  return { seq, thread, severity, text, by, at, ...placed } as unknown as Message;
 }
 
 export function eventOf(row: Row): ThreadEvent {
-  const { text, proposal } = JSON.parse(String(row.body)) as Pick<ThreadEvent, "text" | "proposal">;
-  return {
-    seq: Number(row.seq),
-    kind: row.kind as EventKind,
-    at: Number(row.at),
-    by: String(row.author),
-    role: row.role as ThreadEvent["role"],
-    ...(text === undefined ? {} : { text }),
-    ...(proposal === undefined ? {} : { proposal }),
-  };
+  const { seq, kind, at, author: by, role } = row;
+  // Its text and its proposal, where it has them.
+  const body = JSON.parse(String(row.body)) as Pick<ThreadEvent, "text" | "proposal">;
+  return { seq, kind, at, by, role, ...body } as ThreadEvent;
 }
 
 /** The thread with an id, or with a unique beginning of one. */
@@ -252,26 +238,19 @@ export interface ClaimRequest {
   readonly limit?: number | undefined;
 }
 
-/** Who claims a thread. */
-export interface Claimant {
-  readonly agent: string;
-  readonly holder: string | undefined;
-  readonly client: string | undefined;
-}
-
 /** Throws if another agent has claimed it, or the same agent in another process or for another client. */
-export function claimable(thread: StoredThread, claimant: Claimant): StoredThread {
+export function claimable(
+  thread: StoredThread,
+  { agent, ...claimant }: Pick<StoredThread, "holder" | "client"> & { readonly agent: string },
+): StoredThread {
   const { claim, holder, client } = thread;
-  const { agent } = claimant;
   const isOwn = claim?.agent === agent && holder === claimant.holder && client === claimant.client;
   if (claim !== undefined && !isOwn) {
     const until = new Date(claim.until).toISOString();
     const who = claim.agent === agent ? `another client named ${agent}` : claim.agent;
     throw refusal("work on", thread, `${who} has claimed it until ${until}. Choose another thread`);
   }
-  if (thread.state === "resolved") {
-    throw refusal("work on", thread, "it is resolved. Only a person can reopen it");
-  }
+  refuseResolved("work on", thread);
   return thread;
 }
 
@@ -289,20 +268,16 @@ export function freeThreads(
        ORDER BY opened`,
     )
     .iterate(gitDir ?? null);
-  const free: StoredThread[] = [];
-  for (const row of rows) {
-    if (free.length >= limit) break;
-    const thread = threadOf(row, moment);
-    if (thread.state !== "claimed") free.push(thread);
-  }
-  return free;
+  const threads = rows.map((row) => threadOf(row, moment));
+  return threads
+    .filter(({ state }) => state !== "claimed")
+    .take(limit)
+    .toArray();
 }
 
-export interface ThreadFilter {
-  readonly gitDir?: string | undefined;
+export interface ThreadFilter extends Pick<ClaimRequest, "gitDir" | "limit"> {
   readonly states?: readonly ThreadState[] | undefined;
   readonly path?: string | undefined;
-  readonly limit?: number | undefined;
 }
 
 /** Threads in the order they were opened. */
@@ -337,9 +312,8 @@ export function insertThread(
   thread: NewThread,
   now: number,
 ): { id: string; isNew: boolean } {
-  const { anchor, comment, by, content, at = now } = thread;
+  const { anchor, comment, by, content, at = now, fingerprint = null } = thread;
   const repository = repositoryId(database, thread.repository);
-  const fingerprint = thread.fingerprint ?? null;
   const there = sql(database).get`SELECT id FROM thread
     WHERE id = ${thread.id ?? null} OR (repository = ${repository}
     AND fingerprint = ${fingerprint})`;
@@ -395,6 +369,12 @@ function insertPast(
   // A claim of an agent on another machine has no meaning here.
   sql(database).run`UPDATE thread SET state = ${state === "claimed" ? "open" : state}, updated =
     max(updated, ${updated}) WHERE id = ${thread}`;
+}
+
+/** Only a person works on a resolved thread. */
+export function refuseResolved(verb: string, thread: Thread): void {
+  if (thread.state !== "resolved") return;
+  throw refusal(verb, thread, "it is resolved. Only a person can reopen it");
 }
 
 export function refusal(verb: string, { id }: Thread, why: string): TrunklineError {

@@ -22,6 +22,7 @@ import {
   type NewEvent,
   type NewThread,
   refusal,
+  refuseResolved,
   shown,
   type StoredThread,
   type ThreadFilter,
@@ -72,10 +73,7 @@ export class Reviews implements Disposable {
 
   /** Opens a thread. If there is one with the same id or fingerprint, that one is kept unchanged. */
   add(thread: NewThread): Promise<{ readonly id: string; readonly isNew: boolean }> {
-    return this.addAll([thread]).then(([added]) => {
-      if (added === undefined) throw new Error("A thread was neither added nor found");
-      return added;
-    });
+    return this.#database.change((database) => insertThread(database, thread, this.#now()));
   }
 
   /** Opens several threads in one transaction. */
@@ -113,9 +111,7 @@ export class Reviews implements Disposable {
    */
   reply(id: string, saying: ThreadMessage): Promise<Thread> {
     return this.#step(id, (thread) => {
-      if (thread.state === "resolved") {
-        throw refusal("reply to", thread, "it is resolved. Only a person can reopen it");
-      }
+      refuseResolved("reply to", thread);
       if (saying.role === "agent") return { ...saying, kind: "replied", state: "answered" };
       const isAnswered = thread.state === "answered" || thread.state === "proposed";
       return { ...saying, kind: "replied", state: isAnswered ? "reopened" : thread.storedState };
@@ -125,9 +121,7 @@ export class Reviews implements Disposable {
   /** Records what an agent has changed; a person decides whether that resolves the thread. */
   propose(id: string, saying: ThreadMessage): Promise<Thread> {
     return this.#step(id, (thread) => {
-      if (thread.state === "resolved") {
-        throw refusal("propose anything on", thread, "it is resolved. Only a person can reopen it");
-      }
+      refuseResolved("propose anything on", thread);
       return { ...saying, kind: "proposed", state: "proposed" };
     });
   }
@@ -216,8 +210,15 @@ export class Reviews implements Disposable {
     return this.#settle((database) => takeMessages(database, request, this.#holder, this.#journal));
   }
 
-  waiting(reader: string, gitDir?: string): Promise<number> {
-    return this.#database.read((database) => countWaiting(database, reader, gitDir));
+  /** Number of messages that wait for a reader. */
+  async waiting(reader: string, gitDir: string | null = null): Promise<number> {
+    const row = await this.#database.get`SELECT count(*) AS count FROM event
+      JOIN thread ON thread.id = event.thread
+      JOIN repository ON repository.id = event.message_in
+      WHERE event.message_in IS NOT NULL AND thread.state <> 'resolved'
+      AND (${gitDir} IS NULL OR git_dir = ${gitDir})
+      AND NOT EXISTS (SELECT 1 FROM delivery WHERE reader = ${reader} AND message = event.seq)`;
+    return Number(row?.count);
   }
 
   /** Call this right before the answer is sent: if this process dies now, it may have arrived. */
@@ -251,8 +252,13 @@ export class Reviews implements Disposable {
     await this.#settle(() => {});
   }
 
-  messagesAfter(seq: number, gitDir?: string): Promise<Message[]> {
-    return this.#database.read((database) => messagesAfter(database, seq, gitDir));
+  /** Messages after a given one, in order. */
+  async messagesAfter(seq: number, gitDir?: string): Promise<Message[]> {
+    const query = `${MESSAGES}
+      WHERE event.message_in IS NOT NULL AND event.seq > ? AND (?2 IS NULL OR git_dir = ?2)
+      ORDER BY event.seq`;
+    const rows = await this.#database.read((it) => it.prepare(query).all(seq, gitDir ?? null));
+    return rows.map(messageOf);
   }
 
   /** All events after a given one, in order. */
@@ -403,17 +409,6 @@ function acknowledge(database: DatabaseSync, reader: string, answer: string): vo
     WHERE reader = ${reader} AND answer = ${answer}`;
 }
 
-/** Number of messages that wait for a reader. */
-function countWaiting(database: DatabaseSync, reader: string, gitDir?: string): number {
-  const row = sql(database).get`SELECT count(*) AS count FROM event JOIN thread
-    ON thread.id = event.thread
-    JOIN repository ON repository.id = event.message_in
-    WHERE event.message_in IS NOT NULL AND thread.state <> 'resolved'
-    AND (${gitDir ?? null} IS NULL OR git_dir = ${gitDir ?? null})
-    AND NOT EXISTS (SELECT 1 FROM delivery WHERE reader = ${reader} AND message = event.seq)`;
-  return Number(row?.count);
-}
-
 /** Records that these messages were sent. */
 function markSent(database: DatabaseSync, reader: string, messages: readonly number[]): void {
   for (const message of messages) {
@@ -428,18 +423,6 @@ function takeBack(database: DatabaseSync, reader: string, messages: readonly num
     sql(database).run`DELETE FROM delivery
       WHERE reader = ${reader} AND message = ${message} AND sent = 0`;
   }
-}
-
-/** Messages after a given one, in order. */
-function messagesAfter(database: DatabaseSync, seq: number, gitDir?: string): Message[] {
-  return database
-    .prepare(
-      `${MESSAGES}
-       WHERE event.message_in IS NOT NULL AND event.seq > ? AND (?2 IS NULL OR git_dir = ?2)
-       ORDER BY event.seq`,
-    )
-    .all(seq, gitDir ?? null)
-    .map(messageOf);
 }
 
 /**

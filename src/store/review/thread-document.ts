@@ -9,11 +9,11 @@ import {
   insertRow,
   isMessage,
   type QueryContext,
+  shownThreadOf,
   THREAD_COLUMNS,
-  threadOf,
 } from "./reviews-rows.ts";
 import { notePosted, noteResolved } from "./reviews-remote.ts";
-import { repositoryFor } from "./reviews-repositories.ts";
+import { repositoryFor, repositoryOf } from "./reviews-repositories.ts";
 import type { ThreadState } from "./review-thread.ts";
 import { checkThreadDocument, type ThreadDocument, type WrittenEvent } from "../schema.gen.ts";
 import { parsedJson } from "../../base/check.ts";
@@ -34,23 +34,11 @@ export function readDocument(
   );
   const row = query.get(id);
   if (row === undefined) return undefined;
-  const { repository, state, claim, anchor, severity, comment, suggestion, by, source, at } =
-    threadOf(row, moment);
+  const { state, claim, updated: _, ...thread } = shownThreadOf(row, moment);
   const before = row.state_before as ThreadState | null;
   return defined<ThreadDocument>({
-    id,
-    repository: {
-      ...repository,
-      remotes: JSON.parse(String(row.remotes)) as string[],
-      ...(row.first_commit === null ? {} : { firstCommit: String(row.first_commit) }),
-    },
-    anchor,
-    severity,
-    comment,
-    suggestion,
-    by,
-    source,
-    at,
+    ...thread,
+    repository: repositoryOf(row),
     fingerprint: (row.fingerprint as string | null) ?? undefined,
     events: [...eventsOf(database, id).values()],
     state,

@@ -70,13 +70,21 @@ export class SessionLog implements AsyncDisposable {
   readonly database: Database;
   readonly #commits: SessionCommits;
   readonly #holder: Holder;
-  readonly #holds: SessionHolds;
+  readonly #lost: (id: string) => void;
+  /**
+   * The sessions that this process holds, by their keys. A process that takes a session starts a new epoch, and
+   * writes of earlier epochs are rejected: a stopped process does not know that it has lost the session.
+   */
+  readonly #held = new Map<number, Hold>();
+  /** Sessions whose release is not on disk yet, and their epochs. */
+  readonly #leaving = new Map<number, number>();
+  #retry: NodeJS.Timeout | undefined;
 
   private constructor(database: Database, holder: Holder, lost: (id: string) => void) {
     this.database = database;
     this.#holder = holder;
-    this.#holds = new SessionHolds(database, lost);
-    this.#commits = new SessionCommits(database, (key) => this.#holds.lose(key));
+    this.#lost = lost;
+    this.#commits = new SessionCommits(database, (key) => this.#lose(key));
   }
 
   static async open(
@@ -89,12 +97,12 @@ export class SessionLog implements AsyncDisposable {
     return new SessionLog(database, Holder.at(join(data, HOLDERS)), lost);
   }
 
-  /** The sessions on their way between machines. */
   /** Throws if the session has moved away. */
   async refuseMoved(id: string): Promise<void> {
     await this.database.read((database) => refuseMoved(database, id, () => false));
   }
 
+  /** The sessions on their way between machines. */
   get moves(): SessionMoves {
     return new SessionMoves(this.database, this.#holder);
   }
@@ -150,18 +158,28 @@ export class SessionLog implements AsyncDisposable {
    */
   async depose(id: string, holder: string): Promise<void> {
     const pid = this.#holder.pidOf(holder) ?? 0;
-    await this.#holds.depose(pid, (database) => {
+    const deposed = await this.database.change((database) => {
       const { key, record, epoch, holder: now } = this.#rowOf(database, id);
       if (now !== holder || !record.isHeld || holder === this.#holder.id) return undefined;
       // A process of a version without epochs would continue to write.
       if (pid === 0 || epoch === 0) throw unanswered(id, holder);
-      return { key, id, holder, epoch };
+      sql(database).run`UPDATE session SET epoch = ${epoch + 1} WHERE id = ${key}`;
+      return { key, epoch: epoch + 1 };
     });
+    if (deposed === undefined) return;
+    await endServed([id, holder], pid);
+    await this.database.change((database) => release(database, deposed.key, deposed.epoch));
   }
 
   /** Checks whether other processes have taken sessions that are held here, and reports these as lost. */
   async confirm(id?: string): Promise<void> {
-    await this.#holds.confirm(id);
+    const lost = await this.database.read((database) => {
+      const held = [...this.#held].filter((each) => id === undefined || each[1].id === id);
+      return held.filter(([key, { epoch }]) => {
+        return sql(database).get`SELECT epoch FROM session WHERE id = ${key}`?.epoch !== epoch;
+      });
+    });
+    for (const [key, hold] of lost) if (this.#held.get(key) === hold) this.#lose(key);
   }
 
   /**
@@ -192,7 +210,10 @@ export class SessionLog implements AsyncDisposable {
   async release(key: number): Promise<void> {
     await this.flush();
     this.#commits.end(key);
-    await this.#holds.release(key);
+    const held = this.#held.get(key);
+    this.#held.delete(key);
+    if (held !== undefined) this.#leaving.set(key, held.epoch);
+    await this.#releaseAll();
   }
 
   /**
@@ -213,7 +234,7 @@ export class SessionLog implements AsyncDisposable {
     change: { readonly title?: string; readonly notes?: object; readonly updated?: number },
   ): Promise<void> {
     const { title, notes, updated } = change;
-    const held = this.#holds.get(key);
+    const held = this.#held.get(key);
     if (held === undefined) return;
     const { id, epoch } = held;
     const isLost = await this.database.change((database) => {
@@ -224,7 +245,7 @@ export class SessionLog implements AsyncDisposable {
       return changes === 0;
     });
     if (!isLost) return;
-    const failure = this.#holds.lose(key);
+    const failure = this.#lose(key);
     const holder = await this.holderOf(id);
     throw holder === undefined ? failure : new HeldElsewhereError(id, holder);
   }
@@ -293,12 +314,12 @@ export class SessionLog implements AsyncDisposable {
       return key;
     });
     this.#commits.end(key);
-    this.#holds.forget(key);
+    this.#held.delete(key);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.flush();
-    this.#holds[Symbol.dispose]();
+    clearTimeout(this.#retry);
     this.database[Symbol.dispose]();
     // Sessions that could not be released are free once the holder ends.
     this.#holder[Symbol.dispose]();
@@ -306,9 +327,39 @@ export class SessionLog implements AsyncDisposable {
 
   #begin({ epoch, ...held }: HeldSession & { readonly epoch: number }): HeldSession {
     const { key, last } = held;
-    this.#holds.begin(key, held.record.id, epoch);
+    this.#leaving.delete(key);
+    this.#held.set(key, { id: held.record.id, epoch, isLost: false });
     this.#commits.begin(key, last, epoch);
     return held;
+  }
+
+  /** Marks a session as taken by another process. Returns the error for later writes. */
+  #lose(key: number): Error {
+    const held = this.#held.get(key);
+    const { id = "" } = held ?? {};
+    if (held?.isLost === false) {
+      held.isLost = true;
+      this.#lost(id);
+    }
+    const why = "since this one did not answer for a while";
+    const says = `Another Trunkline has taken session '${id}' over, ${why}.`;
+    return new TrunklineError("closed", says);
+  }
+
+  async #releaseAll(): Promise<void> {
+    clearTimeout(this.#retry);
+    const leaving = [...this.#leaving];
+    try {
+      await this.database.change((database) => {
+        for (const [key, epoch] of leaving) release(database, key, epoch);
+      });
+      for (const [key] of leaving) this.#leaving.delete(key);
+    } catch (error) {
+      this.#retry = setTimeout(() => {
+        this.#releaseAll().catch(() => {});
+      }, RETRY_RELEASE).unref();
+      throw error;
+    }
   }
 
   #insert(database: DatabaseSync, session: NewSession): HeldSession & { readonly epoch: number } {
@@ -381,117 +432,6 @@ interface Hold {
   readonly epoch: number;
   /** Another process has taken it. */
   isLost: boolean;
-}
-
-/** A hold of another process. */
-interface OthersHold extends Omit<StoredSession, "record"> {
-  readonly id: string;
-}
-
-/**
- * The sessions that this process holds, by their keys. A process that takes a session starts a new epoch, and
- * writes of earlier epochs are rejected: a stopped process does not know that it has lost the session.
- */
-class SessionHolds implements Disposable {
-  readonly #database: Database;
-  readonly #lost: (id: string) => void;
-  readonly #held = new Map<number, Hold>();
-  /** Sessions whose release is not on disk yet, and their epochs. */
-  readonly #leaving = new Map<number, number>();
-  #retry: NodeJS.Timeout | undefined;
-
-  /** `lost` is called when another process has taken a session. */
-  constructor(database: Database, lost: (id: string) => void) {
-    this.#database = database;
-    this.#lost = lost;
-  }
-
-  begin(key: number, id: string, epoch: number): void {
-    this.#leaving.delete(key);
-    this.#held.set(key, { id, epoch, isLost: false });
-  }
-
-  get(key: number): Hold | undefined {
-    return this.#held.get(key);
-  }
-
-  /** The session was deleted. */
-  forget(key: number): void {
-    this.#held.delete(key);
-  }
-
-  /** Marks a session as taken by another process. Returns the error for later writes. */
-  lose(key: number): Error {
-    const held = this.#held.get(key);
-    const { id = "" } = held ?? {};
-    if (held?.isLost === false) {
-      held.isLost = true;
-      this.#lost(id);
-    }
-    const why = "since this one did not answer for a while";
-    const says = `Another Trunkline has taken session '${id}' over, ${why}.`;
-    return new TrunklineError("closed", says);
-  }
-
-  /** Checks whether other processes have taken the held sessions, or one of them. */
-  async confirm(id?: string): Promise<void> {
-    const lost = await this.#database.read((database) => {
-      const held = [...this.#held].filter((each) => id === undefined || each[1].id === id);
-      return held.filter(([key, { epoch }]) => {
-        return sql(database).get`SELECT epoch FROM session WHERE id = ${key}`?.epoch !== epoch;
-      });
-    });
-    for (const [key, hold] of lost) if (this.#held.get(key) === hold) this.lose(key);
-  }
-
-  /** Releases a session. What fails is retried. */
-  async release(key: number): Promise<void> {
-    const held = this.#held.get(key);
-    this.#held.delete(key);
-    if (held !== undefined) this.#leaving.set(key, held.epoch);
-    await this.#releaseAll();
-  }
-
-  /**
-   * Starts a new epoch of a session that another process holds, ends the processes that it started for
-   * the session, and releases it. `read` finds the hold, and throws where it cannot be taken.
-   */
-  async depose(
-    pid: number,
-    read: (database: DatabaseSync) => OthersHold | undefined,
-  ): Promise<void> {
-    const deposed = await this.#database.change((database) => {
-      const held = read(database);
-      if (held === undefined) return undefined;
-      const epoch = held.epoch + 1;
-      sql(database).run`UPDATE session SET epoch = ${epoch} WHERE id = ${held.key}`;
-      return { ...held, epoch };
-    });
-    if (deposed === undefined) return;
-    await endServed([deposed.id, deposed.holder], pid);
-    const { key, epoch } = deposed;
-    await this.#database.change((database) => release(database, key, epoch));
-  }
-
-  [Symbol.dispose](): void {
-    clearTimeout(this.#retry);
-  }
-
-  async #releaseAll(): Promise<void> {
-    clearTimeout(this.#retry);
-    const leaving = [...this.#leaving];
-    try {
-      await this.#database.change((database) => {
-        for (const [key, epoch] of leaving) release(database, key, epoch);
-      });
-      for (const [key] of leaving) this.#leaving.delete(key);
-    } catch (error) {
-      this.#retry = setTimeout(() => {
-        this.#releaseAll().catch(() => {});
-      }, RETRY_RELEASE).unref();
-      throw error;
-    }
-  }
 }
 
 function release(database: DatabaseSync, key: number, epoch: number): void {

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 
-import type { Database } from "../database.ts";
+import { Tables } from "../database.ts";
 import { sql } from "../sql.ts";
 import { cutPages, firstOf, lastOf, type Page, pagesAfter, writePages } from "./session-pages.ts";
 
@@ -23,30 +23,24 @@ export interface ReplicaMark {
 const READ = 256 * 1024;
 
 /** The local events of sessions that several machines share. No session may be open that is changed. */
-export class SessionReplicas {
-  readonly #database: Database;
-
-  constructor(database: Database) {
-    this.#database = database;
-  }
-
+export class SessionReplicas extends Tables {
   async mark(session: number): Promise<ReplicaMark | undefined> {
-    const row = await this.#database.get`SELECT * FROM session_replica WHERE session = ${session}`;
+    const row = await this.database.get`SELECT * FROM session_replica WHERE session = ${session}`;
     return row && { epoch: Number(row.epoch), sequence: Number(row.sequence) };
   }
 
   async setMark(session: number, mark: ReplicaMark): Promise<void> {
-    await this.#database.change((database) => writeMark(database, session, mark));
+    await this.database.change((database) => writeMark(database, session, mark));
   }
 
   /** Number of the last local event. */
   last(session: number): Promise<number> {
-    return this.#database.read((database) => lastOf(database, session));
+    return this.database.read((database) => lastOf(database, session));
   }
 
   /** Number of the first local event; 1 if there is none. Earlier ones are only where all see them. */
   first(session: number): Promise<number> {
-    return this.#database.read((database) => firstOf(database, session));
+    return this.database.read((database) => firstOf(database, session));
   }
 
   /** Removes the events after the number `last`, and adds others. Notes up to where they are known. */
@@ -56,7 +50,7 @@ export class SessionReplicas {
     pages: readonly Page[],
     mark?: ReplicaMark,
   ): Promise<void> {
-    await this.#database.change((database) => {
+    await this.database.change((database) => {
       cutPages(database, session, last);
       writePages(database, pages);
       if (mark !== undefined) writeMark(database, session, mark);
@@ -67,7 +61,7 @@ export class SessionReplicas {
   async *after(session: number, after: number): AsyncGenerator<Page> {
     for (let seen = after; ;) {
       const from = seen;
-      const pages = await this.#database.read((it) => pagesAfter(it, session, from, READ));
+      const pages = await this.database.read((it) => pagesAfter(it, session, from, READ));
       if (pages.length === 0) return;
       yield* pages;
       seen = pages.at(-1)?.last ?? seen;

@@ -1,5 +1,5 @@
 import type { PermissionRule } from "../../session/store.ts";
-import type { Database, Row } from "../database.ts";
+import { type Row, Tables } from "../database.ts";
 import { sql } from "../sql.ts";
 
 export const RULES = `CREATE TABLE permission_rule (
@@ -38,26 +38,20 @@ export const RULES_OF_SUBJECTS = `
    WHERE revoked IS NULL;`;
 
 /** The remembered permissions. Revoked rules stay in the table. */
-export class SessionRules {
-  readonly #database: Database;
-
-  constructor(database: Database) {
-    this.#database = database;
-  }
-
+export class SessionRules extends Tables {
   async find(
     workspace: string,
     subject: string,
     principal: string,
   ): Promise<PermissionRule | undefined> {
-    const row = await this.#database.get`SELECT * FROM permission_rule
+    const row = await this.database.get`SELECT * FROM permission_rule
       WHERE principal = ${principal} AND workspace = ${workspace} AND subject = ${subject}
       AND revoked IS NULL`;
     return row && ruleOf(row);
   }
 
   async list(workspace: string | null = null): Promise<PermissionRule[]> {
-    const rows = await this.#database.all`SELECT * FROM permission_rule WHERE revoked IS NULL
+    const rows = await this.database.all`SELECT * FROM permission_rule WHERE revoked IS NULL
       AND (${workspace} IS NULL OR workspace = ${workspace}) ORDER BY workspace, subject`;
     return rows.map(ruleOf);
   }
@@ -65,7 +59,7 @@ export class SessionRules {
   /** Adds a rule, which replaces an earlier one. */
   async add(rule: Omit<PermissionRule, "id" | "created">): Promise<void> {
     const { workspace, subject, decision, session, by, principal } = rule;
-    await this.#database.change((database) => {
+    await this.database.change((database) => {
       const now = Date.now();
       sql(database).run`UPDATE permission_rule SET revoked = ${now} WHERE principal = ${principal}
         AND workspace = ${workspace} AND subject = ${subject} AND revoked IS NULL`;
@@ -77,7 +71,7 @@ export class SessionRules {
 
   /** Revokes a rule. Whether it existed. */
   revoke(id: number): Promise<boolean> {
-    return this.#database.run`UPDATE permission_rule SET revoked = ${Date.now()}
+    return this.database.run`UPDATE permission_rule SET revoked = ${Date.now()}
       WHERE id = ${id} AND revoked IS NULL`;
   }
 }

@@ -1,7 +1,7 @@
 import type { TurnUsage } from "../../session/store.ts";
 import { type Amounts, NOTHING_USED } from "../../base/limit/budget.ts";
 import type { DatabaseSync } from "node:sqlite";
-import type { Database } from "../database.ts";
+import { Tables } from "../database.ts";
 import { sql } from "../sql.ts";
 
 /** Rows outlive their session, so that deleting one does not give its budget back. */
@@ -26,13 +26,7 @@ export const USAGE = `CREATE TABLE turn_usage (
 const SUMS = "sum(tokens) AS tokens, sum(cost) AS cost, sum(steps) AS steps, sum(time) AS time";
 
 /** What turns have used, in the database of the sessions. */
-export class SessionUsage {
-  readonly #database: Database;
-
-  constructor(database: Database) {
-    this.#database = database;
-  }
-
+export class SessionUsage extends Tables {
   /**
    * Stores the usage of a turn, and replaces its earlier record. It does not wait for the disk: the
    * commit at the end of the turn does.
@@ -47,13 +41,13 @@ export class SessionUsage {
         ON CONFLICT (turn) DO UPDATE SET tokens = excluded.tokens, cost = excluded.cost,
         steps = excluded.steps, time = excluded.time, reported_cost = excluded.reported_cost`;
     };
-    await this.#database.change(write, { isHasty: true });
+    await this.database.change(write, { isHasty: true });
   }
 
   async ofSession(
     session: string,
   ): Promise<Amounts & { readonly reportedCost: number | undefined }> {
-    return await this.#database.read((database) => {
+    return await this.database.read((database) => {
       const used = database.prepare(`SELECT ${SUMS} FROM turn_usage WHERE session = ?`);
       const last = sql(database).get`SELECT reported_cost FROM turn_usage
         WHERE session = ${session} AND reported_cost IS NOT NULL ORDER BY id DESC LIMIT 1`;
@@ -64,15 +58,9 @@ export class SessionUsage {
 
   /** What a principal has used on a day, but for one turn. */
   async ofDay(principal: string, day: string, exceptTurn = ""): Promise<Amounts> {
-    return await this.#database.read((database) =>
-      amountsOf(
-        database
-          .prepare(
-            `SELECT ${SUMS} FROM turn_usage WHERE principal = ? AND day = ? AND turn IS NOT ?`,
-          )
-          .get(principal, day, exceptTurn),
-      ),
-    );
+    const sum = `SELECT ${SUMS} FROM turn_usage WHERE principal = ? AND day = ? AND turn IS NOT ?`;
+    const row = await this.database.read((it) => it.prepare(sum).get(principal, day, exceptTurn));
+    return amountsOf(row);
   }
 }
 

@@ -2,7 +2,7 @@ import { gatewaySources } from "../../support/gateway-sources.ts";
 import assert from "node:assert/strict";
 import { join } from "node:path";
 
-import { HttpServer } from "../../../src/app/serve/http-server.ts";
+import { openHttpServer } from "../../../src/app/serve/http-server.ts";
 import { LazyTools } from "../../../src/app/tool/lazy-tools.ts";
 import { LazySessions } from "../../../src/app/session/lazy-sessions.ts";
 import { AcpDoor } from "../../../src/protocol/acp/door.ts";
@@ -234,7 +234,7 @@ async function onStdio(agent: string, prompts: Prompts): Promise<FaultRig> {
 export async function acpOnWebSocket(): Promise<FaultRig> {
   const { home, app } = await open();
   const opened = new AsyncDisposableStack();
-  const server = await HttpServer.open(app, { sources: gatewaySources() });
+  const server = await openHttpServer(app, { sources: gatewaySources() });
   opened.defer(() => server.close(0));
   const headers = { authorization: `Bearer ${new OwnerToken(home.data).read()}` };
   // Node's own takes headers.

@@ -2,7 +2,7 @@ import { gatewaySources } from "../../support/gateway-sources.ts";
 import { join } from "node:path";
 
 import { ConfiguredBus } from "../../../src/plugin/open/configured-bus.ts";
-import { HttpServer } from "../../../src/app/serve/http-server.ts";
+import { type HttpServer, openHttpServer } from "../../../src/app/serve/http-server.ts";
 import { type OpenedTools, openTools } from "../../../src/app/tool/open-tools.ts";
 import type { SessionEvent } from "../../../src/session/event.ts";
 import { announceGateway } from "../../../src/store/access/running-gateways.ts";
@@ -58,7 +58,7 @@ export class GatewayDoor implements AsyncDisposable {
     const { offer } = tools;
     const bus = stack.use(new ConfiguredBus({ config: settings, log, reloading, offer }));
     const input = { cwd: home.project, env: { HOME: home.path }, flags: {} };
-    const server = await HttpServer.open(app, {
+    const server = await openHttpServer(app, {
       sources: { ...gatewaySources(offer), tools, bus, input },
     });
     stack.defer(() => server.close(0));

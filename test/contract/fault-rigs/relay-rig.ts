@@ -1,8 +1,8 @@
 import { gatewaySources } from "../../support/gateway-sources.ts";
 import { openMcp } from "../../../src/app/door/mcp-on-stdio.ts";
-import { HttpServer } from "../../../src/app/serve/http-server.ts";
+import { openHttpServer } from "../../../src/app/serve/http-server.ts";
 import { gatewaySockets } from "../../../src/server/relay/gateway-sockets.ts";
-import { GatewaySocket } from "../../../src/server/relay/gateway-socket.ts";
+import { openGatewaySocket } from "../../../src/server/relay/gateway-socket.ts";
 import { McpRelay } from "../../../src/server/relay/mcp-relay.ts";
 import { reachGateway } from "../../../src/server/relay/reach-gateway.ts";
 import { termsOf } from "../../../src/server/relay/terms.ts";
@@ -61,12 +61,12 @@ async function openWindow({ home, app }: FaultApp): Promise<Window> {
 /** A gateway with its socket. */
 async function openGateway(
   opened: AsyncDisposableStack,
-): Promise<Awaited<ReturnType<typeof openToolsApp>> & { readonly socket: GatewaySocket }> {
+): Promise<Awaited<ReturnType<typeof openToolsApp>> & { readonly socket: AsyncDisposable }> {
   const app = await openToolsApp();
   opened.use(app.tools);
-  const server = await HttpServer.open(app.app, { sources: gatewaySources(app.tools.offer) });
+  const server = await openHttpServer(app.app, { sources: gatewaySources(app.tools.offer) });
   opened.defer(() => server.close(0));
-  const socket = await GatewaySocket.open(app.app, {
+  const socket = await openGatewaySocket(app.app, {
     id: crypto.randomUUID(),
     door: server.mcpDoor,
     env: process.env,

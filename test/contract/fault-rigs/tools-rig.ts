@@ -5,7 +5,7 @@ import { join } from "node:path";
 import assert from "node:assert/strict";
 
 import type { AppContext } from "../../../src/config/app-context.ts";
-import { HttpServer } from "../../../src/app/serve/http-server.ts";
+import { openHttpServer } from "../../../src/app/serve/http-server.ts";
 import { lazyTasks } from "../../../src/app/tool/lazy-tools.ts";
 import { type OpenedTools, openTools } from "../../../src/app/tool/open-tools.ts";
 import { jugglerServer } from "../../../src/protocol/juggler/serve.ts";
@@ -243,7 +243,7 @@ export async function mcpOnHttp(): Promise<FaultRig> {
   const app = await openToolsApp();
   const opened = new AsyncDisposableStack();
   opened.use(app.tools);
-  const server = await HttpServer.open(app.app, { sources: gatewaySources(app.tools.offer) });
+  const server = await openHttpServer(app.app, { sources: gatewaySources(app.tools.offer) });
   opened.defer(() => server.close(0));
   const headers: Record<string, string> = {
     authorization: `Bearer ${new OwnerToken(app.home.data).read()}`,

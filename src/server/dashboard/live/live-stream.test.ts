@@ -7,7 +7,7 @@ import { describe, it } from "node:test";
 import { OWNER, type Principal } from "../../../base/principal.ts";
 import { DashboardPage } from "../../../../test/support/dashboard-page.ts";
 import { LiveRows } from "./live-rows.ts";
-import { LiveStream, placeOf, type Tail } from "./live-stream.ts";
+import { liveStream, placeOf, type Tail } from "./live-stream.ts";
 
 const all = (): boolean => true;
 
@@ -21,7 +21,7 @@ class StreamServer implements AsyncDisposable {
     this.rows = rows;
     this.#server = createServer((request: IncomingMessage, response) => {
       const query = new URLSearchParams(request.url?.split("?", 2)[1]);
-      const stream = new LiveStream(response, {
+      const stream = liveStream(response, {
         rows,
         principal,
         tail,
@@ -61,7 +61,7 @@ describe("a live stream", () => {
       const server = createServer((_, response) => {
         const place = { epoch: undefined, n: undefined, after: 0 };
         const options = { rows: new LiveRows(), principal: OWNER, tail, place };
-        const stream = new LiveStream(response, options as never);
+        const stream = liveStream(response, options as never);
         void assert.rejects(stream.run(), failure);
       }).listen(0, "127.0.0.1");
       await once(server, "listening");

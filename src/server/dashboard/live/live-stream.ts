@@ -56,111 +56,99 @@ export function placeOf({ headers }: IncomingMessage, query: URLSearchParams): P
  * One reader of the live events. It keeps a place in the rows and in a session, and no queue: what is
  * next is read when the reader has room for it.
  */
-export class LiveStream {
-  readonly #options: LiveStreamOptions;
-  readonly #events: EventResponse;
-  #n: number;
-  #seq: number;
-  #asks = "[]";
-  /** Whether the reader can go on from where it was. */
-  readonly #isKnown: boolean;
-  #wake: (() => void) | undefined;
-  #isWoken = false;
-
-  constructor(response: ServerResponse, options: LiveStreamOptions) {
-    this.#options = options;
-    const { rows, place } = options;
-    this.#n = place.n;
-    this.#seq = place.seq;
-    this.#events = new EventResponse(response, resolveChannelLimits(), {
-      "x-content-type-options": "nosniff",
-    });
-    response.on("close", () => this.#woken());
-    this.#isKnown = place.epoch === rows.epoch && rows.after(place.n) !== undefined;
-    if (!this.#isKnown) this.#n = rows.last;
-  }
+export function liveStream(response: ServerResponse, options: LiveStreamOptions) {
+  const { rows, principal, tail, place, keepAlive = KEEP_ALIVE } = options;
+  const events = new EventResponse(response, resolveChannelLimits(), {
+    "x-content-type-options": "nosniff",
+  });
+  // Whether the reader can go on from where it was.
+  const isKnown = place.epoch === rows.epoch && rows.after(place.n) !== undefined;
+  let n = isKnown ? place.n : rows.last;
+  let { seq } = place;
+  let sentAsks = "[]";
+  let wake: (() => void) | undefined;
+  let isWoken = false;
+  response.on("close", woken);
 
   /** Sends events until the reader is gone. If it cannot, it ends the stream, and the browser connects again. */
-  async run(): Promise<void> {
-    const { rows, tail, place, keepAlive = KEEP_ALIVE } = this.#options;
-    const wake = (): void => this.#woken();
-    using _rows = rows.listen(wake);
-    using _tail = tail?.listen(wake);
-    const timer = setInterval(() => this.#events.keepAlive(), keepAlive).unref();
+  async function run(): Promise<void> {
+    using _rows = rows.listen(woken);
+    using _tail = tail?.listen(woken);
+    const timer = setInterval(() => events.keepAlive(), keepAlive).unref();
     try {
-      await this.#send("hello", { epoch: rows.epoch, version: VERSION });
+      await send("hello", { epoch: rows.epoch, version: VERSION });
       // A page that has nothing yet has missed nothing.
-      if (!this.#isKnown && place.epoch !== undefined) await this.#reset();
-      while (this.#events.isOpen) {
-        this.#isWoken = false;
-        await this.#sendRows();
-        await this.#sendTail();
-        if (!this.#isWoken && this.#events.isOpen) await this.#nextWake();
+      if (!isKnown && place.epoch !== undefined) await reset();
+      while (events.isOpen) {
+        isWoken = false;
+        await sendRows();
+        await sendTail();
+        if (!isWoken && events.isOpen) await nextWake();
       }
     } finally {
       clearInterval(timer);
-      this.#events.end();
+      events.end();
     }
   }
 
   /** Ends the stream; the browser connects again. */
-  end(): void {
-    this.#events.end();
-    this.#woken();
+  function end(): void {
+    events.end();
+    woken();
   }
 
-  async #sendRows(): Promise<void> {
-    const { rows, principal } = this.#options;
-    const changes = rows.after(this.#n);
+  async function sendRows(): Promise<void> {
+    const changes = rows.after(n);
     if (changes === undefined) {
-      this.#n = rows.last;
-      await this.#reset();
+      n = rows.last;
+      await reset();
       return;
     }
-    for (const { n, event, id, row, isFor } of changes) {
-      this.#n = n;
-      if (isFor(principal)) await this.#send(event, { id, row });
-      if (!this.#events.isOpen) return;
+    for (const { n: number, event, id, row, isFor } of changes) {
+      n = number;
+      if (isFor(principal)) await send(event, { id, row });
+      if (!events.isOpen) return;
     }
   }
 
-  async #sendTail(): Promise<void> {
-    const { tail } = this.#options;
+  async function sendTail(): Promise<void> {
     if (tail === undefined) return;
-    while (this.#events.isOpen) {
-      const batch = await tail.read(this.#seq + 1);
+    while (events.isOpen) {
+      const batch = await tail.read(seq + 1);
       const last = batch.events.at(-1);
       if (last !== undefined) {
-        this.#seq = last.seq;
-        await this.#send("session-events", batch);
+        seq = last.seq;
+        await send("session-events", batch);
       }
       const asks = await tail.asks();
       const text = JSON.stringify(asks);
-      if (text !== this.#asks) {
-        this.#asks = text;
-        await this.#send("session-asks", { asks });
+      if (text !== sentAsks) {
+        sentAsks = text;
+        await send("session-asks", { asks });
       }
       if (last === undefined) return;
     }
   }
 
-  #reset(): Promise<void> {
-    return this.#send("reset", { why: "Some changes were missed while this page was away." });
+  function reset(): Promise<void> {
+    return send("reset", { why: "Some changes were missed while this page was away." });
   }
 
-  #send(event: LiveEvent["event"], data: object): Promise<void> {
-    const seq = this.#options.tail === undefined ? "" : `.${this.#seq}`;
-    const id = `${this.#options.rows.epoch}.${this.#n}${seq}`;
-    return this.#events.send(`id: ${id}\nevent: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
+  function send(event: LiveEvent["event"], data: object): Promise<void> {
+    const at = tail === undefined ? "" : `.${seq}`;
+    const id = `${rows.epoch}.${n}${at}`;
+    return events.send(`id: ${id}\nevent: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
   }
 
-  #woken(): void {
-    this.#isWoken = true;
-    this.#wake?.();
+  function woken(): void {
+    isWoken = true;
+    wake?.();
   }
 
-  async #nextWake(): Promise<void> {
-    await new Promise<void>((resolve) => (this.#wake = resolve));
-    this.#wake = undefined;
+  async function nextWake(): Promise<void> {
+    await new Promise<void>((resolve) => (wake = resolve));
+    wake = undefined;
   }
+
+  return { run, end };
 }

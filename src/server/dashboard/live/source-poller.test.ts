@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 
 import { LiveRows } from "./live-rows.ts";
 import { type LiveSource, PolledRows } from "./polled-rows.ts";
-import { SourcePoller } from "./source-poller.ts";
+import { sourcePoller } from "./source-poller.ts";
 import { until } from "../../../../test/support/until.ts";
 
 const all = (): boolean => true;
@@ -20,7 +20,7 @@ describe("watching sources", () => {
   it("notes what is added, changed and gone, and nothing that stays", async () => {
     const rows = new LiveRows();
     let now = new Map<string, object>([["a", { state: "up" }]]);
-    using watching = new SourcePoller({
+    using watching = sourcePoller({
       rows,
       sources: [sourceOf(async () => now)],
       failed: () => {},
@@ -48,7 +48,7 @@ describe("watching sources", () => {
       looks++;
       return new Map();
     });
-    using watching = new SourcePoller({ rows, sources: [source], failed: () => {}, linger: 1 });
+    using watching = sourcePoller({ rows, sources: [source], failed: () => {}, linger: 1 });
     assert.equal(looks, 0);
     const watcher = await watching.enter();
     const { last } = rows;
@@ -74,7 +74,7 @@ describe("watching sources", () => {
     const recovered = (): void => {
       failures.push("over");
     };
-    using watching = new SourcePoller({ rows, sources: [source], failed, recovered });
+    using watching = sourcePoller({ rows, sources: [source], failed, recovered });
     using _watcher = await watching.enter();
     await until(() => failures.length > 1);
     assert.deepEqual(failures, [new Error("disk"), "over"]);

@@ -16,75 +16,69 @@ export interface SourcePollerOptions {
 }
 
 /** Polls sources while somebody watches. */
-export class SourcePoller implements Disposable {
-  readonly #options: SourcePollerOptions;
-  #watchers = 0;
-  #looks: NodeJS.Timeout[] = [];
-  #leaving: NodeJS.Timeout | undefined;
-  #begun: Promise<unknown> | undefined;
-  readonly #looking = new Map<LiveSource, Promise<void>>();
-  readonly #failing = new Set<LiveSource>();
-
-  constructor(options: SourcePollerOptions) {
-    this.#options = options;
-  }
+export function sourcePoller(options: SourcePollerOptions) {
+  const { rows, sources, failed, recovered, linger = LINGER } = options;
+  let watchers = 0;
+  let looks: NodeJS.Timeout[] = [];
+  let leaving: NodeJS.Timeout | undefined;
+  let begun: Promise<unknown> | undefined;
+  const looking = new Map<LiveSource, Promise<void>>();
+  const failing = new Set<LiveSource>();
 
   /** Resolves when every source was looked at once, so that no change is missed from then on. */
-  async enter(): Promise<Disposable> {
-    clearTimeout(this.#leaving);
-    this.#watchers++;
-    this.#begun ??= this.#begin();
-    await this.#begun;
-    const leaving = new DisposableStack();
-    leaving.defer(() => this.#leave());
-    return leaving;
+  async function enter(): Promise<Disposable> {
+    clearTimeout(leaving);
+    watchers++;
+    begun ??= begin();
+    await begun;
+    const ends = new DisposableStack();
+    ends.defer(leave);
+    return ends;
   }
 
-  [Symbol.dispose](): void {
-    clearTimeout(this.#leaving);
-    this.#stop();
-  }
-
-  async #begin(): Promise<void> {
-    const { sources } = this.#options;
-    this.#looks = sources.map((source) =>
-      setInterval(
-        () => background(this.#look(source), "Looking for changes"),
-        source.every,
-      ).unref(),
+  async function begin(): Promise<void> {
+    looks = sources.map((source) =>
+      setInterval(() => background(look(source), "Looking for changes"), source.every).unref(),
     );
-    await Promise.all(sources.map((source) => this.#look(source)));
+    await Promise.all(sources.map((source) => look(source)));
   }
 
   /** Looks once at a time: a slow look is not overtaken by the next. */
-  #look(source: LiveSource): Promise<void> {
-    return this.#looking.getOrInsertComputed(source, () =>
-      this.#lookNow(source).finally(() => this.#looking.delete(source)),
+  function look(source: LiveSource): Promise<void> {
+    return looking.getOrInsertComputed(source, () =>
+      lookNow(source).finally(() => looking.delete(source)),
     );
   }
 
-  async #lookNow(source: LiveSource): Promise<void> {
+  async function lookNow(source: LiveSource): Promise<void> {
     try {
-      await source.look(this.#options.rows);
-      if (this.#failing.delete(source) && this.#failing.size === 0) this.#options.recovered?.();
+      await source.look(rows);
+      if (failing.delete(source) && failing.size === 0) recovered?.();
     } catch (error) {
-      if (this.#failing.has(source)) return;
-      this.#failing.add(source);
-      this.#options.failed(error);
+      if (failing.has(source)) return;
+      failing.add(source);
+      failed(error);
     }
   }
 
-  #leave(): void {
-    if (--this.#watchers > 0) return;
-    const { linger = LINGER } = this.#options;
-    this.#leaving = setTimeout(() => this.#stop(), linger).unref();
+  function leave(): void {
+    if (--watchers > 0) return;
+    leaving = setTimeout(() => stop(), linger).unref();
   }
 
-  #stop(): void {
-    for (const look of this.#looks) clearInterval(look);
-    this.#looks = [];
-    this.#begun = undefined;
-    for (const source of this.#options.sources) source.reset();
-    this.#options.rows.pause();
+  function stop(): void {
+    for (const look of looks) clearInterval(look);
+    looks = [];
+    begun = undefined;
+    for (const source of sources) source.reset();
+    rows.pause();
   }
+
+  return {
+    enter,
+    [Symbol.dispose]: (): void => {
+      clearTimeout(leaving);
+      stop();
+    },
+  };
 }

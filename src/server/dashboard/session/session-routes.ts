@@ -56,98 +56,82 @@ export const LARGEST_PROMPT = DEFAULT_LIMITS.maxMessage;
 const DONE = { ok: true } as const;
 
 /** The endpoints of sessions. */
-export class SessionRoutes {
-  readonly #options: SessionRoutesOptions;
-  readonly actions: SessionActions;
-
-  constructor(options: SessionRoutesOptions) {
-    this.#options = options;
-    this.actions = new SessionActions(options);
-  }
-
-  get routes(): readonly ApiRoute[] {
-    const { rows, data, moving } = this.#options;
-    const get = (path: string, handle: ApiHandler): ApiRoute =>
-      route(`GET /api/sessions${path}`, "nothing", handle);
-    const act = (path: string, work: (call: ApiCall, session: ReadSession) => Promise<unknown>) =>
-      route(`POST /api/sessions/:id${path}`, "sessions", async (call) => {
-        const done = await work(call, await rows.need(call.principal, call.id));
-        return typeof done === "object" && done !== null ? done : DONE;
-      });
-    const { actions } = this;
-    return [
-      get("", async ({ principal, query }) => {
-        const limit = numberIn(query, "limit", { least: 1, most: MOST_ROWS, usual: 100 });
-        return rows.page(principal, { cursor: query.get("cursor") ?? undefined, limit });
-      }),
-      get("/:id", (call) => this.#detail(call)),
-      get("/:id/events", (call) => this.#events(call)),
-      get("/:id/traffic", (call) => this.#traffic(call)),
-      get("/:id/traffic/:part", (call) => this.#rawText(call)),
-      get("/:id/files", async ({ principal, id }) =>
-        changedFiles(data, await rows.need(principal, id), principal),
+export function sessionRoutes(options: SessionRoutesOptions) {
+  const { rows, clients, data, moving, traffic: ring } = options;
+  const actions = new SessionActions(options);
+  const get = (path: string, handle: ApiHandler): ApiRoute =>
+    route(`GET /api/sessions${path}`, "nothing", handle);
+  const see = (path: string, work: (call: ApiCall, of: ReadSession) => ReturnType<ApiHandler>) =>
+    get(`/:id/${path}`, async (call) => work(call, await rows.need(call.principal, call.id)));
+  const act = (path: string, work: (call: ApiCall, session: ReadSession) => Promise<unknown>) =>
+    route(`POST /api/sessions/:id${path}`, "sessions", async (call) => {
+      const done = await work(call, await rows.need(call.principal, call.id));
+      return typeof done === "object" && done !== null ? done : DONE;
+    });
+  const own: readonly ApiRoute[] = [
+    get("", async ({ principal, query }) => {
+      const limit = numberIn(query, "limit", { least: 1, most: MOST_ROWS, usual: 100 });
+      return rows.page(principal, { cursor: query.get("cursor") ?? undefined, limit });
+    }),
+    get("/:id", detail),
+    get("/:id/events", events),
+    get("/:id/traffic", traffic),
+    get("/:id/traffic/:part", rawMessage),
+    see("files", ({ principal }, session) => changedFiles(data, session, principal)),
+    see("diff", ({ principal, query }, session) =>
+      diffOfFile(data, session, query.get("path") ?? "", principal),
+    ),
+    see("why", ({ principal, query }, session) => whyOfChange(data, session, query, principal)),
+    see("undo", ({ principal }, session) => undoPreview(data, session, principal)),
+    see("export", async ({ query, response }, session) => {
+      const format = query.get("format") === "html" ? "html" : "ndjson";
+      await exportSession(rows.reader, session, format, response);
+      return undefined;
+    }),
+    {
+      ...act("/prompt", ({ principal, body }, session) =>
+        actions.prompt(principal, session, bodyAs(body, checkPromptBody)),
       ),
-      get("/:id/diff", async ({ principal, id, query }) =>
-        diffOfFile(data, await rows.need(principal, id), query.get("path") ?? "", principal),
-      ),
-      get("/:id/why", async ({ principal, id, query }) =>
-        whyOfChange(data, await rows.need(principal, id), query, principal),
-      ),
-      get("/:id/undo", async ({ principal, id }) =>
-        undoPreview(data, await rows.need(principal, id), principal),
-      ),
-      get("/:id/export", async ({ principal, id, query, response }) => {
-        const session = await rows.need(principal, id);
-        const format = query.get("format") === "html" ? "html" : "ndjson";
-        await exportSession(rows.reader, session, format, response);
-        return undefined;
-      }),
-      {
-        ...act("/prompt", ({ principal, body }, session) =>
-          actions.prompt(principal, session, bodyAs(body, checkPromptBody)),
-        ),
-        largest: LARGEST_PROMPT,
-      },
-      act("/cancel", ({ principal }, session) => actions.cancel(principal, session)),
-      act("/undo", ({ principal }, session) => actions.undo(principal, session, "undo")),
-      act("/redo", ({ principal }, session) => actions.undo(principal, session, "redo")),
-      act("/answer", ({ principal, body }, session) =>
-        actions.answer(principal, session, readAnswer(body)),
-      ),
-      // It names what git ignores in all of the repository.
-      route("GET /api/sessions/:id/move", "admin", async ({ principal, id }) => {
-        const { mover } = await moving();
-        return {
-          stays: await mover.parcels.staysHere(await mover.record(id, principal.id), false),
-        };
-      }),
-      // It lets the caller choose an address that this gateway connects to.
-      route("POST /api/sessions/:id/move", "admin", async (call) =>
-        moveSession(await moving(), call, bodyAs(call.body, checkMoveBody)),
-      ),
-      act("/setting", async (call, session) => {
-        const client = await this.#options.clients.at(call.principal, session);
-        await client.choose(bodyAs(call.body, checkSettingBody));
-        return { settings: (await this.#detail(call)).settings };
-      }),
-    ];
-  }
+      largest: LARGEST_PROMPT,
+    },
+    act("/cancel", ({ principal }, session) => actions.cancel(principal, session)),
+    act("/undo", ({ principal }, session) => actions.undo(principal, session, "undo")),
+    act("/redo", ({ principal }, session) => actions.undo(principal, session, "redo")),
+    act("/answer", ({ principal, body }, session) =>
+      actions.answer(principal, session, readAnswer(body)),
+    ),
+    // It names what git ignores in all of the repository.
+    route("GET /api/sessions/:id/move", "admin", async ({ principal, id }) => {
+      const { mover } = await moving();
+      return {
+        stays: await mover.parcels.staysHere(await mover.record(id, principal.id), false),
+      };
+    }),
+    // It lets the caller choose an address that this gateway connects to.
+    route("POST /api/sessions/:id/move", "admin", async (call) =>
+      moveSession(await moving(), call, bodyAs(call.body, checkMoveBody)),
+    ),
+    act("/setting", async (call, session) => {
+      const client = await clients.at(call.principal, session);
+      await client.choose(bodyAs(call.body, checkSettingBody));
+      return { settings: (await detail(call)).settings };
+    }),
+  ];
 
   /** The open questions of a session: permissions in its log, and questions to this principal. */
-  async asks(principal: Principal, session: ReadSession): Promise<readonly AskRow[]> {
-    const client = await this.#options.clients.known(principal, session.id);
-    const digest = await this.#options.rows.digests.of(session);
+  async function asks(principal: Principal, session: ReadSession): Promise<readonly AskRow[]> {
+    const client = await clients.known(principal, session.id);
+    const digest = await rows.digests.of(session);
     return [...digest.asked(session).map(askOf), ...(client?.questions.asks ?? [])];
   }
 
   /** A bounded batch of events from a number on. */
-  async read(session: ReadSession, from: number, limit = MOST_EVENTS): Promise<EventLog> {
-    const events = await this.#options.rows.reader.events(session.id, from, limit);
+  async function read(session: ReadSession, from: number, limit = MOST_EVENTS): Promise<EventLog> {
+    const events = await rows.reader.events(session.id, from, limit);
     return logOf(session, events);
   }
 
-  async #detail({ principal, id }: ApiCall): Promise<SessionDetail> {
-    const { rows, clients } = this.#options;
+  async function detail({ principal, id }: ApiCall): Promise<SessionDetail> {
     const session = await rows.need(principal, id);
     // Viewing a session must not start its agent, so only an open session is joined.
     const joins = session.holder !== undefined && hasScope(principal, "sessions");
@@ -162,17 +146,16 @@ export class SessionRoutes {
       plan: digest.plan,
       settings,
       commands: digest.commands,
-      asks: await this.asks(principal, session),
+      asks: await asks(principal, session),
       canUndo: canUndo(session),
     };
   }
 
-  async #traffic({ principal, id, query }: ApiCall): Promise<Traffic> {
-    const { rows, traffic } = this.#options;
+  async function traffic({ principal, id, query }: ApiCall): Promise<Traffic> {
     const session = await rows.need(principal, id);
     const limit = numberIn(query, "limit", { least: 1, most: MOST_EVENTS, usual: 1_000 });
     const from = numberIn(query, "from", { usual: 0 });
-    const found = trafficOf(traffic, idsOf(session), { from, limit });
+    const found = trafficOf(ring, idsOf(session), { from, limit });
     if (found.rows.length > 0 || from > 0) return found;
     const { open } = await rows.row(session);
     if (open === "here") return found;
@@ -183,21 +166,22 @@ export class SessionRoutes {
     return { ...found, missing };
   }
 
-  async #rawText({ principal, id, part }: ApiCall): Promise<{ text: string }> {
-    const session = await this.#options.rows.need(principal, id);
-    const text = rawText(this.#options.traffic, idsOf(session), Number(part));
+  async function rawMessage({ principal, id, part }: ApiCall): Promise<{ text: string }> {
+    const session = await rows.need(principal, id);
+    const text = rawText(ring, idsOf(session), Number(part));
     if (text !== undefined) return { text };
     throw new TrunklineError("not-found", "This message is no longer kept.");
   }
 
-  async #events({ principal, id, query }: ApiCall): Promise<EventLog> {
-    const { rows } = this.#options;
+  async function events({ principal, id, query }: ApiCall): Promise<EventLog> {
     const session = await rows.need(principal, id);
     const limit = numberIn(query, "limit", { least: 1, most: MOST_EVENTS, usual: 200 });
-    if (query.has("from")) return this.read(session, numberIn(query, "from", { usual: 1 }), limit);
+    if (query.has("from")) return read(session, numberIn(query, "from", { usual: 1 }), limit);
     const before = numberIn(query, "before", { usual: session.last + 1 });
     return logOf(session, await rows.reader.eventsBefore(id, before, limit));
   }
+
+  return { actions, routes: own, asks, read };
 }
 
 /** The ids of a session in messages: ours, and that of its agent. */

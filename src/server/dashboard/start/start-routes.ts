@@ -30,13 +30,13 @@ import type { AgentChoice, IdAnswer, FolderPage } from "../session-api.ts";
 import { checkNewRun, checkNewSession, type PromptBody, type SettingBody } from "../schema.gen.ts";
 import { LOOK_AGAIN, PATIENCE } from "../session/session-actions.ts";
 import type { SessionClients } from "../session/session-clients.ts";
-import { LARGEST_PROMPT, type SessionRoutes } from "../session/session-routes.ts";
+import { LARGEST_PROMPT, type sessionRoutes } from "../session/session-routes.ts";
 import type { SessionRows } from "../session/session-rows.ts";
 
 export interface StartRoutesOptions {
   readonly app: AppContext;
   readonly door: AcpDoor;
-  readonly sessions: Pick<SessionRoutes, "actions">;
+  readonly sessions: Pick<ReturnType<typeof sessionRoutes>, "actions">;
   readonly clients: SessionClients;
   readonly rows: SessionRows;
   /** Sessions are opened by workers, which have folders of their own. */
@@ -44,38 +44,21 @@ export interface StartRoutesOptions {
 }
 
 /** The endpoints that begin sessions and remote runs, and those that help to choose what to begin. */
-export class StartRoutes {
-  readonly #options: StartRoutesOptions;
-  readonly #files = new FileNames();
-
-  constructor(options: StartRoutesOptions) {
-    this.#options = options;
-  }
-
-  get routes(): readonly ApiRoute[] {
-    const get = (name: string, handle: ApiHandler): ApiRoute =>
-      route(`GET /api/start/${name}`, "sessions", async (call) => {
-        refuseWatcher(call.principal);
-        return handle(call);
-      });
-    const begin = (name: string, handle: (call: ApiCall) => Promise<IdAnswer>): ApiRoute => ({
-      ...route(`POST /api/${name}`, "sessions", handle),
-      largest: LARGEST_PROMPT,
+export function startRoutes(options: StartRoutesOptions): readonly ApiRoute[] {
+  const { app, door, sessions, clients, rows, hasWorkers } = options;
+  const files = new FileNames();
+  const get = (name: string, handle: ApiHandler): ApiRoute =>
+    route(`GET /api/start/${name}`, "sessions", async (call) => {
+      refuseWatcher(call.principal);
+      return handle(call);
     });
-    return [
-      get("agents", async ({ principal }) => ({ agents: this.#agents(principal) })),
-      get("folders", (call) => this.#folders(call)),
-      get("files", async ({ principal, query }) => {
-        const folder = await this.#folder(principal, query.get("folder") ?? "");
-        return { files: await this.#files.inside(folder, query.get("q") ?? "") };
-      }),
-      begin("sessions", (call) => this.#beginSession(call)),
-      begin("runs", (call) => this.#beginRun(call)),
-    ];
-  }
+  const beginAt = (name: string, handle: (call: ApiCall) => Promise<IdAnswer>): ApiRoute => ({
+    ...route(`POST /api/${name}`, "sessions", handle),
+    largest: LARGEST_PROMPT,
+  });
 
-  #agents(principal: Principal): AgentChoice[] {
-    const { data, agent, agents } = this.#options.app.config;
+  function agents(principal: Principal): AgentChoice[] {
+    const { data, agent, agents } = app.config;
     const known = new KnownAgents(data);
     return [...new Set([agent.name, BUILT_IN, ...Object.keys(agents)])]
       .filter((name) => mayUseAgent(principal, name))
@@ -92,50 +75,49 @@ export class StartRoutes {
       });
   }
 
-  async #folders({ principal, query }: ApiCall): Promise<FolderPage> {
-    const { folders, repositories } = principal.limits ?? {};
+  async function folders({ principal, query }: ApiCall): Promise<FolderPage> {
+    const { folders: allowed, repositories } = principal.limits ?? {};
     // It is unknown where the repositories are to which a token is limited.
-    const starts = folders ?? (repositories === undefined ? [homedir()] : []);
+    const starts = allowed ?? (repositories === undefined ? [homedir()] : []);
     const [only] = starts;
     const given = query.get("path") || (starts.length === 1 ? only : undefined);
     if (given === undefined) {
       const listed = starts.map((path) => ({ name: basename(path), path, isRepository: false }));
       return { path: "", folders: listed, isCut: false };
     }
-    const found = await listFolder(await this.#folder(principal, given), folders);
+    const found = await listFolder(await folder(principal, given), allowed);
     const above = dirname(found.path);
     const isSeen =
-      folders?.some((folder) => isInside(above, realPath(folder))) ?? repositories === undefined;
+      allowed?.some((each) => isInside(above, realPath(each))) ?? repositories === undefined;
     return isSeen && above !== found.path ? { ...found, parent: above } : found;
   }
 
-  async #beginSession({ principal, body }: ApiCall): Promise<IdAnswer> {
+  async function beginSession({ principal, body }: ApiCall): Promise<IdAnswer> {
     const wanted = bodyAs(body, checkNewSession);
-    const cwd = await this.#folder(principal, wanted.folder);
-    if (!this.#options.hasWorkers && !isFolder(cwd)) {
+    const cwd = await folder(principal, wanted.folder);
+    if (!hasWorkers && !isFolder(cwd)) {
       throw new TrunklineError("not-found", `There is no folder '${cwd.slice(0, 200)}'.`);
     }
     const { agent, branch, settings, prompt } = wanted;
     const worktree = wanted.worktree === true ? (branch ? { branch } : true) : undefined;
-    return this.#begin(principal, { cwd, agent: agent || undefined, worktree }, prompt, settings);
+    return begin(principal, { cwd, agent: agent || undefined, worktree }, prompt, settings);
   }
 
-  async #beginRun({ principal, body }: ApiCall): Promise<IdAnswer> {
+  async function beginRun({ principal, body }: ApiCall): Promise<IdAnswer> {
     const { repository: given, revision, agent, pullRequest, prompt } = bodyAs(body, checkNewRun);
-    const repository = await this.#repository(principal, given.trim());
+    const address = await repositoryAt(principal, given.trim());
     const wanted = revision || undefined;
-    const remote = await findRevision(this.#options.app, repository, wanted, "/", { principal });
-    return this.#begin(principal, { remote, agent: agent || undefined, pullRequest }, prompt);
+    const remote = await findRevision(app, address, wanted, "/", { principal });
+    return begin(principal, { remote, agent: agent || undefined, pullRequest }, prompt);
   }
 
   /** Begins a session. Where its settings or its prompt are refused, it is deleted again. */
-  async #begin(
+  async function begin(
     principal: Principal,
     wanted: Exclude<SessionTarget, { sessionId: string }>,
     prompt: PromptBody | undefined,
     settings: readonly SettingBody[] = [],
   ): Promise<IdAnswer> {
-    const { clients, sessions, app, hasWorkers } = this.#options;
     // Before anything is made; workers have keys of their own.
     if (prompt?.text.startsWith("/") === false && !hasWorkers) {
       await requireModel(app, process.env, wanted.agent);
@@ -144,7 +126,7 @@ export class StartRoutes {
     const { sessionId: id } = client;
     try {
       for (const setting of settings) await client.choose(setting);
-      const session = await this.#made(principal, id);
+      const session = await made(principal, id);
       if (prompt !== undefined) {
         await sessions.actions.prompt(principal, session, prompt).catch(unlessLate);
       }
@@ -158,8 +140,7 @@ export class StartRoutes {
   }
 
   /** A new session as it is read; in a fleet, that may take a moment. */
-  async #made(principal: Principal, id: string): Promise<ReadSession> {
-    const { rows } = this.#options;
+  async function made(principal: Principal, id: string): Promise<ReadSession> {
     const end = performance.now() + PATIENCE;
     while ((await rows.reader.find(id)) === undefined && performance.now() < end) {
       await delay(LOOK_AGAIN);
@@ -168,24 +149,35 @@ export class StartRoutes {
   }
 
   /** A folder that the principal may use, by the rule for sessions. */
-  async #folder(principal: Principal, given: string): Promise<string> {
+  async function folder(principal: Principal, given: string): Promise<string> {
     const path = given.trim().replace(/^~(?=\/|$)/, () => homedir());
     if (!isAbsolute(path) || path.includes("\0")) {
       const says = `'${given.slice(0, 200)}' is not the absolute path of a folder.`;
       throw new TrunklineError("usage", says);
     }
     const setup = { cwd: resolve(path), additionalDirectories: [], mcpServers: [] };
-    await refuseFolders(this.#options.door, setup, principal);
+    await refuseFolders(door, setup, principal);
     return setup.cwd;
   }
 
   /** An address, or a folder that the principal may use. */
-  async #repository(principal: Principal, given: string): Promise<string> {
-    if (/^[~/]/.test(given)) return await this.#folder(principal, given);
+  async function repositoryAt(principal: Principal, given: string): Promise<string> {
+    if (/^[~/]/.test(given)) return await folder(principal, given);
     if (given.startsWith("file:") || parseRemoteUrl(given).transport !== "file") return given;
     const says = `'${given.slice(0, 200)}' is neither an address, such as https://example.com/team/app.git, nor the absolute path of a folder.`;
     throw new TrunklineError("usage", says);
   }
+
+  return [
+    get("agents", async ({ principal }) => ({ agents: agents(principal) })),
+    get("folders", folders),
+    get("files", async ({ principal, query }) => {
+      const inside = await folder(principal, query.get("folder") ?? "");
+      return { files: await files.inside(inside, query.get("q") ?? "") };
+    }),
+    beginAt("sessions", beginSession),
+    beginAt("runs", beginRun),
+  ];
 }
 
 /** A slow session has the prompt, and may still take it. */

@@ -15,7 +15,7 @@ import { Policy } from "../../../tool/policy.ts";
 import { textResult, type ToolContext } from "../../../tool/tool.ts";
 import { Toolbox } from "../../../tool/toolbox.ts";
 import type { ToolCallLine } from "../api.ts";
-import { Router } from "../router.ts";
+import { router } from "../router.ts";
 import { PageCalls } from "./page-calls.ts";
 
 type Line = Json;
@@ -42,9 +42,9 @@ class Rig implements AsyncDisposable {
     const calls = ends.use(
       new PageCalls({ data: folder.path, toolbox: () => toolbox, profileFor: () => undefined }),
     );
-    const router = new Router(calls.routes, new Log("error", () => {}));
+    const handle = router(calls.routes, new Log("error", () => {}));
     const server = createServer((request, response) =>
-      router.handle(request.url ?? "", request, response, rig.principal),
+      handle(request.url ?? "", request, response, rig.principal),
     ).listen(0, "127.0.0.1");
     await once(server, "listening");
     ends.defer(async () => {

@@ -1,4 +1,4 @@
-import { basename, dirname } from "node:path";
+import { basename } from "node:path";
 import { userInfo } from "node:os";
 
 import { defined } from "../../../base/defined.ts";
@@ -43,80 +43,62 @@ const LIST = "review_list";
 const REPLY = "review_reply";
 
 /** Review threads of all repositories. */
-export class Threads implements Disposable {
-  readonly #reviews: Reviews;
-  readonly #sessions: SessionRows;
-  /** Addresses of repositories, by their root. */
-  readonly #addresses = new Map<string, readonly string[]>();
-  readonly source = new PolledRows({
+export async function openThreads(data: string, sessions: SessionRows) {
+  const reviews = await Reviews.open(data);
+  const addresses = new Map<string, readonly string[]>();
+  const source = new PolledRows({
     event: "thread",
     every: 500,
-    read: async () => (await this.#all()).map(rowOf),
+    read: async () => (await all()).map(rowOf),
     idOf: ({ id }) => id,
     isFor: (principal, { repository }) =>
-      mayUseTool(principal, LIST) && this.#hasScope(principal, repository.root),
+      mayUseTool(principal, LIST) && mayRead(principal, repository.root),
   });
-
-  private constructor(reviews: Reviews, sessions: SessionRows) {
-    this.#reviews = reviews;
-    this.#sessions = sessions;
-  }
-
-  static async open(data: string, sessions: SessionRows): Promise<Threads> {
-    return new Threads(await Reviews.open(data), sessions);
-  }
-
-  [Symbol.dispose](): void {
-    this.#reviews[Symbol.dispose]();
-  }
-
-  get routes(): readonly ApiRoute[] {
-    const change = (path: string, work: (id: string, saying: ThreadMessage) => Promise<Thread>) =>
-      route(
-        `POST /api/threads/:id/${path}`,
-        "review",
-        async ({ principal, id, body }) => {
-          const { id: whole } = await this.#need(principal, id);
-          const text = typeof body.text === "string" && body.text !== "" ? body.text : undefined;
-          return rowOf(await work(whole, { by: personOf(principal), role: "person", text }));
-        },
-        REPLY,
-      );
-    return [
-      route("GET /api/threads", "nothing", (call) => this.#page(call), LIST),
-      route("GET /api/threads/:id", "nothing", (call) => this.#detail(call), LIST),
-      route("GET /api/threads/:id/why", "nothing", (call) => this.#why(call), LIST),
-      change("reply", (id, saying) => {
-        if (saying.text === undefined) throw new TrunklineError("usage", "'text' is missing.");
-        return this.#reviews.reply(id, saying);
-      }),
-      change("resolve", (id, saying) => this.#reviews.resolve(id, saying)),
-      change("reopen", (id, saying) => this.#reviews.reopen(id, saying)),
-      route(
-        "POST /api/sessions/:id/comment",
-        "review",
-        async (call) => this.#comment(call, await this.#sessions.need(call.principal, call.id)),
-        REPLY,
-      ),
-    ];
-  }
+  const change = (path: string, work: (id: string, saying: ThreadMessage) => Promise<Thread>) =>
+    route(
+      `POST /api/threads/:id/${path}`,
+      "review",
+      async ({ principal, id, body }) => {
+        const { id: whole } = await need(principal, id);
+        const text = typeof body.text === "string" && body.text !== "" ? body.text : undefined;
+        return rowOf(await work(whole, { by: personOf(principal), role: "person", text }));
+      },
+      REPLY,
+    );
+  const routes: readonly ApiRoute[] = [
+    route("GET /api/threads", "nothing", page, LIST),
+    route("GET /api/threads/:id", "nothing", detail, LIST),
+    route("GET /api/threads/:id/why", "nothing", why, LIST),
+    change("reply", (id, saying) => {
+      if (saying.text === undefined) throw new TrunklineError("usage", "'text' is missing.");
+      return reviews.reply(id, saying);
+    }),
+    change("resolve", (id, saying) => reviews.resolve(id, saying)),
+    change("reopen", (id, saying) => reviews.reopen(id, saying)),
+    route(
+      "POST /api/sessions/:id/comment",
+      "review",
+      async (call) => comment(call, await sessions.need(call.principal, call.id)),
+      REPLY,
+    ),
+  ];
 
   /** Threads that wait for an agent or a person. */
-  async count(principal: Principal): Promise<number> {
-    return (await this.#visible(principal)).filter(({ state }) => state !== "resolved").length;
+  async function count(principal: Principal): Promise<number> {
+    return (await visible(principal)).filter(({ state }) => state !== "resolved").length;
   }
 
-  async #page({ principal, query }: ApiCall): Promise<Page<ThreadRow>> {
+  async function page({ principal, query }: ApiCall): Promise<Page<ThreadRow>> {
     const limit = numberIn(query, "limit", { least: 1, most: MOST, usual: 100 });
     const from = numberIn(query, "cursor", { usual: 0 });
-    const newest = (await this.#visible(principal)).toSorted((a, b) => b.updated - a.updated);
+    const newest = (await visible(principal)).toSorted((a, b) => b.updated - a.updated);
     const rows = newest.slice(from, from + limit).map(rowOf);
     return { rows, ...(newest.length > from + limit ? { next: String(from + limit) } : {}) };
   }
 
-  async #detail({ principal, id }: ApiCall): Promise<ThreadDetail> {
-    const thread = await this.#need(principal, id);
-    const events = await this.#reviews.history(thread.id);
+  async function detail({ principal, id }: ApiCall): Promise<ThreadDetail> {
+    const thread = await need(principal, id);
+    const events = await reviews.history(thread.id);
     const { quote } = thread.anchor;
     return {
       row: rowOf(thread),
@@ -132,15 +114,14 @@ export class Threads implements Disposable {
   }
 
   /** Who wrote the first commented line; of one that a change has removed, as it was before. */
-  async #why({ principal, id }: ApiCall): Promise<LineWhy> {
-    const { id: whole, anchor, repository } = await this.#need(principal, id);
+  async function why({ principal, id }: ApiCall): Promise<LineWhy> {
+    const { id: whole, anchor, repository } = await need(principal, id);
     const { root } = repository;
-    const data = dirname(this.#reviews.path);
     if (anchor.side === "old") {
       const { path, line = 1, commit } = anchor;
       return lineWhy(root, { data, path, line, commit, principal });
     }
-    const commands = new ReviewCommands(this.#reviews, root);
+    const commands = new ReviewCommands(reviews, root);
     const { file: path, line, confidence } = await commands.show(whole);
     if (confidence === "gone") {
       throw new TrunklineError("not-found", "The commented lines are gone.");
@@ -149,51 +130,53 @@ export class Threads implements Disposable {
   }
 
   /** A comment on lines of what a session changed: agents get it as any other review comment. */
-  async #comment({ principal, body }: ApiCall, session: ReadSession): Promise<ThreadRow> {
+  async function comment({ principal, body }: ApiCall, session: ReadSession): Promise<ThreadRow> {
     const { path: file, line, end, side, severity, text: comment } = bodyAs(body, checkCommentBody);
     const repository = openRepository(workingFolder(session));
     // What a person may see goes by the folder that they have opened, whichever work tree the session has.
     const { root } = openRepository(session.cwd);
-    await this.#know(root);
-    if (!this.#hasScope(principal, root)) {
+    await know(root);
+    if (!mayRead(principal, root)) {
       throw new TrunklineError("untrusted", limitRefusal(principal, root, `--folder ${root}`));
     }
-    const { id } = await addComment(this.#reviews, repository, repository.root, {
+    const { id } = await addComment(reviews, repository, repository.root, {
       ...{ file, line, end, side, severity, comment },
       base: side === "old" ? await baseOfSession(session) : undefined,
       by: personOf(principal),
       source: SOURCE + session.id,
     });
-    return rowOf(await this.#reviews.get(id));
+    return rowOf(await reviews.get(id));
   }
 
-  async #need(principal: Principal, id: string): Promise<Thread> {
-    const thread = await this.#reviews.get(id);
-    await this.#know(thread.repository.root);
-    if (this.#hasScope(principal, thread.repository.root)) return thread;
+  async function need(principal: Principal, id: string): Promise<Thread> {
+    const thread = await reviews.get(id);
+    await know(thread.repository.root);
+    if (mayRead(principal, thread.repository.root)) return thread;
     throw new TrunklineError("not-found", `There is no thread '${id.slice(0, 64)}'.`);
   }
 
-  async #visible(principal: Principal): Promise<Thread[]> {
-    const all = mayUseTool(principal, LIST) ? await this.#all() : [];
-    return all.filter(({ repository }) => this.#hasScope(principal, repository.root));
+  async function visible(principal: Principal): Promise<Thread[]> {
+    const seen = mayUseTool(principal, LIST) ? await all() : [];
+    return seen.filter(({ repository }) => mayRead(principal, repository.root));
   }
 
-  async #all(): Promise<Thread[]> {
-    const threads = await this.#reviews.list();
-    for (const { repository } of threads) await this.#know(repository.root);
+  async function all(): Promise<Thread[]> {
+    const threads = await reviews.list();
+    for (const { repository } of threads) await know(repository.root);
     return threads;
   }
 
-  async #know(root: string): Promise<void> {
-    if (!this.#addresses.has(root)) this.#addresses.set(root, await repositoryAddresses(root));
+  async function know(root: string): Promise<void> {
+    if (!addresses.has(root)) addresses.set(root, await repositoryAddresses(root));
   }
 
   /** The rule of the review tools: their scope, and the folders and repositories of the token. */
-  #hasScope(principal: Principal, root: string): boolean {
+  function mayRead(principal: Principal, root: string): boolean {
     if (!hasScope(principal, "review") || !mayUseFolder(principal, root)) return false;
-    return mayUseRepository(principal, this.#addresses.get(root) ?? []);
+    return mayUseRepository(principal, addresses.get(root) ?? []);
   }
+
+  return { routes, source, count, [Symbol.dispose]: () => reviews[Symbol.dispose]() };
 }
 
 function rowOf(thread: Thread): ThreadRow {
