@@ -1,10 +1,11 @@
 import { spawn } from "node:child_process";
-import { closeSync, lstatSync, openSync, readdirSync } from "node:fs";
+import { closeSync, lstatSync, openSync, readdirSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 
 import { TrunklineError } from "../base/errors.ts";
 import { type FileView, FIRST_FD, mountView } from "./file-view.ts";
+import { type Launch, launcher } from "./launcher.ts";
 import { EMPTY, FILTER } from "./sandbox-folder.ts";
 import { systemArguments } from "./system-files.ts";
 
@@ -36,23 +37,24 @@ export interface BubblewrapOptions {
   /** The folder that `makeSandboxFolder` has made. */
   readonly folder: string;
   readonly view: FileView;
-  /** The folder to start in, as it is seen inside. */
+  /** The folder that bubblewrap enters, as it is seen inside; else the program's user enters its own. */
   readonly cwd?: string;
-  /** Opens the file with the executable `LAUNCHER`, which no other sandbox sees, and nobody reads. */
-  readonly launcher?: () => number;
-  /** The command line that is run inside. */
-  readonly inside: readonly string[];
+  /** What starts the launcher inside, such as a program that changes the user. */
+  readonly through?: readonly string[];
+  readonly program: Pick<Program, "command" | "args" | "cwd">;
+  /** More that the launcher does, which gets the descriptor of a channel, if there is one. */
+  readonly launch?: (channel: number) => Partial<Launch>;
 }
 
-/** Where the executable of `launcher` is inside. */
-export const LAUNCHER = "/launcher";
+/** Where the executable is inside that becomes the program. It can be executed, and not read. */
+const LAUNCHER = "/dev/launcher";
 
 /**
  * How a program is started with bubblewrap: the one place that decides what any sandbox shows and keeps.
  * Throws "unavailable" if something of the view cannot be shown.
  */
 export function bubblewrapProgram(options: BubblewrapOptions): Required<Omit<Program, "env">> {
-  const { bwrap, more, folder, view, cwd, launcher, inside } = options;
+  const { bwrap, more, folder, view, cwd, through = [], program, launch } = options;
   const readAll = view.read.includes("/") ? "--ro-bind" : undefined;
   const all = view.write.includes("/") ? "--bind" : readAll;
   const system = [
@@ -62,9 +64,23 @@ export function bubblewrapProgram(options: BubblewrapOptions): Required<Omit<Pro
   // Last, so that nothing that fails leaves files open.
   const { args, files } = mountView(view, join(folder, EMPTY), [
     () => openSync(join(folder, FILTER), "r"),
-    ...(launcher === undefined ? [] : [launcher]),
+    () => openUnnamed(folder),
   ]);
-  const [command = "", ...rest] = [
+  using opened = new DisposableStack();
+  for (const each of files) opened.defer(() => closeSync(each));
+  const { command, args: given } = program;
+  const code = launcher({
+    // The launcher does not look for a program.
+    program: command.includes("/") ? command : "/usr/bin/env",
+    args: command.includes("/") ? given : [command, ...given],
+    cwd: program.cwd,
+    variables: {},
+    ...launch?.(FIRST_FD + files.length),
+  });
+  // At a position, so that it is read from the beginning.
+  if (writeSync(files[1] ?? -1, code, 0, code.length, 0) < code.length)
+    throw new Error("The disk is full.");
+  const [start = "", ...rest] = [
     ...bwrap,
     ...SEPARATE,
     ...more,
@@ -72,18 +88,25 @@ export function bubblewrapProgram(options: BubblewrapOptions): Required<Omit<Pro
     // Also for a user that is not root, such as that of a remote run.
     ...["--perms", "1777", "--tmpfs", "/dev/shm"],
     ...args,
-    ...(launcher === undefined ? [] : LAUNCHER_MOUNT),
+    ...["--perms", "0111", "--ro-bind-data", String(FIRST_FD + 1), LAUNCHER],
     // The root is made for this sandbox: what is written there would be lost.
     ...(all === undefined ? ["--remount-ro", "/"] : []),
     ...(cwd === undefined ? [] : ["--chdir", cwd]),
     "--",
-    ...inside,
+    ...through,
+    LAUNCHER,
   ];
-  return { command, args: rest, cwd: "/", files };
+  opened.move();
+  return { command: start, args: rest, cwd: "/", files };
 }
 
-/** The second descriptor, after the filter. It can be executed, and not read. */
-const LAUNCHER_MOUNT = ["--perms", "0111", "--ro-bind-data", String(FIRST_FD + 1), LAUNCHER];
+/** A file without a name: it holds a command line and variables, which may be secret. */
+function openUnnamed(folder: string): number {
+  const path = join(folder, `launcher-${crypto.randomUUID()}`);
+  const file = openSync(path, "wx+", 0o600);
+  rmSync(path);
+  return file;
+}
 
 const ABSENT = { throwIfNoEntry: false } as const;
 

@@ -33,9 +33,7 @@ export type CommandSandbox = Awaited<ReturnType<typeof openCommandSandbox>>;
  * The sandbox for commands of local sessions. They see the programs of the system and what the view allows,
  * have a home and a /tmp of their own, see no process but their own, and reach the network through a proxy.
  * Each command ends with everything that it started. It costs a few milliseconds: slow work is done once.
- *
- * Landlock is not used here: it would need a Node process for each command. Throws "unavailable" if this
- * machine does not allow it.
+ * Throws "unavailable" if this machine does not allow it.
  */
 export async function openCommandSandbox(options: CommandSandboxOptions) {
   const { data, bwrap, nsenter, egress, user, files, etc = {} } = options;
@@ -68,7 +66,7 @@ export async function openCommandSandbox(options: CommandSandboxOptions) {
       folder,
       view: { ...view, mounts },
       cwd,
-      inside: [command, ...args],
+      program: { command, args, cwd },
     });
     const proxy = hasNetwork ? PROXY_VARIABLES : {};
     return { ...start, env: { ...env, ...who, ...proxy, TMPDIR: "/tmp" } };

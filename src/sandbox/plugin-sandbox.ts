@@ -68,7 +68,7 @@ export async function openPluginSandbox(options: PluginSandboxOptions) {
       folder,
       view: viewOf(options, folder, env),
       cwd: "/",
-      inside: [command, ...args],
+      program: { command, args, cwd: "/" },
     });
     return { ...start, env: { ...env, ...PROXY_VARIABLES, TMPDIR: "/tmp" } };
   };

@@ -142,8 +142,8 @@ describe("openSandbox()", { skip }, () => {
   it("shows nobody the command lines and variables of its programs", async () => {
     await using it = await open({ variables: { TOKEN: "of-a-repository" } });
     const one = it.sandbox.wrap({ command: "/bin/true", args: [], env: {}, cwd: it.workspace });
-    const found = (await it.sh("grep -rls of-a-repo / --exclude-dir=proc; cat /launcher")).out;
-    assert.match(found, /^cat: \/launcher: Permission denied$/);
+    const found = (await it.sh("grep -rls of-a-repo / --exclude-dir=proc; cat /dev/launcher")).out;
+    assert.match(found, /^cat: \/dev\/launcher: Permission denied$/);
     const files = readdirSync(join(folder, "data"), { recursive: true, withFileTypes: true });
     for (const { parentPath, name } of files.filter((file) => file.isFile()))
       assert.ok(!readFileSync(join(parentPath, name)).includes("of-a-repository"), name);

@@ -1,14 +1,13 @@
-import { closeSync, openSync, rmSync, writeSync } from "node:fs";
 import { chmod, chown, mkdir, rm } from "node:fs/promises";
 import type { Server } from "node:net";
 import { join } from "node:path";
 
 import { homeOf } from "../base/process/environment.ts";
-import { bubblewrapProgram, LAUNCHER, OWN_USERS, type Program } from "./bubblewrap.ts";
+import { bubblewrapProgram, OWN_USERS, type Program } from "./bubblewrap.ts";
 import { ControlGroup, type GroupLimits } from "./cgroup.ts";
 import { SERVICE_PATH, type EgressProxy } from "./egress-proxy.ts";
-import { FIRST_FD, type FileView } from "./file-view.ts";
-import { type LandlockRights, type LandlockRules, launcher } from "./launcher.ts";
+import type { FileView } from "./file-view.ts";
+import type { LandlockRights, LandlockRules } from "./launcher.ts";
 import type { SandboxParts } from "./probe.ts";
 import { makeSandboxFolder, mountsOf } from "./sandbox-folder.ts";
 import { namedFiles, realPathOf, SYSTEM, systemFiles } from "./system-files.ts";
@@ -85,25 +84,16 @@ export async function openSandbox(options: SandboxOptions) {
       ],
       folder,
       view,
-      launcher: () => openUnnamed(folder),
-      inside: [...becoming(user), LAUNCHER],
+      through: becoming(user),
+      program,
+      launch: (channel) => ({
+        variables: all,
+        listener: egress && { port: PROXY_PORT, channel },
+        landlock: parts.landlock && landlockFor(parts.landlock, view),
+      }),
     });
-    using opened = new DisposableStack();
-    for (const each of start.files) opened.defer(() => closeSync(each));
-    const [, file = -1] = start.files;
-    const { command, args, cwd } = program;
-    const channel = FIRST_FD + start.files.length;
-    const code = launcher({
-      ...{ program: command, args, cwd, variables: all },
-      listener: egress && { port: PROXY_PORT, channel },
-      landlock: parts.landlock && landlockFor(parts.landlock, view),
-    });
-    // At a position, so that it is read from the beginning.
-    if (writeSync(file, code, 0, code.length, 0) < code.length)
-      throw new Error("The disk is full.");
     const env = { ...withoutOurFolders(program.env), HOME, TMPDIR: "/tmp" };
     const takes = egress && ((listener: unknown): void => egress.serve(listener as Server));
-    opened.move();
     return { ...start, env, takes };
   };
   return {
@@ -118,14 +108,6 @@ export async function openSandbox(options: SandboxOptions) {
 /** Ends the programs of a sandbox whose process was killed, and removes its control groups. */
 export async function removeGroups(name: string, user: SandboxOptions["user"]): Promise<void> {
   await (await ControlGroup.left(groupOf(name, user)))[Symbol.asyncDispose]();
-}
-
-/** A file without a name: it holds a command line and variables, which may be secret. */
-function openUnnamed(folder: string): number {
-  const path = join(folder, `launcher-${crypto.randomUUID()}`);
-  const file = openSync(path, "wx+", 0o600);
-  rmSync(path);
-  return file;
 }
 
 function landlockFor(rights: LandlockRights, { own, read, write }: FileView): LandlockRules {

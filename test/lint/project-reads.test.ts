@@ -52,7 +52,6 @@ const MAY: Readonly<Record<string, readonly string[]>> = {
       "run/repository-cache.ts",
       "run/workspace/",
       "sandbox/bubblewrap.ts",
-      "sandbox/sandbox.ts",
       "server/access/browser-logins.ts",
       "server/dashboard/view/runs.ts",
       "server/http/move-routes.ts",
