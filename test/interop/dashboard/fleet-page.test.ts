@@ -1,6 +1,8 @@
+import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { chromiumPath, DashboardBrowser, NO_CHROMIUM } from "../../browser/dashboard-browser.ts";
+import { Keyboard } from "../../browser/keyboard.ts";
 import { FleetRig } from "../../support/fleet-rig.ts";
 import { noNats } from "../../support/nats-server.ts";
 
@@ -37,6 +39,13 @@ describe("the page of the fleet in Chromium", { timeout: 240_000, skip }, () => 
     await client.ask("session/prompt", { sessionId, prompt });
     await rows("Moves", "the worker was lost").filter({ hasText: "say hello" }).waitFor();
     await rows("Nodes", "w1").waitFor({ state: "detached" });
+    for (const width of [1280, 400]) {
+      await page.setViewportSize({ width, height: 800 });
+      const keyboard = new Keyboard(page);
+      await keyboard.visit("Fleet");
+      const stops = await keyboard.around();
+      for (const table of ["Nodes", "Moves"]) assert.ok(stops.includes(`DIV ${table}`), table);
+    }
     watched.expectClean();
   });
 });
