@@ -173,7 +173,7 @@ describe("trunkline serve with an authorization server", { timeout: 600_000 }, (
     const issuers = (url: string) => `serve.oauth.authorizationServers=["${url}"]`;
     const missing = await home.run("serve", "--set", issuers("https://login.example.com"));
     assert.equal(missing.code, 1);
-    assert.match(missing.err, /`serve.oauth` needs `serve.publicUrl`/);
+    assert.match(missing.err, /'serve.oauth' needs 'serve.publicUrl'/);
     const args = [
       "--set",
       `serve.publicUrl=${PUBLIC}`,

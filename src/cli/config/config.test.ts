@@ -107,7 +107,12 @@ describe("trunkline config check", () => {
     const url = "https://mcp.example.com";
     const oauth = { identityProvider: { issuer: "https://acme.example", clientId: "g" } };
     const config = {
-      serve: { port: "x" },
+      serve: {
+        port: "x",
+        publicUrl: "https://a@b.example",
+        allowedOrigins: ["https://x.example/path"],
+        oauth: { authorizationServers: ["http://login.example"] },
+      },
       hooks: { PreToolUse: [{ matcher: "(Bash", hooks: [{ command: "true" }] }], Odd: [] },
       toolHooks: {
         PostToolUse: [
@@ -131,7 +136,10 @@ describe("trunkline config check", () => {
       return `${text.split("\n")[Number(line) - 1]?.trim()} → ${says}`;
     });
     assert.deepEqual(said, [
-      `"port": "x" → 'serve.port' must be an integer`,
+      `"port": "x", → 'serve.port' must be an integer`,
+      `"publicUrl": "https://a@b.example", → 'serve.publicUrl' cannot be 'https://a@b.example': an address has no query and no name to sign in`,
+      `"https://x.example/path" → 'serve.allowedOrigins[0]' cannot be 'https://x.example/path': an origin is such as https://app.example.com, without a path`,
+      `"http://login.example" → 'serve.oauth.authorizationServers[0]' cannot be 'http://login.example': keys are not to be fetched in clear text. Use https, or an address of this machine`,
       `"matcher": "(Bash", → 'hooks.PreToolUse[0].matcher' cannot be used: '(Bash' is no regular expression, or one that could take long`,
       `"Odd": [] → 'hooks.Odd' cannot be used: there is no such event here`,
       String.raw`"matcher": "(a)\\1", → 'toolHooks.PostToolUse[1].matcher' cannot be used: '(a)\1' is no regular expression, or one that could take long`,

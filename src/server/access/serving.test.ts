@@ -45,7 +45,7 @@ describe("resolveServing()", () => {
 
   it("refuses contradictory settings", () => {
     const oauth = { authorizationServers: [ISSUER] };
-    assert.throws(() => sampleServing("::", { oauth }), /`serve.oauth` needs `serve.publicUrl`/);
+    assert.throws(() => sampleServing("::", { oauth }), /'serve.oauth' needs 'serve.publicUrl'/);
     const clear = { ...HTTPS, oauth: { authorizationServers: ["http://login.example.com"] } };
     assert.throws(() => sampleServing("::", clear), /'http:\/\/login.example.com'.*clear text/);
     for (const publicUrl of ["https://x?a=b", "https://me:pw@x", "https://x/#a", "https://"]) {

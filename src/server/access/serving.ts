@@ -1,4 +1,6 @@
+import { describeProblem, type Problem } from "../../base/check.ts";
 import { TrunklineError } from "../../base/errors.ts";
+import { maskText } from "../../base/text/mask.ts";
 import type { Scope } from "../../base/principal.ts";
 import type { Config } from "../../config/config.ts";
 import {
@@ -58,14 +60,17 @@ export function resolveServing(
   { serve }: Pick<Config, "serve">,
   { noAuth = false }: { readonly noAuth?: boolean } = {},
 ): ServePlan {
-  const { host, port } = serve;
-  const publicUrl = readPublicUrl(serve.publicUrl);
+  const { host, port, oauth } = serve;
+  const [mistake] = servingMistakes(serve);
+  if (mistake !== undefined)
+    throw new TrunklineError("config", `${describeProblem("serve", mistake)}.`);
+  const publicUrl = serve.publicUrl && new URL(serve.publicUrl).href.replace(/\/+$/, "");
   const isLoopback = isLoopbackAddress(host);
   const isPublic = publicUrl !== undefined && !isLoopbackAuthority(new URL(publicUrl).host);
   const named = publicUrl === undefined ? [] : [hostOf(new URL(publicUrl).host) ?? ""];
   const publicOrigin = publicUrl === undefined ? undefined : new URL(publicUrl).origin;
   const names = [...named, ...serve.allowedHosts].map((name) => name.toLowerCase());
-  const origins = [...serve.allowedOrigins.map(readOrigin), publicOrigin];
+  const origins = [...serve.allowedOrigins.map((text) => new URL(text).origin), publicOrigin];
   if (noAuth) refuseOpen(isLoopback ? undefined : host, isPublic ? publicUrl : undefined);
   return {
     host,
@@ -79,7 +84,7 @@ export function resolveServing(
     proxied: new Set(names.filter((name) => !isLoopbackAddress(name))),
     origins: new Set(origins.filter((each) => each !== undefined)),
     tls: serve.tls,
-    oauth: serve.oauth === undefined ? undefined : readOAuth(serve.oauth, publicUrl),
+    oauth: oauth && publicUrl ? readOAuth(oauth, publicUrl) : undefined,
   };
 }
 
@@ -99,35 +104,47 @@ export function clearTextWarning({ isLoopback, tls, publicUrl }: ServePlan): str
   );
 }
 
-function readPublicUrl(text: string | undefined): string | undefined {
-  if (text === undefined) return undefined;
-  const url = URL.parse(text);
-  const isPlain = url !== null && url.search === "" && url.hash === "" && url.username === "";
-  if (!isPlain || url.password !== "") {
-    throw wrong("publicUrl", text, "it has to be an address without a query or a name to sign in");
+/** Settings that fit their schema, and that cannot be used or contradict each other. */
+export function servingMistakes(serve: Partial<Config["serve"]>): Problem[] {
+  const { publicUrl, allowedOrigins = [], oauth } = serve;
+  const found: Problem[] = [];
+  if (publicUrl !== undefined && !isPlain(URL.parse(publicUrl))) {
+    found.push(
+      unusable(["publicUrl"], publicUrl, "an address has no query and no name to sign in"),
+    );
   }
-  return url.href.replace(/\/+$/, "");
-}
-
-function readOrigin(text: string): string {
-  const url = URL.parse(text);
-  if (url === null || `${url.origin}/` !== url.href) {
-    const next = "it has to be an origin such as https://app.example.com, without a path";
-    throw wrong("allowedOrigins", text, next);
+  for (const [index, text] of allowedOrigins.entries()) {
+    const url = URL.parse(text);
+    if (url !== null && `${url.origin}/` === url.href) continue;
+    const why = "an origin is such as https://app.example.com, without a path";
+    found.push(unusable(["allowedOrigins", index], text, why));
   }
-  return url.origin;
-}
-
-function readOAuth(
-  oauth: NonNullable<Config["serve"]["oauth"]>,
-  publicUrl: string | undefined,
-): OAuth {
-  const { authorizationServers, scopes = [], audience, grants, clientId } = oauth;
+  if (oauth === undefined) return found;
   if (publicUrl === undefined) {
-    const why = "`serve.oauth` needs `serve.publicUrl`: tokens are made out to that address";
-    throw new TrunklineError("config", `${why}. Set it to where others reach this gateway.`);
+    const why = "needs 'serve.publicUrl': tokens are made out to that address";
+    found.push({ path: ["oauth"], says: `${why}. Set it to where others reach this gateway` });
   }
-  for (const issuer of authorizationServers) mustBeSafe(issuer);
+  for (const [index, issuer] of oauth.authorizationServers.entries()) {
+    if (isSafeUrl(issuer)) continue;
+    const why =
+      "keys are not to be fetched in clear text. Use https, or an address of this machine";
+    found.push(unusable(["oauth", "authorizationServers", index], issuer, why));
+  }
+  return found;
+}
+
+function unusable(path: Problem["path"], value: string, why: string): Problem {
+  return { path, says: `cannot be '${maskText(value)}': ${why}` };
+}
+
+function isPlain(url: URL | null): boolean {
+  return (
+    url !== null && [url.search, url.hash, url.username, url.password].every((it) => it === "")
+  );
+}
+
+function readOAuth(oauth: NonNullable<Config["serve"]["oauth"]>, publicUrl: string): OAuth {
+  const { authorizationServers, scopes = [], audience, grants, clientId } = oauth;
   const resource = `${publicUrl}/mcp`;
   return {
     authorizationServers,
@@ -140,19 +157,9 @@ function readOAuth(
   };
 }
 
-function mustBeSafe(issuer: string): void {
-  if (isSafeUrl(issuer)) return;
-  const why = "keys are not to be fetched in clear text. Use https, or an address of this machine";
-  throw wrong("oauth.authorizationServers", issuer, why);
-}
-
 /** Whether what is fetched from there cannot be changed on the way: HTTPS, or this machine. */
 export function isSafeUrl(text: string): boolean {
   const url = URL.parse(text);
   if (url === null) return false;
   return url.protocol === "https:" || (url.protocol === "http:" && isLoopbackAuthority(url.host));
-}
-
-function wrong(key: string, value: string, why: string): TrunklineError {
-  return new TrunklineError("config", `Cannot use '${value}' as \`serve.${key}\`: ${why}.`);
 }

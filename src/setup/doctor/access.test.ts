@@ -61,7 +61,7 @@ describe("checkAccess()", () => {
     assert.match(found ?? "", /^fail .*publicUrl/);
     const oauth = { authorizationServers: ["https://login.example.com"] };
     const [alone] = await check(folder.path, "127.0.0.1", { oauth });
-    assert.match(alone ?? "", /^fail `serve\.oauth` needs `serve\.publicUrl`/);
+    assert.match(alone ?? "", /^fail 'serve\.oauth' needs 'serve\.publicUrl'/);
   });
 
   it("fails for an authorization server whose keys it cannot find, and for no other", async () => {

@@ -1,12 +1,17 @@
 import type { Problem } from "../../base/check.ts";
+import type { Config } from "../../config/config.ts";
 import type { ConfigValues } from "../../config/layer.ts";
 import { type HookSettings, readHooks } from "../../hooks/hook.ts";
+import { servingMistakes } from "../../server/access/serving.ts";
 import { loginMistake, type UpstreamSettings } from "../../upstream/settings.ts";
 
 /** Mistakes of a configuration that fits its schema otherwise, and that would be told later. */
 export function furtherMistakes(values: ConfigValues): Problem[] {
-  const { hooks = {}, toolHooks = {}, mcpServers = {} } = values as Partial<Checked>;
-  const found: Problem[] = [];
+  const { hooks = {}, toolHooks = {}, mcpServers = {}, serve = {} } = values as Partial<Checked>;
+  const found = servingMistakes(serve).map(({ path, says }) => ({
+    path: ["serve", ...path],
+    says,
+  }));
   for (const [key, settings] of [
     ["hooks", hooks],
     ["toolHooks", toolHooks],
@@ -26,5 +31,6 @@ export function furtherMistakes(values: ConfigValues): Problem[] {
 interface Checked {
   readonly hooks: HookSettings;
   readonly toolHooks: HookSettings;
+  readonly serve: Partial<Config["serve"]>;
   readonly mcpServers: Readonly<Record<string, UpstreamSettings>>;
 }
