@@ -13,7 +13,7 @@ const AT_ONCE = 8;
 
 export interface VerificationsOptions {
   /** Called for the first token that is not one of Trunkline's own. */
-  readonly load: () => Promise<Pick<JwtVerifier, "verify">>;
+  readonly load: () => Promise<JwtVerifier>;
   readonly now?: () => number;
 }
 
@@ -22,7 +22,7 @@ export interface VerificationsOptions {
  * load: a good token among any number of wrong ones waits in the queue, and is cached then.
  */
 export class Verifications {
-  readonly #verifier: Lazy<Pick<JwtVerifier, "verify">>;
+  readonly #verifier: Lazy<JwtVerifier>;
   readonly #now: () => number;
   /** By the hash of the token, in the order in which they were verified. */
   readonly #good = new Map<string, { readonly verdict: Verdict; readonly until: number }>();

@@ -12,7 +12,7 @@ import type { CallObserver, ObservedCall } from "../../tool/call-observer.ts";
 import type { ToolContext } from "../../tool/tool.ts";
 import { Histogram, type Series, WorkMetrics } from "../http/metrics.ts";
 import type { Observer } from "./observers.ts";
-import { type ExporterOptions, OtlpExporter } from "./otlp-exporter.ts";
+import { type ExporterOptions, otlpExporter } from "./otlp-exporter.ts";
 import {
   type DurationSeries,
   type DurationSnapshot,
@@ -42,7 +42,7 @@ const FLUSH = 2_000;
 export function openTelemetry(options: TelemetryOptions): Observer {
   const { sample = 1, content } = options.settings;
   const resource = resourceOf(options);
-  const exporter = new OtlpExporter<EndedSpan>({
+  const exporter = otlpExporter<EndedSpan>({
     ...sendingTo("traces", options),
     what: "spans",
     encode: (spans) => exportRequest(spans, resource),
@@ -68,7 +68,7 @@ export function openTelemetry(options: TelemetryOptions): Observer {
 export function openMetrics(options: TelemetryOptions): Observer {
   const resource = resourceOf(options);
   const operations = new OperationMetrics();
-  const exporter = new OtlpExporter<DurationSnapshot>({
+  const exporter = otlpExporter<DurationSnapshot>({
     ...sendingTo("metrics", options),
     what: "metrics",
     // They count from the start, so that the last one says all.
