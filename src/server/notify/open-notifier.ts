@@ -13,7 +13,7 @@ export async function openNotifier(
   const { entries, problems } = readEntries(notifications);
   for (const problem of problems) log.error("notify.not-configured", { problem });
   if (entries.length === 0) return undefined;
-  const { Notifier } = await import("./notifier.ts");
+  const { startNotifier } = await import("./notifier.ts");
   const secrets = new NotifySecrets({ data, configFile, env });
-  return new Notifier({ data, entries, secrets, publicUrl: serve.publicUrl, log });
+  return startNotifier({ data, entries, secrets, publicUrl: serve.publicUrl, log });
 }

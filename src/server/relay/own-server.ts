@@ -54,7 +54,9 @@ export async function openOwnServer(
   let sink: Sink<string> | undefined;
   const channel: Channel<string> = {
     send,
-    receive: (to) => void (sink = to),
+    receive: (to) => {
+      sink = to;
+    },
     abort: (reason) => client.abort(reason),
     [Symbol.asyncDispose]: () => client[Symbol.asyncDispose](),
   };
