@@ -409,11 +409,11 @@ function dispatcher({
   let timer: NodeJS.Timeout | undefined;
   let look: Promise<void> | undefined;
   let isAskedAgain = false;
-  let isOver = false;
+  const over = new AbortController();
 
   /** Looks for deliveries that are due. */
   function wake(): void {
-    if (isOver) return;
+    if (over.signal.aborted) return;
     isAskedAgain = true;
     look ??= lookAll().finally(() => {
       look = undefined;
@@ -426,7 +426,7 @@ function dispatcher({
     clearTimeout(timer);
     let due: number | undefined;
     try {
-      while (isAskedAgain && !isOver) {
+      while (isAskedAgain && !over.signal.aborted) {
         isAskedAgain = false;
         await storeOutcomes();
         due = await start();
@@ -436,7 +436,7 @@ function dispatcher({
       // The next look tries it again.
       log.warn("notify.queue", { error });
     }
-    if (isOver) return;
+    if (over.signal.aborted) return;
     const wait = due === undefined ? lookEvery : Math.min(lookEvery, due - Date.now());
     timer = setTimeout(() => wake(), Math.max(10, wait)).unref();
   }
@@ -506,7 +506,7 @@ function dispatcher({
   return {
     wake,
     async [Symbol.asyncDispose](): Promise<void> {
-      isOver = true;
+      over.abort();
       clearTimeout(timer);
       await look?.catch(() => {});
       const stopped = new TrunklineError("closed", "Trunkline was stopped");
