@@ -6,7 +6,7 @@ import type { NotificationSettings } from "../../src/config/schema/schema.gen.ts
 import { readEntries } from "../../src/server/notify/entries.ts";
 import type { Message } from "../../src/server/notify/message.ts";
 import { type Notifier, startNotifier } from "../../src/server/notify/notifier.ts";
-import { NotifySecrets } from "../../src/server/notify/notify-secrets.ts";
+import { notifySecrets, type NotifySecrets } from "../../src/server/notify/notify-secrets.ts";
 import type { SessionNotice } from "../../src/session/notice.ts";
 import type { Delivery, DeliveryState } from "../../src/store/notify/notify-store.ts";
 import { SampleFolder } from "../samples/sample-folder.ts";
@@ -47,7 +47,7 @@ export class NotifierRig implements AsyncDisposable {
     this.#folder = folder;
     this.receiver = receiver;
     const env = { TRUNKLINE_TOKEN_STORE: "file" };
-    this.secrets = new NotifySecrets({ data: folder.path, configFile: undefined, env });
+    this.secrets = notifySecrets({ data: folder.path, configFile: undefined, env });
   }
 
   static async open(): Promise<NotifierRig> {

@@ -68,7 +68,7 @@ export async function conversePlainly(
   conversation.prompt();
   await Promise.race([conversation.left, session.ended]);
   await conversation.farewell();
-  return leftFor(conversation.movesTo(), session.sessionId, out);
+  return leftFor(conversation.movesTo, session.sessionId, out);
 }
 
 interface ConversationParts {
@@ -169,7 +169,9 @@ export function plainConversation({ session, status, out, text, questions }: Con
     /** Resolves when the person has left. */
     left: hasLeft.promise,
     /** Where the person has said that the session goes on, by `/move`. */
-    movesTo: () => movesTo,
+    get movesTo(): string | undefined {
+      return movesTo;
+    },
   };
 }
 

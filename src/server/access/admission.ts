@@ -8,11 +8,11 @@ import { Devices } from "../../store/access/devices.ts";
 import { LoginCodes } from "../../store/access/login-codes.ts";
 import { OwnerToken } from "../../store/access/access-token.ts";
 import type { AppContext } from "../../config/app-context.ts";
-import { Access, type AdmittedCaller, type AccessRefusal, challenge } from "./access.ts";
-import { BrowserLogins } from "./browser-logins.ts";
+import { accessBy, type AdmittedCaller, type AccessRefusal, challenge } from "./access.ts";
+import { browserLogins } from "./browser-logins.ts";
 import type { OwnAddress } from "./refuse-foreign.ts";
 import type { ServePlan } from "./serving.ts";
-import { Verifications } from "./verifications.ts";
+import { verifiedBy } from "./verifications.ts";
 
 export interface AdmissionOptions {
   readonly serving: ServePlan;
@@ -43,13 +43,13 @@ export function openAdmission(app: AppContext, { serving, own, ended }: Admissio
   const owner = new OwnerToken(data);
   const tokens = new AccessTokens(data, { report: app.report });
   const devices = new Devices(data, { report: app.report });
-  const logins = new BrowserLogins({ owner, devices, own, publicOrigin, proxied });
+  const logins = browserLogins({ owner, devices, own, publicOrigin, proxied });
   const watch = new TokenWatch();
   const load = async () => {
     const { jwtVerifier } = await import("./jwt-verifier.ts");
     return jwtVerifier(oauth as NonNullable<typeof oauth>);
   };
-  const access = new Access({
+  const access = accessBy({
     serving,
     owner,
     tokens,
@@ -64,7 +64,7 @@ export function openAdmission(app: AppContext, { serving, own, ended }: Admissio
       }
       kept.set(principal, { token, until });
     },
-    verifications: oauth === undefined ? undefined : new Verifications({ load }),
+    verifications: oauth === undefined ? undefined : verifiedBy({ load }),
   });
 
   /** Creates the owner's token if there is none. Returns a message if it had to replace one. */

@@ -38,7 +38,7 @@ import type { DashboardSources } from "./sources.ts";
 import { startRoutes } from "./start/start-routes.ts";
 import type { TrafficRing } from "./traffic/traffic-ring.ts";
 import { agentRoutes } from "./view/agents.ts";
-import { CallStatistics } from "./view/call-statistics.ts";
+import { callStatistics } from "./view/call-statistics.ts";
 import { identityRoutes } from "./view/identities.ts";
 import { type OverviewOptions, readOverview } from "./view/overview.ts";
 import { pageCalls } from "./view/page-calls.ts";
@@ -215,7 +215,7 @@ function serverParts(
   );
   const { fleet } = sources;
   const services = serviceParts(sources, () => config.mcpServers);
-  const tools = toolRoutes(sources, new CallStatistics(data));
+  const tools = toolRoutes(sources, callStatistics(data));
   const calls = ends.use(
     pageCalls({
       data,

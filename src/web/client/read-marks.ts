@@ -1,3 +1,4 @@
+import { keepNewest } from "../../base/limit/eviction.ts";
 import { attempt } from "../../base/attempt.ts";
 import { type Signal, signal } from "@preact/signals";
 
@@ -32,10 +33,7 @@ export class ReadMarks {
     // The order is that of reading, so that the oldest marks can be dropped.
     marks.delete(id);
     marks.set(id, last);
-    for (const oldest of marks.keys()) {
-      if (marks.size <= MOST) break;
-      marks.delete(oldest);
-    }
+    keepNewest(marks, MOST);
     this.#marks.value = marks;
     this.#keep();
   }

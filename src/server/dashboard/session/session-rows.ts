@@ -1,3 +1,4 @@
+import { keepNewest } from "../../../base/limit/eviction.ts";
 import { basename, join } from "node:path";
 import { atMost } from "../../../base/abort.ts";
 import { attempt } from "../../../base/attempt.ts";
@@ -248,10 +249,7 @@ export function sessionIdentities(identityOf: IdentityOf) {
       const name = await identityOf(place.agent, place.cwd).catch(() => undefined);
       known.delete(key);
       known.set(key, { name, at: performance.now() });
-      for (const oldest of known.keys()) {
-        if (known.size <= MOST) break;
-        known.delete(oldest);
-      }
+      keepNewest(known, MOST);
     });
   }
 

@@ -1,3 +1,4 @@
+import { keepNewest } from "../../../base/limit/eviction.ts";
 import { mayUseAll, type Principal } from "../../../base/principal.ts";
 import type { Member, QueuedRequests } from "../../../fleet/members/members.ts";
 import { queueName } from "../../../fleet/members/job-queue.ts";
@@ -54,7 +55,7 @@ export function fleetView(fleet: Pick<Fleet, "connection" | "members" | "self">)
     const known = seen.get(id) ?? { name, since: Date.now(), wasDraining: false };
     known.wasDraining ||= isDraining;
     seen.set(id, known);
-    dropOldest(seen);
+    keepNewest(seen, MOST_SEEN);
   }
 
   function changed({ id, before, now }: EntryChange): void {
@@ -76,7 +77,7 @@ export function fleetView(fleet: Pick<Fleet, "connection" | "members" | "self">)
       if (moves.length > MOST_MOVES) moves.shift();
     }
     processes.set(now.node, now.holder);
-    dropOldest(processes);
+    keepNewest(processes, MOST_SEEN);
   }
 
   function nodeOf(member: Member): FleetNode {
@@ -142,11 +143,4 @@ function waitingIn(members: readonly Member[]): QueuedRequests[] {
 /** A node that ended before this gateway heard of it. */
 function nameless(node: string): string {
   return `node ${node.slice(0, 8)}`;
-}
-
-function dropOldest(map: Map<string, unknown>): void {
-  for (const oldest of map.keys()) {
-    if (map.size <= MOST_SEEN) return;
-    map.delete(oldest);
-  }
 }
