@@ -79,15 +79,8 @@ function plain({ id, receiver, state, attempts, result }: Delivery): object {
 
 const HEADINGS = ["TIME", "REASON", "RECEIVER", "STATE", "ATTEMPTS", "SESSION", "RESULT"];
 
-function rowOf({
-  time,
-  reason,
-  receiver,
-  state,
-  attempts,
-  session,
-  result,
-}: DeliveryRow): string[] {
+function rowOf(delivery: DeliveryRow): string[] {
+  const { time, reason, receiver, state, attempts, session, result } = delivery;
   return [
     time.slice(0, 16).replace("T", " "),
     reason,

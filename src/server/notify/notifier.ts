@@ -394,14 +394,8 @@ const AT_ONCE = 8;
 const STOP_GRACE = 1_000;
 
 /** Sends the notifications of the queue, and tries failed ones again. */
-function dispatcher({
-  queue,
-  entries,
-  send,
-  log,
-  firstWait = FIRST_RESEND_WAIT,
-  lookEvery = LOOK_EVERY,
-}: DispatcherOptions) {
+function dispatcher({ queue, entries, send, log, ...times }: DispatcherOptions) {
+  const { firstWait = FIRST_RESEND_WAIT, lookEvery = LOOK_EVERY } = times;
   const sending = new Set<Promise<void>>();
   const stop = new AbortController();
   /** Results of attempts that could not be stored yet. No other process takes these deliveries while this one runs. */

@@ -205,12 +205,6 @@ type IdentityOf = (agent: string, cwd: string) => Promise<string | undefined>;
 
 type Place = Pick<ReadSession, "agent" | "cwd">;
 
-interface KnownIdentity {
-  readonly name: string | undefined;
-  /** When it was looked up; undefined while that is still to be done. */
-  readonly at: number | undefined;
-}
-
 /** Milliseconds for which a name is cached, and for which a request waits for a new one. */
 const FRESH = 30_000;
 const PATIENCE = 300;
@@ -221,7 +215,8 @@ const MOST = 1_000;
  * are looked up one after the other, and requests wait only a moment for them.
  */
 export function sessionIdentities(identityOf: IdentityOf) {
-  const known = new Map<string, KnownIdentity>();
+  /** With when it was looked up; undefined while that is still to be done. */
+  const known = new Map<string, { name: string | undefined; at: number | undefined }>();
   let work: Promise<void> = Promise.resolve();
   /** As far as it is known. */
   const of = (place: Place): string | undefined => known.get(keyOf(place))?.name;

@@ -15,12 +15,6 @@ const ANSWERED_WITHIN = 30_000;
 /** Processes, also ended ones, whose names are known. */
 const MOST_SEEN = 1_000;
 
-interface SeenProcess {
-  readonly name: string;
-  readonly since: number;
-  wasDraining: boolean;
-}
-
 export type FleetView = ReturnType<typeof fleetView>;
 
 /** The fleet as a gateway sees it: for its dashboard and its metrics. */
@@ -28,7 +22,7 @@ export function fleetView(fleet: Pick<Fleet, "connection" | "members" | "self">)
   const { connection, members, self } = fleet;
   const ends = new DisposableStack();
   /** By the id of the process. */
-  const seen = new Map<string, SeenProcess>();
+  const seen = new Map<string, { name: string; since: number; wasDraining: boolean }>();
   /** The process that a node ran last, by the id of the node. */
   const processes = new Map<string, string>();
   const moves: FleetMove[] = [];
