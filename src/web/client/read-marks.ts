@@ -1,4 +1,3 @@
-import { keepNewest } from "../../base/limit/eviction.ts";
 import { attempt } from "../../base/attempt.ts";
 import { type Signal, signal } from "@preact/signals";
 
@@ -33,7 +32,10 @@ export class ReadMarks {
     // The order is that of reading, so that the oldest marks can be dropped.
     marks.delete(id);
     marks.set(id, last);
-    keepNewest(marks, MOST);
+    for (const oldest of marks.keys()) {
+      if (marks.size <= MOST) break;
+      marks.delete(oldest);
+    }
     this.#marks.value = marks;
     this.#keep();
   }
