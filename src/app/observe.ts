@@ -9,8 +9,8 @@ export async function observe(app: AppContext): Promise<void> {
   const { config, report } = app;
   const observers = (app.observers ??= new Observers());
   if (config.log.requests) {
-    const { RequestLog } = await import("../server/telemetry/request-log.ts");
-    observers.add(new RequestLog());
+    const { requestLog } = await import("../server/telemetry/request-log.ts");
+    observers.add(requestLog());
   }
   const settings = config.telemetry?.otlp;
   if (settings?.enabled !== true) return;

@@ -30,92 +30,81 @@ export function followConfig<C>(
   apply: ConfigApplier<C>,
 ): () => void {
   if (reloading === undefined) return () => {};
-  const follower = followers.getOrInsertComputed(
-    reloading,
-    () => new ConfigFollower(reloading, log),
-  );
-  return (follower as ConfigFollower<C>).add(new ConfigSubscriber(apply));
+  const follow = followers.getOrInsertComputed(reloading, () => follower(reloading, log));
+  return (follow as ReturnType<typeof follower<C>>)(apply);
 }
 
 /** Reads a changed configuration, and has the parts of the program apply it. */
-class ConfigFollower<C> {
-  readonly #reloading: ReloadSource<C>;
-  readonly #log: Log;
-  readonly #parts = new Set<ConfigSubscriber<C>>();
-  #stop: (() => void) | undefined;
+function follower<C>(reloading: ReloadSource<C>, log: Log) {
+  const parts = new Set<ReturnType<typeof subscriber<C>>>();
+  let stop: (() => void) | undefined;
   /** The last read: reads do not overlap. */
-  #reading: Promise<void> = Promise.resolve();
+  let reading: Promise<void> = Promise.resolve();
   /** Whether another read is scheduled. It sees all changes made until then. */
-  #isNext = false;
-  #reads = 0;
+  let isNext = false;
+  let reads = 0;
 
-  constructor(reloading: ReloadSource<C>, log: Log) {
-    this.#reloading = reloading;
-    this.#log = log;
+  function changed(): void {
+    if (isNext) return;
+    isNext = true;
+    reading = reading.then(() => read());
   }
 
-  add(part: ConfigSubscriber<C>): () => void {
-    this.#parts.add(part);
-    this.#stop ??= watchFiles(this.#reloading.files, () => this.#changed());
-    return () => {
-      part.isOver = true;
-      this.#parts.delete(part);
-      if (this.#parts.size > 0) return;
-      this.#stop?.();
-      this.#stop = undefined;
-    };
-  }
-
-  #changed(): void {
-    if (this.#isNext) return;
-    this.#isNext = true;
-    this.#reading = this.#reading.then(() => this.#read());
-  }
-
-  async #read(): Promise<void> {
-    this.#isNext = false;
+  async function read(): Promise<void> {
+    isNext = false;
     try {
-      const config = await this.#reloading.load();
-      const applied = Array.from(this.#parts, (part) => part.apply(config));
-      background(this.#report(++this.#reads, applied), "Applying the configuration");
+      const config = await reloading.load();
+      const applied = Array.from(parts, (part) => part.apply(config));
+      background(tell(++reads, applied), "Applying the configuration");
     } catch (error) {
       // A file that is being edited may be wrong for a moment: the last valid configuration stays.
-      this.#log.warn("config.not-reloaded", { error });
+      log.warn("config.not-reloaded", { error });
     }
   }
 
-  async #report(read: number, applied: readonly Promise<void>[]): Promise<void> {
+  async function tell(number: number, applied: readonly Promise<void>[]): Promise<void> {
     const outcomes = await Promise.allSettled(applied);
     // Of changes that are applied together, only the last one is reported.
-    if (read !== this.#reads) return;
+    if (number !== reads) return;
     const failed = outcomes.find((outcome) => outcome.status === "rejected");
-    if (failed === undefined) this.#log.info("config.reloaded");
-    else this.#log.warn("config.not-reloaded", { error: failed.reason });
+    if (failed === undefined) log.info("config.reloaded");
+    else log.warn("config.not-reloaded", { error: failed.reason });
   }
+
+  return (apply: ConfigApplier<C>): (() => void) => {
+    const part = subscriber(apply);
+    parts.add(part);
+    stop ??= watchFiles(reloading.files, changed);
+    return () => {
+      part.isOver = true;
+      parts.delete(part);
+      if (parts.size > 0) return;
+      stop?.();
+      stop = undefined;
+    };
+  };
 }
 
 /** A part of the program, which applies one configuration after the other, and no outdated one. */
-class ConfigSubscriber<C> {
-  isOver = false;
-  readonly #apply: ConfigApplier<C>;
-  #last: Promise<void> = Promise.resolve();
+function subscriber<C>(apply: ConfigApplier<C>) {
+  let last: Promise<void> = Promise.resolve();
   /** A scheduled call, which applies the newest configuration when it begins. */
-  #next: Promise<void> | undefined;
-  #newest: C | undefined;
+  let next: Promise<void> | undefined;
+  let newest: C | undefined;
 
-  constructor(apply: ConfigApplier<C>) {
-    this.#apply = apply;
-  }
-
-  apply(config: C): Promise<void> {
-    this.#newest = config;
-    this.#next ??= this.#last
-      .catch(() => {})
-      .then(async () => {
-        this.#next = undefined;
-        if (!this.isOver) await this.#apply(this.#newest as C);
-      });
-    this.#last = this.#next;
-    return this.#next;
-  }
+  const part = {
+    isOver: false,
+    apply(config: C): Promise<void> {
+      newest = config;
+      next ??= last
+        .catch(() => {})
+        .then(async () => {
+          next = undefined;
+          if (!part.isOver) await apply(newest as C);
+        });
+      last = next;
+      return next;
+    },
+  };
+  return part;
 }

@@ -6,13 +6,8 @@ import type { ConfigInput } from "./config.ts";
 
 export const PROJECT_FILE = ".trunkline.jsonc";
 
-export interface UserFile {
-  readonly path: string;
-  /** The option or variable that names the file, which must exist then. */
-  readonly namedBy?: string;
-}
-
-export function userFile({ cwd, env, flags }: ConfigInput): UserFile {
+/** `namedBy` is the option or variable that names the file, which must exist then. */
+export function userFile({ cwd, env, flags }: ConfigInput) {
   if (flags.config !== undefined) {
     return { path: expandPath(flags.config, cwd, env), namedBy: "--config" };
   }

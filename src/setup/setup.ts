@@ -280,13 +280,10 @@ function tokenOf(change: ProgramFileChange, url: string): string | undefined {
 }
 
 /** Never from an argument, which others on the machine can read. */
-async function tokenFrom({
-  env,
-  values,
-}: Invocation<JetbrainsValues>): Promise<string | undefined> {
-  const { TRUNKLINE_TOKEN } = env;
+async function tokenFrom(invocation: Invocation<JetbrainsValues>): Promise<string | undefined> {
+  const { env, values } = invocation;
   if (values.print === true || values["dry-run"] === true) return undefined;
-  const given = TRUNKLINE_TOKEN ?? (await readSecret("Token (empty for none): "));
+  const given = env.TRUNKLINE_TOKEN ?? (await readSecret("Token (empty for none): "));
   return given.trim() === "" ? undefined : given.trim();
 }
 

@@ -5,8 +5,8 @@ import { Log } from "../../src/base/log.ts";
 import type { NotificationSettings } from "../../src/config/schema/schema.gen.ts";
 import { readEntries } from "../../src/server/notify/entries.ts";
 import type { Message } from "../../src/server/notify/message.ts";
-import { Notifier } from "../../src/server/notify/notifier.ts";
-import { NotifySecrets } from "../../src/server/notify/notify-secrets.ts";
+import { type Notifier, startNotifier } from "../../src/server/notify/notifier.ts";
+import { notifySecrets, type NotifySecrets } from "../../src/server/notify/notify-secrets.ts";
 import type { SessionNotice } from "../../src/session/notice.ts";
 import type { Delivery, DeliveryState } from "../../src/store/notify/notify-store.ts";
 import { SampleFolder } from "../samples/sample-folder.ts";
@@ -47,7 +47,7 @@ export class NotifierRig implements AsyncDisposable {
     this.#folder = folder;
     this.receiver = receiver;
     const env = { TRUNKLINE_TOKEN_STORE: "file" };
-    this.secrets = new NotifySecrets({ data: folder.path, configFile: undefined, env });
+    this.secrets = notifySecrets({ data: folder.path, configFile: undefined, env });
   }
 
   static async open(): Promise<NotifierRig> {
@@ -64,7 +64,7 @@ export class NotifierRig implements AsyncDisposable {
     const { data, secrets } = this;
     const log = new Log("error", () => {});
     const timing = { firstWait: 20, lookEvery: 50 };
-    const notifier = new Notifier({ data, entries, secrets, log, ...timing, ...more });
+    const notifier = startNotifier({ data, entries, secrets, log, ...timing, ...more });
     this.#open.push(notifier);
     return notifier;
   }

@@ -22,19 +22,11 @@ export interface RunOrchestratorOptions {
   readonly warn: (message: string) => void;
 }
 
-export interface RunningOrchestrator extends AsyncDisposable {
-  readonly address: string;
-  readonly certsDir: string;
-}
-
 /**
  * Runs the plugin bus alone. Calls of its plugins' tools go through policy and audit, as
  * everywhere.
  */
-export async function runOrchestrator(
-  app: AppContext,
-  options: RunOrchestratorOptions,
-): Promise<RunningOrchestrator> {
+export async function runOrchestrator(app: AppContext, options: RunOrchestratorOptions) {
   const { config, log, report } = app;
   openData(config.data);
   const plan = await planOf(config, options);

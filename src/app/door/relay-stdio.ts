@@ -2,7 +2,7 @@ import { announcedStdio } from "./announced-stdio.ts";
 import { openMcp } from "./mcp-on-stdio.ts";
 import { untilOver } from "./until-over.ts";
 import type { AppContext } from "../../config/app-context.ts";
-import { McpRelay } from "../../server/relay/mcp-relay.ts";
+import { mcpRelay } from "../../server/relay/mcp-relay.ts";
 import { reachGateway } from "../../server/relay/reach-gateway.ts";
 import { termsOf } from "../../server/relay/terms.ts";
 
@@ -27,7 +27,7 @@ export async function relayStdio(
     refused: (why) => log.info("relay.alone", { why: `The gateway ${why}` }),
   });
   if (gateway === undefined) return false;
-  const relay = new McpRelay({
+  const relay = mcpRelay({
     client: announcedStdio(app, "assistant"),
     gateway,
     open: (channel, firstId) => openMcp(app, channel, { firstId, profile }),

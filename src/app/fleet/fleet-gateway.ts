@@ -14,7 +14,7 @@ import type {
   SharingOptions,
 } from "../../session/open/session-sharing.ts";
 import { connectFleet, type Fleet } from "../../fleet/open/fleet.ts";
-import { FleetView } from "../../server/dashboard/view/fleet-view.ts";
+import { fleetView, type FleetView } from "../../server/dashboard/view/fleet-view.ts";
 import { shareNode } from "./share-node.ts";
 import { parseRemoteUrl } from "../../base/remote-url.ts";
 import type { HomeParams } from "../../protocol/acp/door.ts";
@@ -41,7 +41,7 @@ export async function openFleetGateway(
   let address: string | undefined;
   fleet.tells(() => ({ url: address, waiting: queue.waiting, ...shared.tools.state }));
   // What the dashboard and the metrics show.
-  const view = opening.use(new FleetView(fleet));
+  const view = opening.use(fleetView(fleet));
   // The refusal must arrive before the request itself times out.
   const { timeout } = limitsFor("session/new", app.config.limits.messages);
   const longestWait = timeout === undefined ? undefined : Math.max(timeout - ANSWERING, 0);

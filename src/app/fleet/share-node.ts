@@ -5,17 +5,12 @@ import { SharedData } from "../../fleet/open/open-shared.ts";
 import { SharedTools } from "../../fleet/open/shared-tools.ts";
 
 /** What a node has in common with the others of its pool, beside sessions. */
-export interface SharedParts extends AsyncDisposable {
-  readonly folder: SharedData;
-  readonly tools: SharedTools;
-}
-
 /** Shares what is in the data folder of a node, and its tools, with the others of its pool. */
 export async function shareNode(
   app: AppContext,
   fleet: Fleet,
   { role, offer }: { readonly role: "gateway" | "worker"; readonly offer: Offer },
-): Promise<SharedParts> {
+) {
   await using opening = new AsyncDisposableStack();
   const folder = opening.use(new SharedData({ app, fleet, role }));
   const tools = opening.use(new SharedTools({ app, offer, fleet }));

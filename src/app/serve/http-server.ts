@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { type Entry, Admission } from "../../server/access/admission.ts";
+import { type Entry, openAdmission } from "../../server/access/admission.ts";
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { Lazy } from "../../base/lazy.ts";
@@ -11,7 +11,7 @@ import type { AccessRefusal } from "../../server/access/access.ts";
 import { COMEBACK_PATH, LOGINS_PAGE, LOGINS_PATH } from "../../server/access/login-page.ts";
 import { serverLoginRoutes } from "../../server/access/server-login-routes.ts";
 import { agentLogin } from "../door/agent-login.ts";
-import { isForPerson, Login, WELCOME } from "../../server/access/login.ts";
+import { isForPerson, loginPages, WELCOME } from "../../server/access/login.ts";
 import { isPage, OPEN_AGAIN } from "../../server/access/open-page.ts";
 import {
   answerPreflight,
@@ -36,7 +36,7 @@ import {
 import { createListener, listen } from "../../server/http/listener.ts";
 import { type MoveContext, MOVES_PATH, moveStep } from "../../server/http/move-routes.ts";
 import { Metrics } from "../../server/http/metrics.ts";
-import { Readiness } from "../../server/http/readiness.ts";
+import { readinessOf } from "../../server/http/readiness.ts";
 import { notifyRoutes } from "../../server/notify/notify-routes.ts";
 import { LazyRuns } from "../../run/open/lazy-runs.ts";
 import { LazySessions } from "../session/lazy-sessions.ts";
@@ -85,8 +85,8 @@ export async function openHttpServer(app: AppContext, options: HttpServerOptions
   const serving = resolveServing(app.config, options);
   const clients = new Set<AcpConversation>();
   const traffic = new TrafficRing();
-  const admission = new Admission(app, { serving, own: () => own, ended: end });
-  const login = new Login(admission);
+  const admission = openAdmission(app, { serving, own: () => own, ended: end });
+  const login = loginPages(admission);
   const { resourceMetadata } = admission;
   const tasks = lazyTasks(app);
   // Serves MCP, also to clients that do not come by HTTP.
@@ -110,7 +110,7 @@ export async function openHttpServer(app: AppContext, options: HttpServerOptions
     ...{ runs, traffic, offer: async () => offer },
     ...(sharing === undefined ? {} : { sharing }),
   });
-  const readiness = new Readiness({
+  const readiness = readinessOf({
     data,
     checkStore: async () => (await sessions.get()).check(),
     natsProblem: async () => fleet?.problem(),

@@ -45,7 +45,7 @@ describe("LazyApprover", () => {
     let changes = 0;
     const stop = approver.onChange(() => changes++);
     await approver.ready();
-    await approver.open();
+    await approver.ready();
     assert.equal(loads(), 1);
     assert.equal(changes, 0);
     assert.equal(approver.judge("s", TOOL), "held");
@@ -66,7 +66,7 @@ describe("LazyApprover", () => {
     assert.equal(held.isOver, false);
     {
       await using approver = lazyOver(held).approver;
-      await approver.open();
+      await approver.ready();
     }
     assert.equal(held.isOver, true);
   });

@@ -55,7 +55,7 @@ export async function openTools(
       return Approvals.open(data, { mode: policy.tools.approve, report });
     }),
   );
-  if (needsApprovals) await approver.open();
+  if (needsApprovals) await approver.ready();
   const offer = new Offer({
     policy: new Policy(toolPolicy(config)),
     audit,
@@ -76,7 +76,7 @@ export async function openTools(
   const opened = opening.use(
     await openOffer(app, {
       offer,
-      beforeUpstreams: () => approver.open(),
+      beforeUpstreams: () => approver.ready(),
       ...(reloading === undefined ? {} : { reloading }),
     }),
   );
@@ -100,38 +100,30 @@ export async function openTools(
 export class LazyApprover implements Approver, AsyncDisposable {
   readonly #load: () => Promise<Approvals>;
   readonly #listeners = new Set<() => void>();
-  #approvals: Approvals | undefined;
+  approvals: Approvals | undefined;
 
   constructor(load: () => Promise<Approvals>) {
     this.#load = load;
   }
 
-  get approvals(): Approvals | undefined {
-    return this.#approvals;
-  }
-
-  async open(): Promise<void> {
-    if (this.#approvals !== undefined) return;
-    this.#approvals = await this.#load();
-    this.#approvals.onChange(() => {
+  async ready(): Promise<void> {
+    if (this.approvals !== undefined) return;
+    this.approvals = await this.#load();
+    this.approvals.onChange(() => {
       for (const listener of this.#listeners) listener();
     });
   }
 
   judge(server: string, definition: ToolDefinition): "approved" | "held" {
-    return this.#approvals?.judge(server, definition) ?? "held";
+    return this.approvals?.judge(server, definition) ?? "held";
   }
 
   why(server: string, name: string): "new" | "changed" {
-    return this.#approvals?.why(server, name) ?? "new";
+    return this.approvals?.why(server, name) ?? "new";
   }
 
   vouches(server: string, definition: ToolDefinition): boolean {
-    return this.#approvals?.vouches(server, definition) ?? false;
-  }
-
-  ready(): Promise<void> {
-    return this.open();
+    return this.approvals?.vouches(server, definition) ?? false;
   }
 
   onChange(listener: () => void): () => void {
@@ -140,6 +132,6 @@ export class LazyApprover implements Approver, AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#approvals?.[Symbol.asyncDispose]();
+    await this.approvals?.[Symbol.asyncDispose]();
   }
 }

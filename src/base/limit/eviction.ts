@@ -27,3 +27,11 @@ export function evictedFor<T extends Candidate>(newcomer: string, all: Iterable<
   }
   return found;
 }
+
+/** Drops the oldest entries of a map that has more than so many. */
+export function keepNewest<K>(map: Map<K, unknown>, most: number): void {
+  for (const oldest of map.keys()) {
+    if (map.size <= most) return;
+    map.delete(oldest);
+  }
+}

@@ -89,7 +89,8 @@ export class Conversation implements Disposable {
   /** The messages whose turns have not ended, in all sessions. */
   readonly #turns = new Map<PendingMessage, Promise<void>>();
   readonly #left = Promise.withResolvers<void>();
-  #movesTo: string | undefined;
+  /** Where the person has said that the session goes on, by `/move`. */
+  movesTo: string | undefined;
   /** Resolves when the person has left. */
   readonly left: Promise<void> = this.#left.promise;
   #transcript: TranscriptView;
@@ -132,11 +133,6 @@ export class Conversation implements Disposable {
 
   get sessionId(): string | undefined {
     return this.#session?.sessionId;
-  }
-
-  /** Where the person has said that the session goes on, by `/move`. */
-  get movesTo(): string | undefined {
-    return this.#movesTo;
   }
 
   /** The client is there: opens the first session. Rejects if that fails. */
@@ -484,7 +480,7 @@ export class Conversation implements Disposable {
       return this.say("A turn is running. Esc cancels it; move the session when it has ended.");
     }
     if (this.#session === undefined) return;
-    this.#movesTo = to;
+    this.movesTo = to;
     this.leave();
   }
 

@@ -29,8 +29,7 @@ export async function converse(invocation: ChatInvocation): Promise<MoveRequest 
     size: () => ({ columns: process.stdout.columns || 80, rows: process.stdout.rows || 24 }),
   });
   const history = new PromptHistory(app.config.data);
-  const pasted = new PastedImages(env);
-  opened.use(pasted);
+  const pasted = opened.use(pastedImages(env));
   const conversation = new Conversation({
     screen,
     history,
@@ -121,34 +120,27 @@ const CLIPBOARDS = [
 const MOST_IMAGE_BYTES = 32 * 1024 * 1024;
 
 /** Images that were pasted, as files until the terminal is left. */
-class PastedImages implements Disposable {
-  readonly #env: NodeJS.ProcessEnv;
-  #folder: ReturnType<typeof mkdtempDisposableSync> | undefined;
-  #count = 0;
+function pastedImages(env: NodeJS.ProcessEnv) {
+  let folder: ReturnType<typeof mkdtempDisposableSync> | undefined;
+  let count = 0;
 
-  constructor(env: NodeJS.ProcessEnv) {
-    this.#env = env;
-  }
-
-  async take(): Promise<string | undefined> {
+  async function take(): Promise<string | undefined> {
     const { execFile } = process.getBuiltinModule("node:child_process");
     const options = { encoding: "buffer", maxBuffer: MOST_IMAGE_BYTES, timeout: 5_000 } as const;
     for (const [command, ...args] of CLIPBOARDS) {
       const image = await new Promise<Buffer | undefined>((resolve) => {
-        execFile(command, args, { ...options, env: this.#env }, (error, stdout) =>
+        execFile(command, args, { ...options, env }, (error, stdout) =>
           resolve(error === null && stdout.length > 0 ? stdout : undefined),
         );
       });
       if (image === undefined) continue;
-      this.#folder ??= mkdtempDisposableSync(join(tmpdir(), "trunkline-chat-"));
-      const path = join(this.#folder.path, `pasted-${++this.#count}.png`);
+      folder ??= mkdtempDisposableSync(join(tmpdir(), "trunkline-chat-"));
+      const path = join(folder.path, `pasted-${++count}.png`);
       writeFileSync(path, image, { mode: 0o600 });
       return path;
     }
     return undefined;
   }
 
-  [Symbol.dispose](): void {
-    this.#folder?.remove();
-  }
+  return { take, [Symbol.dispose]: () => folder?.remove() };
 }

@@ -5,7 +5,7 @@ import { setImmediate as turn } from "node:timers/promises";
 import { until } from "../../../test/support/until.ts";
 import { Questions } from "../session/questions.ts";
 import type { Ended } from "../../protocol/acp/attach.ts";
-import { PlainConversation } from "./plain-conversation.ts";
+import { plainConversation } from "./plain-conversation.ts";
 
 /** A conversation with a session that ends its turns when the test says so. */
 class Rig implements Disposable {
@@ -15,7 +15,7 @@ class Rig implements Disposable {
   cancels = 0;
   printed = "";
   readonly questions = new Questions((text) => (this.printed += text));
-  readonly conversation = new PlainConversation({
+  readonly conversation = plainConversation({
     session: {
       ended: this.ended.promise,
       prompt: (text) => {
@@ -47,7 +47,7 @@ class Rig implements Disposable {
   }
 }
 
-describe("PlainConversation", () => {
+describe("plainConversation()", () => {
   it("sends a line as a prompt, and asks for the next when the turn has ended", async () => {
     using rig = new Rig();
     await rig.type("hello");

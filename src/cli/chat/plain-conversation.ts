@@ -51,7 +51,7 @@ export async function conversePlainly(
   const earlier = replay.join("") + text.newLine();
   replay = undefined;
   out(lastLines(earlier, session.sessionId) + WELCOME + asked.join(""));
-  const conversation = new PlainConversation({ session, status, out, text, questions });
+  const conversation = plainConversation({ session, status, out, text, questions });
   const input = createInterface({ input: process.stdin, terminal: false });
   opened.defer(() => input.close());
   input.on("line", (line) => conversation.line(line));
@@ -80,96 +80,78 @@ interface ConversationParts {
 }
 
 /** What happens when a person types a line: prompts, answers, and the ways to stop. */
-export class PlainConversation {
-  readonly #parts: ConversationParts;
-  readonly #left = Promise.withResolvers<void>();
-  /** Resolves when the person has left. */
-  readonly left: Promise<void> = this.#left.promise;
-  readonly #turns = new Set<Promise<void>>();
-  #lines: string[] = [];
-  #complete: NodeJS.Timeout | undefined;
-  #interruptedAt = -Infinity;
-  #isLeaving = false;
-  #movesTo: string | undefined;
-
-  constructor(parts: ConversationParts) {
-    this.#parts = parts;
-  }
-
-  /** Where the person has said that the session goes on, by `/move`. */
-  get movesTo(): string | undefined {
-    return this.#movesTo;
-  }
+export function plainConversation({ session, status, out, text, questions }: ConversationParts) {
+  const hasLeft = Promise.withResolvers<void>();
+  const turns = new Set<Promise<void>>();
+  const lines: string[] = [];
+  let complete: NodeJS.Timeout | undefined;
+  let interruptedAt = -Infinity;
+  let isLeaving = false;
+  let movesTo: string | undefined;
 
   /** Asks for a line, unless a turn runs. */
-  readonly prompt = (): void => {
-    if (this.#turns.size === 0 && !this.#isLeaving) this.#parts.out("> ");
+  const prompt = (): void => {
+    if (turns.size === 0 && !isLeaving) out("> ");
   };
 
-  line(line: string): void {
-    this.#lines.push(line);
-    clearTimeout(this.#complete);
-    this.#complete = setTimeout(() => this.#said(this.#lines.splice(0).join("\n")), TOGETHER);
+  function line(typed: string): void {
+    lines.push(typed);
+    clearTimeout(complete);
+    complete = setTimeout(() => take(lines.splice(0).join("\n")), TOGETHER);
   }
 
   /** The first one cancels the turn, a second one soon after leaves. */
-  interrupt(): void {
-    const { session, out } = this.#parts;
-    const isSecond = performance.now() - this.#interruptedAt < TWICE;
-    this.#interruptedAt = performance.now();
-    if (isSecond) return this.leave();
-    if (this.#turns.size > 0) session.cancel();
-    out(
-      this.#turns.size > 0 ? "\n(cancelling; Ctrl-C again leaves)\n" : "\n(Ctrl-C again leaves)\n",
-    );
-    this.prompt();
+  function interrupt(): void {
+    const isSecond = performance.now() - interruptedAt < TWICE;
+    interruptedAt = performance.now();
+    if (isSecond) return leave();
+    if (turns.size > 0) session.cancel();
+    out(turns.size > 0 ? "\n(cancelling; Ctrl-C again leaves)\n" : "\n(Ctrl-C again leaves)\n");
+    prompt();
   }
 
   /** Leaves. A line that was typed just before is not sent: its turn would be cancelled. */
-  leave(): void {
-    this.#isLeaving = true;
-    clearTimeout(this.#complete);
-    this.#left.resolve();
+  function leave(): void {
+    isLeaving = true;
+    clearTimeout(complete);
+    hasLeft.resolve();
   }
 
   /** Cancels what runs, and gives it a moment to end. */
-  async farewell(): Promise<void> {
-    this.#isLeaving = true;
-    if (this.#turns.size === 0) return;
-    this.#parts.session.cancel();
-    await atMost(FAREWELL, Promise.all(this.#turns));
+  async function farewell(): Promise<void> {
+    isLeaving = true;
+    if (turns.size === 0) return;
+    session.cancel();
+    await atMost(FAREWELL, Promise.all(turns));
   }
 
-  #said(text: string): void {
-    const { questions, session, out } = this.#parts;
-    const said = text.trim();
+  function take(typed: string): void {
+    const said = typed.trim();
     if (questions.isAnswer(said)) {
       if (said !== "") questions.answer(said);
-    } else if (said === "/exit" || said === "/quit") this.leave();
+    } else if (said === "/exit" || said === "/quit") leave();
     else if (said === "/cancel") session.cancel();
-    else if (/^\/move(\s|$)/.test(said)) this.#move(said.slice(5).trim());
+    else if (/^\/move(\s|$)/.test(said)) move(said.slice(5).trim());
     else if (said !== "") {
-      if (this.#turns.size > 0) out("(queued)\n");
+      if (turns.size > 0) out("(queued)\n");
       if (questions.isOpen) out("(The question is still open: this is no answer to it.)\n");
-      const turn = this.#turn(text).finally(() => {
-        this.#turns.delete(turn);
-        this.prompt();
+      const running = turn(typed).finally(() => {
+        turns.delete(running);
+        prompt();
       });
-      this.#turns.add(turn);
+      turns.add(running);
     }
-    this.prompt();
+    prompt();
   }
 
-  #move(to: string): void {
-    const { out } = this.#parts;
+  function move(to: string): void {
     if (to === "") return out(`${MOVE_HELP}\n`);
-    if (this.#turns.size > 0) return out("(A turn is running. /cancel ends it; then move.)\n");
-    this.#movesTo = to;
-    this.leave();
+    if (turns.size > 0) return out("(A turn is running. /cancel ends it; then move.)\n");
+    movesTo = to;
+    leave();
   }
 
-  async #turn(said: string): Promise<void> {
-    const { session, status, out, text } = this.#parts;
+  async function turn(said: string): Promise<void> {
     const started = performance.now();
     try {
       const { stopReason } = await withLoss(session, session.prompt(said));
@@ -178,9 +160,19 @@ export class PlainConversation {
       out(`${status.text(performance.now() - started)}\n`);
     } catch (error) {
       out(text.end());
-      if (!this.#isLeaving) out(`trunkline: ${(error as Error).message}\n`);
+      if (!isLeaving) out(`trunkline: ${(error as Error).message}\n`);
     }
   }
+
+  return {
+    ...{ prompt, line, interrupt, leave, farewell },
+    /** Resolves when the person has left. */
+    left: hasLeft.promise,
+    /** Where the person has said that the session goes on, by `/move`. */
+    get movesTo(): string | undefined {
+      return movesTo;
+    },
+  };
 }
 
 /** The end of an earlier conversation, and how to read the rest. */

@@ -13,7 +13,8 @@ const LONGEST = 20_000;
 /** What a person has sent at the terminal, in all sessions, oldest first. */
 export class PromptHistory {
   readonly #path: string;
-  readonly #all: string[] = [];
+  /** The most recent ones last, each once. */
+  readonly all: string[] = [];
   /** How far back the person has gone, and what was in the line before. */
   #back = 0;
   #draft = "";
@@ -22,26 +23,21 @@ export class PromptHistory {
     this.#path = join(data, "chat-history.jsonl");
   }
 
-  /** The most recent ones last, each once. */
-  get all(): readonly string[] {
-    return this.#all;
-  }
-
   /** Reads what earlier sessions have left. A file that is damaged or cannot be read has nothing. */
   async load(): Promise<void> {
     const text = await readFile(this.#path, "utf8").catch(() => "");
     const known = [...new Set(text.split("\n").toReversed().flatMap(readEntry))].slice(0, MOST);
-    this.#all.unshift(...known.toReversed());
+    this.all.unshift(...known.toReversed());
     if (text.length <= MOST_BYTES) return;
-    const kept = this.#all.slice(-MOST / 2).map((each) => `${JSON.stringify(each)}\n`);
+    const kept = this.all.slice(-MOST / 2).map((each) => `${JSON.stringify(each)}\n`);
     await replaceFile(this.#path, kept.join("")).catch(() => {});
   }
 
   /** Remembers a prompt. Only the owner can read the file. */
   async add(text: string): Promise<void> {
     this.#back = 0;
-    if (text.length > LONGEST || this.#all.at(-1) === text) return;
-    this.#all.push(text);
+    if (text.length > LONGEST || this.all.at(-1) === text) return;
+    this.all.push(text);
     await mkdir(dirname(this.#path), { recursive: true, mode: 0o700 });
     // Lines of several terminals do not mix: each is one write at the end of the file.
     await using file = await open(this.#path, "a", 0o600);
@@ -51,10 +47,10 @@ export class PromptHistory {
   /** The prompt before or after the one that is shown; undefined where there is none. */
   go(by: -1 | 1, now: string): string | undefined {
     const back = this.#back - by;
-    if (back < 0 || back > this.#all.length) return undefined;
+    if (back < 0 || back > this.all.length) return undefined;
     if (this.#back === 0) this.#draft = now;
     this.#back = back;
-    return back === 0 ? this.#draft : this.#all.at(-back);
+    return back === 0 ? this.#draft : this.all.at(-back);
   }
 }
 

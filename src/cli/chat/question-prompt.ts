@@ -3,7 +3,7 @@ import { DECLINED } from "../session/form-content.ts";
 import { keysOf } from "../session/questions.ts";
 import { firstLine } from "../shell/layout.ts";
 import { type Line, line, linesOf, span, wrapLine } from "../transcript/styled-line.ts";
-import { FormEditor } from "./form-editor.ts";
+import { formEditor, type FormEditor } from "./form-editor.ts";
 import type { LineEditor } from "./line-editor.ts";
 import type { Caret } from "./live-screen.ts";
 import type { Key } from "./terminal-input.ts";
@@ -54,7 +54,8 @@ export class QuestionPrompt {
   readonly #changed: () => void;
   readonly #now: () => number;
   readonly #open: Question[] = [];
-  #isFocused = false;
+  /** Keys go to the question. */
+  isFocused = false;
   #lastKey = -Infinity;
   #held: { readonly key: Key; readonly timer: NodeJS.Timeout } | undefined;
 
@@ -67,14 +68,9 @@ export class QuestionPrompt {
     return this.#open.length > 0;
   }
 
-  /** Keys go to the question. */
-  get isFocused(): boolean {
-    return this.#isFocused;
-  }
-
   /** The text that the person fills in. */
   get editor(): LineEditor | undefined {
-    return this.#isFocused ? this.#open[0]?.form?.editor : undefined;
+    return this.isFocused ? this.#open[0]?.form?.editor : undefined;
   }
 
   /** All that is asked for. */
@@ -107,7 +103,7 @@ export class QuestionPrompt {
         const go = { key: "y", says: "Go on: the page was visited", take: () => settle(ACCEPTED) };
         return { ...asked, content: [...more, line(wordsOf(url), "cyan")], choices: [go, decline] };
       }
-      const form = new FormEditor(requestedSchema, settle, this.#changed);
+      const form = formEditor(requestedSchema, settle, this.#changed);
       const quick = form.quick.slice(0, 9).map(({ title: says, take }, at) => {
         return { key: String(at + 1), says, take };
       });
@@ -131,12 +127,12 @@ export class QuestionPrompt {
     }
     const [question] = this.#open;
     if (question === undefined) return "text";
-    if (key.name === "tab" || (this.#isFocused && key.name === "escape")) {
-      this.#isFocused = !this.#isFocused;
+    if (key.name === "tab" || (this.isFocused && key.name === "escape")) {
+      this.isFocused = !this.isFocused;
       return "used";
     }
     const choice = question.choices.find(({ key: name }) => name === key.text);
-    if (this.#isFocused) {
+    if (this.isFocused) {
       if (question.form?.press(key) === true) return "used";
       if (question.form === undefined && choice !== undefined) this.#take(question, choice);
       // Control keys still work, such as Ctrl-C and Ctrl-O.
@@ -158,7 +154,7 @@ export class QuestionPrompt {
     const head = wrapLine([span("? ", "yellow", "bold"), span(firstLine(title), "bold")], width, [
       span("  "),
     ]);
-    const isFilledIn = this.#isFocused && form !== undefined;
+    const isFilledIn = this.isFocused && form !== undefined;
     const options = choices.flatMap(({ key, says }) =>
       wrapLine([span(`  ${key} `, "cyan", "bold"), span(says)], width, [span("    ")]),
     );
@@ -181,11 +177,11 @@ export class QuestionPrompt {
   #how({ why, form, choices }: Question): string {
     if (why !== undefined) return why;
     if (form === undefined) {
-      return this.#isFocused
+      return this.isFocused
         ? "Press a key to answer. Tab goes back to the text."
         : "Press a key to answer; where you have typed text, Tab first.";
     }
-    if (this.#isFocused)
+    if (this.isFocused)
       return "Up, Down: move. Space: choose. Enter: go on. Tab: back to the text.";
     const isQuick = choices.length > 1 ? "Press a key to answer, or Tab" : "Tab";
     return `${isQuick} to fill in the form.`;
@@ -212,7 +208,7 @@ export class QuestionPrompt {
 
   #appear(): void {
     this.#lastKey = Math.max(this.#lastKey, this.#now());
-    this.#isFocused = false;
+    this.isFocused = false;
   }
 
   #remove(question: Question): void {

@@ -23,15 +23,8 @@ export function rowsOf(reader: SessionReader): SessionRows {
   });
 }
 
-export function sessionItem({
-  id,
-  title,
-  state,
-  waiting,
-  agent,
-  cwd,
-  updated,
-}: SessionRow): PickerItem {
+export function sessionItem(session: SessionRow): PickerItem {
+  const { id, title, state, waiting, agent, cwd, updated } = session;
   const says = state === "waiting" ? `waits: ${waiting?.says ?? ""}` : state;
   const used = new Date(updated).toISOString().slice(5, 16).replace("T", " ");
   return {

@@ -66,11 +66,10 @@ async function askMissing(invocation: Invocation<FactValues>): Promise<FactValue
     lines.setPrompt(`${says}: `);
     lines.prompt();
     const line = await typed.next();
-    if (line.done)
-      throw new TrunklineError(
-        "cancelled",
-        "No identity was added: the input ended before all questions were answered",
-      );
+    if (line.done) {
+      const says = "No identity was added: the input ended before all questions were answered";
+      throw new TrunklineError("cancelled", says);
+    }
     const answer = line.value.trim();
     if (key === "provider" && !/^(?:github|gitlab|bitbucket|other)$/.test(answer)) {
       const why = `Cannot use provider '${answer}': it is one of github, gitlab, bitbucket, other`;

@@ -6,7 +6,7 @@ import { userFile } from "../../config/locations.ts";
 import type { DeliveryRow } from "../../server/dashboard/api.ts";
 import { deliveries } from "../../server/notify/deliveries.ts";
 import { readEntries } from "../../server/notify/entries.ts";
-import { NotifySecrets } from "../../server/notify/notify-secrets.ts";
+import { notifySecrets } from "../../server/notify/notify-secrets.ts";
 import { openNotifier } from "../../server/notify/open-notifier.ts";
 import type { Delivery } from "../../store/notify/notify-store.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
@@ -59,7 +59,7 @@ export async function secret(invocation: Invocation<SecretValues>): Promise<numb
   const { values, env } = invocation;
   const { config } = await openQuietApp(invocation);
   const configFile = configFileOf(invocation);
-  const secrets = new NotifySecrets({ data: config.data, configFile, env });
+  const secrets = notifySecrets({ data: config.data, configFile, env });
   const found = values.rotate === true ? await secrets.rotateWebhook() : await secrets.webhook();
   return print(invocation, { secret: found }, `${found}\n`);
 }
@@ -79,15 +79,8 @@ function plain({ id, receiver, state, attempts, result }: Delivery): object {
 
 const HEADINGS = ["TIME", "REASON", "RECEIVER", "STATE", "ATTEMPTS", "SESSION", "RESULT"];
 
-function rowOf({
-  time,
-  reason,
-  receiver,
-  state,
-  attempts,
-  session,
-  result,
-}: DeliveryRow): string[] {
+function rowOf(delivery: DeliveryRow): string[] {
+  const { time, reason, receiver, state, attempts, session, result } = delivery;
   return [
     time.slice(0, 16).replace("T", " "),
     reason,

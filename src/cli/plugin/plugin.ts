@@ -168,18 +168,12 @@ interface AskOptions {
   readonly hasAll?: boolean | undefined;
 }
 
-interface ApprovedPlugin {
-  readonly id: string;
-  readonly permissions: PluginPermissions;
-  readonly version?: string | undefined;
-}
-
 /** Examines a plugin, and asks the person which permissions it gets. */
 async function askAbout(
   invocation: Invocation<PluginValues>,
   found: FoundPlugin,
   { given, expected, hasAll }: AskOptions,
-): Promise<ApprovedPlugin> {
+) {
   const { values, err } = invocation;
   const config = await configBefore(invocation);
   const limits = await pluginSandboxStatus(config);

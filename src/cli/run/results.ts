@@ -4,7 +4,7 @@ import { TrunklineError } from "../../base/errors.ts";
 import { OWNER } from "../../base/principal.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import type { RunDetail, RunPatch } from "../../server/dashboard/api.ts";
-import { Runs, runsOn } from "../../server/dashboard/view/runs.ts";
+import { runRoutes, runsOn } from "../../server/dashboard/view/runs.ts";
 import { SessionReader } from "../../store/session/session-reader.ts";
 import { rowsOf } from "../chat/session-choice.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
@@ -84,7 +84,7 @@ async function read<T>(invocation: ResultInvocation, what: "detail" | "patch"): 
   const { config } = await openQuietApp(invocation);
   if (acp === undefined) {
     using reader = await SessionReader.open(config.data);
-    return (await new Runs(rowsOf(reader), runsOn(config.data))[what]({
+    return (await runRoutes(rowsOf(reader), runsOn(config.data))[what]({
       principal: OWNER,
       id,
     })) as T;

@@ -10,20 +10,8 @@ import type { Invocation } from "../shell/command.ts";
 import { isAttended } from "../shell/open-page.ts";
 
 /** A link by which the shell finds `trunkline`. */
-interface PathLink {
-  readonly folder: string;
-  readonly file: string;
-  /** What it leads to. */
-  readonly to: string;
-  /** Whether the folder is in PATH now. */
-  readonly isInPath: boolean;
-}
-
-/** The link that is missing; undefined where `trunkline` is found, or where nothing can be linked to. */
-export function missingLink(
-  env: NodeJS.ProcessEnv,
-  to: string | undefined = launcher(),
-): PathLink | undefined {
+/** The link to `to` that is missing, and whether its folder is in PATH now; undefined where `trunkline` is found, or where nothing can be linked to. */
+export function missingLink(env: NodeJS.ProcessEnv, to: string | undefined = launcher()) {
   const { HOME: home = "" } = env;
   if (to === undefined || home === "" || typedCommand(env) === "trunkline") return undefined;
   const usual = join(home, ".local/bin");

@@ -31,23 +31,16 @@ export interface EditOptions {
 }
 
 /** What an edit has done. */
-export interface EditedFile {
-  /** The whole text before; undefined if there was no file. */
-  readonly before: string | undefined;
-  readonly after: string;
-  /** Where the text before is kept, if it was replaced. */
-  readonly backup?: string;
-}
-
 /**
  * Changes values in a configuration file, and keeps comments, order and layout. The file is written
- * whole or not at all, and only if it can be parsed before and is right afterwards.
+ * whole or not at all, and only if it can be parsed before and is right afterwards. Returns the whole text
+ * before, undefined if there was no file, and after; and where the former is kept, if it was replaced.
  */
 export async function editConfigFile(
   file: string,
   edits: readonly ConfigFileEdit[] | DecideEdits,
   { env, data, mode = 0o600, check = (text) => checkUserFile(file, text, env) }: EditOptions,
-): Promise<EditedFile> {
+) {
   openData(data);
   return await withLock(join(data, "config.lock"), async () => {
     const now = await readCurrent(file, mode);

@@ -1,14 +1,6 @@
 import { isValues, type ConfigValues } from "../layer.ts";
 
 /** What a server of another program says beside how it is reached, by the keys that it has here. */
-export interface ForeignKeys {
-  readonly known: ConfigValues;
-  /** The keys that were understood, as they were written. */
-  readonly understood: ReadonlySet<string>;
-  /** Keys that switch something off, which cannot be kept. */
-  readonly lost: readonly string[];
-}
-
 /** `includeTools`, `enabled_tools`, `available_tools`, `tools`, …; and `excludeTools`, `disabledTools`, … */
 const INCLUDED = /^(?:(?:includ|enabl|allow|availabl)(?:ed?)?)?tools$/;
 const EXCLUDED = /^(?:exclud|disabl|block|den[iy])(?:ed?|ied)?tools$/;
@@ -17,9 +9,11 @@ const FILTER = /^(?:(?:includ|enabl|allow|availabl|exclud|disabl|block|den[iy]|h
 const FILTERED = /tool|prompt|resource|filter/;
 
 /** Reads the keys of an entry of `mcpServers` that other programs have for what `include`, `oauth` and others are here. */
-export function foreignKeys(entry: ConfigValues): ForeignKeys {
+export function foreignKeys(entry: ConfigValues) {
   const known: Record<string, unknown> = {};
+  /** The keys that were understood, as they were written. */
   const understood = new Set<string>();
+  /** Keys that switch something off, which cannot be kept. */
   const lost: string[] = [];
   for (const [key, value] of Object.entries(entry)) {
     const plain = key.toLowerCase().replaceAll(/[_-]/g, "");

@@ -1,24 +1,17 @@
 import { fileLayer, valuesOf } from "../file/files.ts";
 import { type ProjectAccess, projectAccess } from "../schema/keys.ts";
-import { isValues, type KeyPath, keyText, type ConfigLayer, type ConfigValues } from "../layer.ts";
+import { isValues, type KeyPath, keyText, type ConfigValues } from "../layer.ts";
 import type { ParsedFile } from "../file/parse-file.ts";
 import { TrustStore } from "./trust.ts";
 
-export interface ProjectLayer {
-  readonly layer: ConfigLayer;
-  readonly isTrusted: boolean;
-  /** One for each key that was ignored. */
-  readonly warnings: readonly string[];
-}
-
-/** What a project's file sets, as far as it may. */
+/** What a project's file sets, as far as it may, with a warning for each key that was ignored. */
 export function projectLayer(
   path: string,
   text: string,
   file: ParsedFile,
   data: string,
   env: NodeJS.ProcessEnv,
-): ProjectLayer {
+) {
   const isTrusted = new TrustStore(data).isTrusted(path, text);
   const refused: (readonly [KeyPath, ProjectAccess])[] = [];
   const values = permitted(valuesOf(path, file), [], isTrusted, refused);

@@ -10,14 +10,8 @@ import { loadConfig } from "../load.ts";
 import { findProjectFile, PROJECT_FILE } from "../locations.ts";
 import { TrustStore } from "./trust.ts";
 
-export interface TrustedFile {
-  readonly file: string;
-  /** What the file sets. */
-  readonly keys: readonly string[];
-}
-
-/** Trusts the project file that holds for a folder, as it is now. */
-export async function trustProject(input: ConfigInput): Promise<TrustedFile> {
+/** Trusts the project file that holds for a folder, as it is now. Returns what it sets, too. */
+export async function trustProject(input: ConfigInput) {
   // Otherwise a mistyped name would be taken for a folder of the project around it.
   if (!isFolder(input.cwd)) {
     const says = `Cannot trust: there is no folder '${resolve(input.cwd)}'.`;
@@ -36,9 +30,7 @@ export async function trustProject(input: ConfigInput): Promise<TrustedFile> {
 }
 
 /** Takes the trust back, also of a file that is gone, alone or with its folder. */
-export async function untrustProject(
-  input: ConfigInput,
-): Promise<{ readonly file: string; readonly wasTrusted: boolean }> {
+export async function untrustProject(input: ConfigInput) {
   const store = await storeOf(input);
   const own = join(resolve(input.cwd), PROJECT_FILE);
   // A folder that is gone has only the name that it had.

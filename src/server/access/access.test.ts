@@ -9,11 +9,11 @@ import { AccessTokens } from "../../store/access/access-tokens.ts";
 import { Devices } from "../../store/access/devices.ts";
 import { OwnerToken } from "../../store/access/access-token.ts";
 import { SampleFolder } from "../../../test/samples/sample-folder.ts";
-import { Access, type AccessOptions } from "./access.ts";
-import { BrowserLogins } from "./browser-logins.ts";
+import { accessBy, type AccessOptions } from "./access.ts";
+import { browserLogins, type BrowserLogins } from "./browser-logins.ts";
 import type { Verdict } from "./jwt-verifier.ts";
 import { sampleServing } from "../../../test/samples/sample-serving.ts";
-import { Verifications } from "./verifications.ts";
+import { verifiedBy } from "./verifications.ts";
 
 const TOOLS = { scopes: ["tools"] } as const;
 
@@ -26,7 +26,7 @@ class Setup implements AsyncDisposable {
   readonly tokens: AccessTokens;
   readonly owner: OwnerToken;
   readonly logins: BrowserLogins;
-  readonly access: Access;
+  readonly access: ReturnType<typeof accessBy>;
   readonly log: string[] = [];
   readonly verified: string[] = [];
   /** What is made of tokens that are not ours. */
@@ -38,7 +38,7 @@ class Setup implements AsyncDisposable {
     this.tokens = new AccessTokens(folder.path);
     this.owner = new OwnerToken(folder.path);
     const own = () => ({ scheme: "http", port: 4180 }) as const;
-    this.logins = new BrowserLogins({
+    this.logins = browserLogins({
       owner: this.owner,
       devices: new Devices(folder.path),
       own,
@@ -50,13 +50,13 @@ class Setup implements AsyncDisposable {
       if (this.verdict instanceof Error) throw this.verdict;
       return this.verdict;
     };
-    this.access = new Access({
+    this.access = accessBy({
       serving: sampleServing("0.0.0.0", OAUTH),
       tokens: this.tokens,
       owner: this.owner,
       logins: this.logins,
       log: new Log("info", (line) => void this.log.push(line)),
-      verifications: new Verifications({ load: async () => ({ verify }) }),
+      verifications: verifiedBy({ load: async () => ({ verify }) }),
       ...options,
     });
   }

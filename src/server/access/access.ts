@@ -51,55 +51,51 @@ export interface AccessOptions {
 }
 
 /** Authenticates requests: by the owner's token, an access token, a signed token or a cookie. */
-export class Access {
-  readonly #options: AccessOptions;
-  readonly #attempts: FailedAttempts;
-  #toldAt = -Infinity;
-
-  constructor(options: AccessOptions) {
-    this.#options = options;
-    this.#attempts = options.attempts ?? new FailedAttempts();
-  }
+export function accessBy(options: AccessOptions) {
+  const { serving, owner, tokens, logins, verifications } = options;
+  const { attempts = new FailedAttempts() } = options;
+  let toldAt = -Infinity;
 
   /** `takesRaw` allows a token without a scheme. */
-  async admit(request: IncomingMessage, takesRaw = false): Promise<AdmittedCaller | AccessRefusal> {
+  async function admit(
+    request: IncomingMessage,
+    takesRaw = false,
+  ): Promise<AdmittedCaller | AccessRefusal> {
     const bearer = readBearer(request, takesRaw);
-    if (bearer === "unreadable") return this.#challenge("Send one token: Authorization: Bearer …");
+    if (bearer === "unreadable") return challenged("Send one token: Authorization: Bearer …");
     try {
-      if (bearer === undefined) return this.#admitWithout(request);
+      if (bearer === undefined) return admitWithout(request);
       const { token } = bearer;
-      if (token.startsWith(TOKEN_PREFIX)) return this.#useOwn(token, request);
+      if (token.startsWith(TOKEN_PREFIX)) return useOwn(token, request);
       // Every token is verified, however many wrong ones came from the same address: the address may be
       // a proxy's, and this token good.
-      const verdict = await this.#options.verifications?.verify(token);
-      const admitted = this.#judged(verdict, request);
+      const verdict = await verifications?.verify(token);
+      const admitted = judged(verdict, request);
       if ("principal" in admitted && verdict?.kind === "valid") {
-        this.#options.keep?.(admitted.principal.id, token, verdict.until);
+        options.keep?.(admitted.principal.id, token, verdict.until);
       }
       return admitted;
     } catch (error) {
-      return this.#unsure(error);
+      return unsure(error);
     }
   }
 
   /** A browser has a cookie instead of a token. */
-  #admitWithout(request: IncomingMessage): AdmittedCaller | AccessRefusal {
-    const { logins, serving, owner } = this.#options;
+  function admitWithout(request: IncomingMessage): AdmittedCaller | AccessRefusal {
     const login = logins.find(request);
     if (login !== undefined) {
       const proof = { key: `login ${login}`, isLive: () => logins.isLive(login) };
-      return { ...this.#owner(owner.mark ?? ""), proof };
+      return { ...admitOwner(owner.mark ?? ""), proof };
     }
     const isFree = serving.noAuth && isLocal(request.headers);
-    return isFree ? { principal: ANYONE } : this.#challenge(missing(request));
+    return isFree ? { principal: ANYONE } : challenged(missing(request));
   }
 
-  #useOwn(token: string, request: IncomingMessage): AdmittedCaller | AccessRefusal {
-    const { owner, tokens } = this.#options;
+  function useOwn(token: string, request: IncomingMessage): AdmittedCaller | AccessRefusal {
     const mark = owner.match(token);
-    if (mark !== undefined) return this.#owner(mark);
+    if (mark !== undefined) return admitOwner(mark);
     const found = tokens.use(token);
-    if (found === undefined) return this.#fail(request, "it was never valid, or no longer is");
+    if (found === undefined) return fail(request, "it was never valid, or no longer is");
     const { id, name, scopes, limits, profile } = found;
     const proof = { key: `${BEARER_PREFIX}${id}`, isLive: () => tokens.isLive(id) };
     const person = ownerOf(found);
@@ -108,13 +104,15 @@ export class Access {
   }
 
   /** The owner, until the owner's token changes. */
-  #owner(mark: string): AdmittedCaller {
-    const { owner } = this.#options;
+  function admitOwner(mark: string): AdmittedCaller {
     const proof = { key: `owner ${mark}`, isLive: () => owner.mark === mark };
     return { principal: OWNER, proof, standing: proof };
   }
 
-  #judged(verdict: Verdict | undefined, request: IncomingMessage): AdmittedCaller | AccessRefusal {
+  function judged(
+    verdict: Verdict | undefined,
+    request: IncomingMessage,
+  ): AdmittedCaller | AccessRefusal {
     switch (verdict?.kind) {
       case "valid": {
         const { issuer, subject, until } = verdict;
@@ -124,50 +122,50 @@ export class Access {
             id: key,
             // No token of our own can have this name.
             name: `${subject}@${new URL(issuer).host}`,
-            scopes: this.#options.serving.oauth?.grants ?? [],
+            scopes: serving.oauth?.grants ?? [],
           },
           proof: { key: `${key} ${until}`, isLive: () => until > Date.now() },
           standing: { key, isLive: () => until + RENEWAL > Date.now(), until },
         };
       }
       case "insufficient":
-        return this.#insufficient();
+        return insufficient();
       case "invalid":
       case undefined:
-        return this.#fail(request, verdict?.why ?? "it is not one of this server");
+        return fail(request, verdict?.why ?? "it is not one of this server");
     }
   }
 
-  #fail(request: IncomingMessage, why: string): AccessRefusal {
+  function fail(request: IncomingMessage, why: string): AccessRefusal {
     // The address of the socket: `X-Forwarded-For` can be forged.
     const address = request.socket.remoteAddress ?? "";
-    const wait = this.#attempts.wait(address);
+    const wait = attempts.wait(address);
     if (wait > 0) return tooMany(wait);
-    const count = this.#attempts.add(address);
+    const count = attempts.add(address);
     // Once in a window, so that thousands of wrong tokens do not fill the log.
-    if (count === 1) this.#options.log.warn("access.refused", { address, why });
+    if (count === 1) options.log.warn("access.refused", { address, why });
     const description = `The token is not accepted: ${why}`;
-    return this.#challenge(description, { error: "invalid_token", description });
+    return challenged(description, { error: "invalid_token", description });
   }
 
   /** A token that cannot be verified now is refused. */
-  #unsure(error: unknown): AccessRefusal {
-    if (performance.now() - this.#toldAt > TELL_EVERY) {
-      this.#toldAt = performance.now();
-      this.#options.log.error("access.unknown", { error });
+  function unsure(error: unknown): AccessRefusal {
+    if (performance.now() - toldAt > TELL_EVERY) {
+      toldAt = performance.now();
+      options.log.error("access.unknown", { error });
     }
     const message = "Cannot tell who you are: try again later";
     return { status: 503, message, headers: { "retry-after": "5" } };
   }
 
-  #insufficient(): AccessRefusal {
-    const scopes = this.#options.serving.oauth?.scopes ?? [];
+  function insufficient(): AccessRefusal {
+    const scopes = serving.oauth?.scopes ?? [];
     const message = `The token lacks a scope: it needs ${scopes.join(" ")}`;
-    return { ...this.#challenge(message, { error: "insufficient_scope" }), status: 403 };
+    return { ...challenged(message, { error: "insufficient_scope" }), status: 403 };
   }
 
-  #challenge(message: string, more: Parameters<typeof challenge>[0] = {}): AccessRefusal {
-    const { oauth } = this.#options.serving;
+  function challenged(message: string, more: Parameters<typeof challenge>[0] = {}): AccessRefusal {
+    const { oauth } = options.serving;
     const header = challenge({
       ...more,
       scopes: oauth?.scopes ?? [],
@@ -175,6 +173,8 @@ export class Access {
     });
     return { status: 401, message, headers: { "www-authenticate": header } };
   }
+
+  return { admit };
 }
 
 function tooMany(seconds: number): AccessRefusal {

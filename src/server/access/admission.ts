@@ -8,11 +8,11 @@ import { Devices } from "../../store/access/devices.ts";
 import { LoginCodes } from "../../store/access/login-codes.ts";
 import { OwnerToken } from "../../store/access/access-token.ts";
 import type { AppContext } from "../../config/app-context.ts";
-import { Access, type AdmittedCaller, type AccessRefusal, challenge } from "./access.ts";
-import { BrowserLogins } from "./browser-logins.ts";
+import { accessBy, type AdmittedCaller, type AccessRefusal, challenge } from "./access.ts";
+import { browserLogins } from "./browser-logins.ts";
 import type { OwnAddress } from "./refuse-foreign.ts";
 import type { ServePlan } from "./serving.ts";
-import { Verifications } from "./verifications.ts";
+import { verifiedBy } from "./verifications.ts";
 
 export interface AdmissionOptions {
   readonly serving: ServePlan;
@@ -32,72 +32,55 @@ export interface Entry {
   readonly takesRaw?: boolean;
 }
 
+export type Admission = ReturnType<typeof openAdmission>;
+
 /**
  * Authenticates and authorizes requests, and ends what they opened once their token is not valid.
  */
-export class Admission implements AsyncDisposable {
-  /** Protected resource metadata (RFC 9728): the authorization servers of this server. */
-  readonly resourceMetadata: Readonly<Record<string, unknown>> | undefined;
-  readonly logins: BrowserLogins;
-  readonly codes: LoginCodes;
-  /** The file that has the owner's token. */
-  readonly tokenFile: string;
-  readonly #owner: OwnerToken;
-  readonly #devices: Devices;
-  readonly #tokens: AccessTokens;
-  readonly #access: Access;
-  readonly #watch = new TokenWatch();
-  readonly #ended: (principal: string) => void;
-
-  constructor(app: AppContext, { serving, own, ended }: AdmissionOptions) {
-    const { data } = app.config;
-    const { oauth, publicOrigin, proxied } = serving;
-    this.#owner = new OwnerToken(data);
-    this.tokenFile = this.#owner.path;
-    this.#tokens = new AccessTokens(data, { report: app.report });
-    this.codes = new LoginCodes(data);
-    this.#devices = new Devices(data, { report: app.report });
-    const devices = this.#devices;
-    this.logins = new BrowserLogins({ owner: this.#owner, devices, own, publicOrigin, proxied });
-    this.#ended = ended;
-    const load = async () => {
-      const { JwtVerifier } = await import("./jwt-verifier.ts");
-      return new JwtVerifier(oauth as NonNullable<typeof oauth>);
-    };
-    this.#access = new Access({
-      serving,
-      owner: this.#owner,
-      tokens: this.#tokens,
-      logins: this.logins,
-      log: app.log,
-      keep: (principal, token, until) => {
-        const kept = app.subjectTokens;
-        kept.delete(principal);
-        for (const [id, { until: end }] of kept) {
-          if (end > Date.now() && kept.size < MOST_KEPT) break;
-          kept.delete(id);
-        }
-        kept.set(principal, { token, until });
-      },
-      verifications: oauth === undefined ? undefined : new Verifications({ load }),
-    });
-    this.resourceMetadata = metadataOf(serving);
-  }
+export function openAdmission(app: AppContext, { serving, own, ended }: AdmissionOptions) {
+  const { data } = app.config;
+  const { oauth, publicOrigin, proxied } = serving;
+  const owner = new OwnerToken(data);
+  const tokens = new AccessTokens(data, { report: app.report });
+  const devices = new Devices(data, { report: app.report });
+  const logins = browserLogins({ owner, devices, own, publicOrigin, proxied });
+  const watch = new TokenWatch();
+  const load = async () => {
+    const { jwtVerifier } = await import("./jwt-verifier.ts");
+    return jwtVerifier(oauth as NonNullable<typeof oauth>);
+  };
+  const access = accessBy({
+    serving,
+    owner,
+    tokens,
+    logins,
+    log: app.log,
+    keep: (principal, token, until) => {
+      const kept = app.subjectTokens;
+      kept.delete(principal);
+      for (const [id, { until: end }] of kept) {
+        if (end > Date.now() && kept.size < MOST_KEPT) break;
+        kept.delete(id);
+      }
+      kept.set(principal, { token, until });
+    },
+    verifications: oauth === undefined ? undefined : verifiedBy({ load }),
+  });
 
   /** Creates the owner's token if there is none. Returns a message if it had to replace one. */
-  async prepare(): Promise<string | undefined> {
-    if ((await this.#owner.ensure()) !== "replaced") return undefined;
-    return `'${this.tokenFile}' could be read by others, or held no token: it has a new one.`;
+  async function prepare(): Promise<string | undefined> {
+    if ((await owner.ensure()) !== "replaced") return undefined;
+    return `'${owner.path}' could be read by others, or held no token: it has a new one.`;
   }
 
   /** Authenticates a request. `open` is the response or socket that ends with its token. */
-  async admit(
+  async function admit(
     request: IncomingMessage,
     open: Open,
     entry: Entry = {},
   ): Promise<AdmittedCaller | AccessRefusal> {
     const { scopes, what, takesRaw } = entry;
-    const found = await this.#access.admit(request, takesRaw);
+    const found = await access.admit(request, takesRaw);
     if (!("principal" in found)) return found;
     const { principal, proof, standing } = found;
     if (scopes !== undefined && !scopes.some((scope) => hasScope(principal, scope))) {
@@ -107,12 +90,12 @@ export class Admission implements AsyncDisposable {
       const message = scopeRefusal(principal, first, what ?? "This") ?? "";
       return { status: 403, message, headers: { "www-authenticate": header } };
     }
-    this.#watch.add(open, proof, standing, () => this.#ended(principal.id));
+    watch.add(open, proof, standing, () => ended(principal.id));
     return found;
   }
 
   /** Like `admit`, with callbacks. */
-  ask(
+  function ask(
     request: IncomingMessage,
     open: Open,
     then: { admitted: (principal: Principal) => void; refused: (refused: AccessRefusal) => void },
@@ -122,15 +105,22 @@ export class Admission implements AsyncDisposable {
       if ("principal" in found) then.admitted(found.principal);
       else then.refused(found);
     };
-    background(this.admit(request, open, entry).then(go), "Admitting a request");
+    background(admit(request, open, entry).then(go), "Admitting a request");
   }
 
-  /** Writes when tokens and devices were last used. */
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#watch[Symbol.dispose]();
-    await this.#tokens[Symbol.asyncDispose]();
-    await this.#devices[Symbol.asyncDispose]();
-  }
+  return {
+    ...{ logins, prepare, admit, ask },
+    /** Protected resource metadata (RFC 9728): the authorization servers of this server. */
+    resourceMetadata: metadataOf(serving),
+    codes: new LoginCodes(data),
+    /** The file that has the owner's token. */
+    tokenFile: owner.path,
+    async [Symbol.asyncDispose](): Promise<void> {
+      watch[Symbol.dispose]();
+      await tokens[Symbol.asyncDispose]();
+      await devices[Symbol.asyncDispose]();
+    },
+  };
 }
 
 /** People whose tokens are kept at once. */

@@ -7,7 +7,7 @@ import { describe, it } from "node:test";
 import { SampleFolder } from "../../../test/samples/sample-folder.ts";
 import { Devices } from "../../store/access/devices.ts";
 import { OwnerToken } from "../../store/access/access-token.ts";
-import { BrowserLogins } from "./browser-logins.ts";
+import { browserLogins, type BrowserLogins } from "./browser-logins.ts";
 
 const HOST = "localhost:4180";
 const HOUR = 60 * 60_000;
@@ -34,7 +34,7 @@ class Rig implements AsyncDisposable {
     this.devices = new Devices(folder.path, { now: () => this.now });
     const { owner, devices } = this;
     const proxied = new Set(["tools.example.com"]);
-    this.logins = new BrowserLogins({ owner, devices, own, publicOrigin, proxied });
+    this.logins = browserLogins({ owner, devices, own, publicOrigin, proxied });
   }
 
   get folder(): string {
@@ -62,7 +62,7 @@ class Rig implements AsyncDisposable {
   }
 }
 
-describe("BrowserLogins", () => {
+describe("browserLogins()", () => {
   it("recognises a browser by its cookie among others, until it expires", async () => {
     await using rig = await Rig.open();
     const cookie = await rig.begin();

@@ -22,17 +22,14 @@ export interface BrowserLoginsOptions {
   readonly proxied: ReadonlySet<string>;
 }
 
-/** The browsers that the owner has logged in, known by a cookie. */
-export class BrowserLogins {
-  readonly #options: BrowserLoginsOptions;
+export type BrowserLogins = ReturnType<typeof browserLogins>;
 
-  constructor(options: BrowserLoginsOptions) {
-    this.#options = options;
-  }
+/** The browsers that the owner has logged in, known by a cookie. */
+export function browserLogins(options: BrowserLoginsOptions) {
+  const { owner, devices, own, publicOrigin, proxied } = options;
 
   /** Logs in the browser that sent the request. Returns its `Set-Cookie` header. */
-  async begin(request: IncomingMessage, isPaired = false): Promise<string> {
-    const { owner, devices } = this.#options;
+  async function begin(request: IncomingMessage, isPaired = false): Promise<string> {
     const { secret } = await devices.add({
       name: deviceName(request.headers["user-agent"]),
       isPaired,
@@ -40,89 +37,92 @@ export class BrowserLogins {
       isLocal: isOfThisMachine(request),
       isOwn: peerUser(request.socket) === "owner",
     });
-    return this.#cookie(request, secret, isPaired);
+    return ownCookie(request, secret, isPaired);
   }
 
   /**
    * Keeps the browser that sent the request logged in for as long as a paired device. Returns its new
    * `Set-Cookie` header; undefined where it has no login.
    */
-  async pair(request: IncomingMessage): Promise<string | undefined> {
-    const id = this.find(request);
-    const { devices } = this.#options;
-    const secret = this.#secretsIn(request).find((each) => devices.find(each)?.id === id);
+  async function pair(request: IncomingMessage): Promise<string | undefined> {
+    const id = find(request);
+    const secret = secretsIn(request).find((each) => devices.find(each)?.id === id);
     if (id === undefined || secret === undefined) return undefined;
     await devices.pair(id);
-    return this.#cookie(request, secret, true);
+    return ownCookie(request, secret, true);
   }
 
   /** The id of the device that sent a request; undefined where it is not logged in. */
-  find(request: IncomingMessage): string | undefined {
-    const secrets = this.#secretsIn(request);
-    if (secrets.length === 0 || !this.isOfOwnPage(request)) return undefined;
-    const { devices } = this.#options;
+  function find(request: IncomingMessage): string | undefined {
+    const secrets = secretsIn(request);
+    if (secrets.length === 0 || !isOfOwnPage(request)) return undefined;
     const device = secrets.map((secret) => devices.find(secret)).find(Boolean);
-    if (device === undefined || !this.#isOfOwner(device)) return undefined;
-    if (device.isLocal !== isOfThisMachine(request) || this.isFromOther(request)) return undefined;
+    if (device === undefined || !isOfOwner(device)) return undefined;
+    if (device.isLocal !== isOfThisMachine(request) || isFromOther(request)) return undefined;
     if (device.isOwn === true && peerUser(request.socket) === "remote") return undefined;
     devices.note(device);
     return device.id;
   }
 
   /** Whether a program of another user of this machine sent a request, whatever its headers say. */
-  isFromOther({ headers, socket }: IncomingMessage): boolean {
-    const isProxied = this.#options.proxied.has(hostOf(headers.host ?? "") ?? "");
+  function isFromOther({ headers, socket }: IncomingMessage): boolean {
+    const isProxied = proxied.has(hostOf(headers.host ?? "") ?? "");
     return !isProxied && peerUser(socket) === "other";
   }
 
-  isLive(id: string): boolean {
-    const device = this.#options.devices.get(id);
-    return device !== undefined && this.#isOfOwner(device);
+  function isLive(id: string): boolean {
+    const device = devices.get(id);
+    return device !== undefined && isOfOwner(device);
   }
 
   /**
    * Logs out the browser that sent a request, and none whose cookie another user has seen. Returns the
    * `Set-Cookie` header that removes the cookie.
    */
-  async end(request: IncomingMessage): Promise<string> {
-    const { devices } = this.#options;
-    const secrets = this.isFromOther(request) ? [] : this.#secretsIn(request);
+  async function end(request: IncomingMessage): Promise<string> {
+    const secrets = isFromOther(request) ? [] : secretsIn(request);
     for (const secret of secrets) {
       const device = devices.find(secret);
       if (device !== undefined) await devices.remove(device.id);
     }
-    return this.cookie(request, this.#name, "", 0);
+    return cookie(request, cookieName(), "", 0);
   }
 
-  #isOfOwner({ mark }: Device): boolean {
-    return mark === this.#options.owner.mark;
+  function isOfOwner({ mark }: Device): boolean {
+    return mark === owner.mark;
   }
 
-  #cookie(request: IncomingMessage, secret: string, isPaired: boolean): string {
-    return this.cookie(request, this.#name, secret, Devices.goodFor(isPaired));
+  function ownCookie(request: IncomingMessage, secret: string, isPaired: boolean): string {
+    return cookie(request, cookieName(), secret, Devices.goodFor(isPaired));
   }
 
   /** A `Set-Cookie` header. Over TLS, no other host can set a cookie of that name (RFC 6265bis, § 4.1.3.2). */
-  cookie(request: IncomingMessage, name: string, value: string, milliseconds: number): string {
+  function cookie(
+    request: IncomingMessage,
+    name: string,
+    value: string,
+    milliseconds: number,
+  ): string {
     const rest = `Path=/; HttpOnly; SameSite=Strict; Max-Age=${milliseconds / 1000}`;
-    const isSecure = this.isSecure(request);
-    return isSecure ? `${HOST}${name}=${value}; ${rest}; Secure` : `${name}=${value}; ${rest}`;
+    return isSecure(request)
+      ? `${HOST}${name}=${value}; ${rest}; Secure`
+      : `${name}=${value}; ${rest}`;
   }
 
   /** Whether a browser has come over TLS. Behind a proxy that ends it, only the browser's origin tells. */
-  isSecure({ headers }: IncomingMessage): boolean {
-    const { scheme } = this.#options.own();
+  function isSecure({ headers }: IncomingMessage): boolean {
+    const { scheme } = own();
     return scheme === "https" || headers.origin?.startsWith("https:") === true;
   }
 
   /** RFC 6265, section 8.5: cookies are not isolated by port, so the name has the port. */
-  get #name(): string {
-    return `trunkline_${this.#options.own().port}`;
+  function cookieName(): string {
+    return `trunkline_${own().port}`;
   }
 
   /** The safer cookie first. Older cookies, and those of plain HTTP on this machine, have the bare name. */
-  #secretsIn(request: IncomingMessage): string[] {
-    const names = [HOST + this.#name, this.#name];
+  function secretsIn(request: IncomingMessage): string[] {
+    const names = [HOST + cookieName(), cookieName()];
     return names.flatMap((name) => cookieIn(request, name) ?? []);
   }
 
@@ -130,13 +130,14 @@ export class BrowserLogins {
    * Whether a page of ours made the request, or a person did. Foreign pages were refused before; a
    * browser that sends neither `Origin` nor `Sec-Fetch-Site` may only read.
    */
-  isOfOwnPage({ headers, method }: IncomingMessage): boolean {
+  function isOfOwnPage({ headers, method }: IncomingMessage): boolean {
     const { origin, host = "", upgrade } = headers;
-    const { own, publicOrigin } = this.#options;
     if (headers["sec-fetch-site"] === "same-origin") return true;
     if (origin !== undefined) return origin === publicOrigin || isOwnOrigin(origin, host, own());
     return (method === "GET" || method === "HEAD") && upgrade === undefined;
   }
+
+  return { begin, pair, find, isFromOther, isLive, end, cookie, isSecure, isOfOwnPage };
 }
 
 /** Prefix of cookies that only this host can have set, over TLS. */

@@ -7,7 +7,7 @@ import { describe, it } from "node:test";
 import { SampleIssuer } from "../../../test/samples/sample-issuer.ts";
 import { sampleServing } from "../../../test/samples/sample-serving.ts";
 import { fetchJson, findKeysUrl } from "./issuer-keys.ts";
-import { JwtVerifier } from "./jwt-verifier.ts";
+import { jwtVerifier, type JwtVerifier } from "./jwt-verifier.ts";
 
 const AUD = "https://tools.example.com/mcp";
 
@@ -19,10 +19,10 @@ async function setUp(
   const serving = sampleServing("::", { publicUrl: "https://tools.example.com", oauth });
   if (serving.oauth === undefined) throw new Error("OAuth is not configured");
   const { fetch } = issuer;
-  return { issuer, verifier: new JwtVerifier(serving.oauth, { fetch, now }) };
+  return { issuer, verifier: jwtVerifier(serving.oauth, { fetch, now }) };
 }
 
-describe("IssuerKeys", { timeout: 600_000 }, () => {
+describe("issuerKeys()", { timeout: 600_000 }, () => {
   it("fetches keys once, and again for an unknown key, but not too often", async () => {
     let now = 0;
     const { issuer, verifier } = await setUp(() => now);

@@ -19,59 +19,53 @@ export interface IssuerKeysOptions {
 }
 
 /** The public keys of one authorization server. */
-export class IssuerKeys {
-  readonly issuer: string;
-  readonly #fetch: typeof fetchJson;
-  readonly #now: () => number;
-  #keys: ReturnType<typeof createLocalJWKSet> | undefined;
-  #fetchedAt = -Infinity;
-  #failedAt = -Infinity;
-  #fetching: Promise<void> | undefined;
+export function issuerKeys(
+  issuer: string,
+  { fetch = fetchJson, now = () => performance.now() }: IssuerKeysOptions = {},
+): JWTVerifyGetKey {
+  let keys: ReturnType<typeof createLocalJWKSet> | undefined;
+  let fetchedAt = -Infinity;
+  let failedAt = -Infinity;
+  let fetching: Promise<void> | undefined;
 
-  constructor(issuer: string, options: IssuerKeysOptions = {}) {
-    this.issuer = issuer;
-    this.#fetch = options.fetch ?? fetchJson;
-    this.#now = options.now ?? (() => performance.now());
-  }
-
-  /** The key that a token says it was signed with. Throws "unavailable" where there are no keys. */
-  readonly find: JWTVerifyGetKey = async (header, token) => {
-    const keys = await this.#current();
-    try {
-      return await keys(header, token);
-    } catch (error) {
-      const isNew = this.#now() - this.#fetchedAt < COOLDOWN;
-      if (!(error instanceof errors.JWKSNoMatchingKey) || isNew) throw error;
-    }
-    await this.#refresh();
-    return (await this.#current())(header, token);
-  };
-
-  async #current(): Promise<ReturnType<typeof createLocalJWKSet>> {
-    if (this.#now() - this.#fetchedAt > FRESH) await this.#refresh();
-    if (this.#keys === undefined || this.#now() - this.#fetchedAt > USABLE) {
-      const why = `Cannot get the keys of '${this.issuer}': try again later`;
+  async function current(): Promise<ReturnType<typeof createLocalJWKSet>> {
+    if (now() - fetchedAt > FRESH) await refresh();
+    if (keys === undefined || now() - fetchedAt > USABLE) {
+      const why = `Cannot get the keys of '${issuer}': try again later`;
       throw new TrunklineError("unavailable", why);
     }
-    return this.#keys;
+    return keys;
   }
 
   /** Concurrent callers share one fetch. */
-  async #refresh(): Promise<void> {
-    if (this.#now() - this.#failedAt < PAUSE) return;
-    this.#fetching ??= this.#load().finally(() => (this.#fetching = undefined));
-    await this.#fetching;
+  async function refresh(): Promise<void> {
+    if (now() - failedAt < PAUSE) return;
+    fetching ??= load().finally(() => (fetching = undefined));
+    await fetching;
   }
 
-  async #load(): Promise<void> {
+  async function load(): Promise<void> {
     try {
-      const jwks = await this.#fetch(await findKeysUrl(this.issuer, this.#fetch));
-      this.#keys = createLocalJWKSet(jwks as unknown as JSONWebKeySet);
-      this.#fetchedAt = this.#now();
+      const jwks = await fetch(await findKeysUrl(issuer, fetch));
+      keys = createLocalJWKSet(jwks as unknown as JSONWebKeySet);
+      fetchedAt = now();
     } catch {
-      this.#failedAt = this.#now();
+      failedAt = now();
     }
   }
+
+  /** The key that a token says it was signed with. Throws "unavailable" where there are no keys. */
+  return async (header, token) => {
+    const known = await current();
+    try {
+      return await known(header, token);
+    } catch (error) {
+      const isNew = now() - fetchedAt < COOLDOWN;
+      if (!(error instanceof errors.JWKSNoMatchingKey) || isNew) throw error;
+    }
+    await refresh();
+    return (await current())(header, token);
+  };
 }
 
 /**

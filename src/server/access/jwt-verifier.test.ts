@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 
 import { exportSPKI, importJWK, SignJWT } from "jose";
 
-import { JwtVerifier, type Verdict } from "./jwt-verifier.ts";
+import { jwtVerifier, type JwtVerifier, type Verdict } from "./jwt-verifier.ts";
 import { SampleIssuer } from "../../../test/samples/sample-issuer.ts";
 import { sampleServing } from "../../../test/samples/sample-serving.ts";
 
@@ -23,7 +23,7 @@ async function setUp(
   const serving = sampleServing("::", { publicUrl: "https://tools.example.com", oauth });
   if (serving.oauth === undefined) throw new Error("OAuth is not configured");
   const { fetch } = issuer;
-  return { issuer, verifier: new JwtVerifier(serving.oauth, { fetch }) };
+  return { issuer, verifier: jwtVerifier(serving.oauth, { fetch }) };
 }
 
 function encode(value: object): string {
@@ -34,7 +34,7 @@ function why(verdict: Verdict): string {
   return verdict.kind === "invalid" ? verdict.why : `not invalid but ${verdict.kind}`;
 }
 
-describe("JwtVerifier", { timeout: 600_000 }, () => {
+describe("jwtVerifier()", { timeout: 600_000 }, () => {
   for (const alg of ["RS256", "PS256", "ES256", "EdDSA"]) {
     it(`accepts a valid token that is signed with ${alg}`, async () => {
       const { issuer, verifier } = await setUp(alg);

@@ -1,7 +1,7 @@
 import { decodeJwt, decodeProtectedHeader, errors, type JWTPayload, jwtVerify } from "jose";
 
 import { attempt } from "../../base/attempt.ts";
-import { bare, IssuerKeys, type IssuerKeysOptions } from "./issuer-keys.ts";
+import { bare, issuerKeys, type IssuerKeysOptions } from "./issuer-keys.ts";
 import type { OAuth } from "./serving.ts";
 
 /** Asymmetric signatures only: with a shared secret, others than the issuer could sign. */
@@ -26,52 +26,50 @@ export type Verdict =
   | { readonly kind: "invalid"; readonly why: string }
   | { readonly kind: "insufficient" };
 
-/** Verifies access tokens of the configured authorization servers. */
-export class JwtVerifier {
-  readonly #oauth: OAuth;
-  readonly #issuers: ReadonlyMap<string, IssuerKeys>;
+export type JwtVerifier = ReturnType<typeof jwtVerifier>;
 
-  constructor(oauth: OAuth, options: IssuerKeysOptions = {}) {
-    this.#oauth = oauth;
-    this.#issuers = new Map(
-      oauth.authorizationServers.map((issuer) => [bare(issuer), new IssuerKeys(issuer, options)]),
-    );
-  }
+/** Verifies access tokens of the configured authorization servers. */
+export function jwtVerifier(oauth: OAuth, options: IssuerKeysOptions = {}) {
+  const issuers = new Map(
+    oauth.authorizationServers.map((issuer) => [bare(issuer), issuerKeys(issuer, options)]),
+  );
 
   /** Throws "unavailable" where the issuer's keys cannot be had. */
-  async verify(token: string): Promise<Verdict> {
+  async function verify(token: string): Promise<Verdict> {
     if (token.length > LONGEST) return invalid("it is too long");
     const claimed = readClaims(token);
     if (claimed === undefined) return invalid("it cannot be read");
     if (!TYPES.includes(claimed.type)) return invalid("it is not an access token");
     const { issuer } = claimed;
-    const keys = this.#issuers.get(bare(issuer));
+    const keys = issuers.get(bare(issuer));
     if (keys === undefined) return invalid("its issuer is not known here");
     try {
-      const { payload } = await jwtVerify(token, keys.find, {
+      const { payload } = await jwtVerify(token, keys, {
         issuer,
-        audience: [...this.#oauth.audiences],
+        audience: [...oauth.audiences],
         algorithms: ALGORITHMS,
         requiredClaims: ["exp"],
         clockTolerance: CLOCK_TOLERANCE,
       });
-      return this.#judge(issuer, payload);
+      return judge(issuer, payload);
     } catch (error) {
       if (!(error instanceof errors.JOSEError)) throw error;
       return invalid(reasonOf(error));
     }
   }
 
-  #judge(issuer: string, payload: JWTPayload): Verdict {
+  function judge(issuer: string, payload: JWTPayload): Verdict {
     // RFC 9449 and RFC 8705: a sender-constrained token needs a proof, which we do not ask for.
     if (payload.cnf !== undefined) return invalid("it is bound to a key");
     const subject = [payload.sub, payload.client_id, payload.azp].find(isText);
     if (subject === undefined) return invalid("it does not say whose it is");
     const granted = scopesOf(payload);
-    if (!this.#oauth.scopes.every((scope) => granted.has(scope))) return { kind: "insufficient" };
+    if (!oauth.scopes.every((scope) => granted.has(scope))) return { kind: "insufficient" };
     const until = ((payload.exp ?? 0) + CLOCK_TOLERANCE) * 1000;
     return { kind: "valid", issuer, subject, until };
   }
+
+  return { verify };
 }
 
 /** The claims of a token that is not verified yet. */

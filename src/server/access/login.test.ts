@@ -8,9 +8,8 @@ import { SampleFolder } from "../../../test/samples/sample-folder.ts";
 import { Devices } from "../../store/access/devices.ts";
 import { LoginCodes } from "../../store/access/login-codes.ts";
 import { OwnerToken } from "../../store/access/access-token.ts";
-import type { Admission } from "./admission.ts";
-import { BrowserLogins } from "./browser-logins.ts";
-import { Login } from "./login.ts";
+import { browserLogins, type BrowserLogins } from "./browser-logins.ts";
+import { loginPages } from "./login.ts";
 
 /** A server with nothing but the login. */
 class Rig implements AsyncDisposable {
@@ -24,7 +23,7 @@ class Rig implements AsyncDisposable {
     this.codes = new LoginCodes(folder.path);
     const owner = new OwnerToken(folder.path);
     const own = () => ({ scheme: "http", port: 4180 }) as const;
-    this.logins = new BrowserLogins({
+    this.logins = browserLogins({
       owner,
       devices: new Devices(folder.path),
       own,
@@ -32,7 +31,7 @@ class Rig implements AsyncDisposable {
       proxied: new Set(),
     });
     const { codes, logins } = this;
-    const login = new Login({ codes, logins } as Admission);
+    const login = loginPages({ codes, logins });
     this.#server.on("request", (request, response) => {
       login.handle(request.url ?? "", request, response);
     });

@@ -49,41 +49,17 @@ const LOGIN = new Page(
 );
 
 /** `/login` with a link that works once, and `/logout`. */
-export class Login {
-  readonly #admission: Admission;
-
-  constructor(admission: Admission) {
-    this.#admission = admission;
-  }
-
-  /** Whether the path is one of these. */
-  has(path: string): boolean {
-    return path === "/login" || path === "/logout";
-  }
-
-  handle(path: string, request: IncomingMessage, response: ServerResponse): void {
-    if (path === "/login" && request.method === "GET") return LOGIN.send(response, 200);
-    if (request.method !== "POST") {
-      response.setHeader("allow", path === "/login" ? "GET, POST" : "POST");
-      return fail(response, 405, `${path} does not support this method`);
-    }
-    if (path === "/logout") {
-      return background(this.#logOut(request, response), "Logging a browser out");
-    }
-    return background(this.#take(request, response), "Taking a code");
-  }
-
-  async #logOut(request: IncomingMessage, response: ServerResponse): Promise<void> {
+export function loginPages({ codes, logins }: Pick<Admission, "codes" | "logins">) {
+  async function logOut(request: IncomingMessage, response: ServerResponse): Promise<void> {
     try {
-      const cookie = await this.#admission.logins.end(request);
+      const cookie = await logins.end(request);
       sendJson(response, { ok: true }, { "set-cookie": cookie });
     } catch (error) {
       fail(response, 503, `Cannot log out: ${wordsOf(error)}`);
     }
   }
 
-  async #take(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { codes, logins } = this.#admission;
+  async function take(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { code } = await readJson(request, LARGEST).catch(() => ({ code: undefined }));
     if (typeof code !== "string" || code === "") return fail(response, 400, `Send {"code": "…"}`);
     // Other users of the machine can read the link in the browser's command line.
@@ -104,6 +80,22 @@ export class Login {
       return fail(response, 503, `Cannot let this browser in: ${wordsOf(error)} ${next}`);
     }
   }
+
+  return {
+    /** Whether the path is one of these. */
+    has: (path: string) => path === "/login" || path === "/logout",
+    handle(path: string, request: IncomingMessage, response: ServerResponse): void {
+      if (path === "/login" && request.method === "GET") return LOGIN.send(response, 200);
+      if (request.method !== "POST") {
+        response.setHeader("allow", path === "/login" ? "GET, POST" : "POST");
+        return fail(response, 405, `${path} does not support this method`);
+      }
+      if (path === "/logout") {
+        return background(logOut(request, response), "Logging a browser out");
+      }
+      return background(take(request, response), "Taking a code");
+    },
+  };
 }
 
 /** Why it failed, as a sentence. */

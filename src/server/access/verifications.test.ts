@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 
 import type { Verdict } from "./jwt-verifier.ts";
-import { Verifications } from "./verifications.ts";
+import { verifiedBy } from "./verifications.ts";
 
 const WRONG: Verdict = { kind: "invalid", why: "it is wrong" };
 
@@ -17,7 +17,7 @@ class Setup {
   readonly seen: string[] = [];
   atOnce = 0;
   most = 0;
-  readonly verifications = new Verifications({
+  readonly verifications = verifiedBy({
     load: async () => ({ verify: (token) => this.#verify(token) }),
     now: () => this.now,
   });
@@ -31,7 +31,7 @@ class Setup {
   }
 }
 
-describe("Verifications", () => {
+describe("verifiedBy()", () => {
   it("lets a valid token wait behind any number of wrong ones, and never refuses it", async () => {
     const setup = new Setup();
     const before = Array.from({ length: 1000 }, (_, n) => setup.verifications.verify(`bad ${n}`));
@@ -69,7 +69,7 @@ describe("Verifications", () => {
 
   it("tries again after a verification that failed to run", async () => {
     let fails = true;
-    const verifications = new Verifications({
+    const verifications = verifiedBy({
       load: async () => {
         if (fails) throw new Error("It cannot be loaded");
         return { verify: async () => good(Date.now() + 600_000) };

@@ -13,53 +13,51 @@ const AT_ONCE = 8;
 
 export interface VerificationsOptions {
   /** Called for the first token that is not one of Trunkline's own. */
-  readonly load: () => Promise<Pick<JwtVerifier, "verify">>;
+  readonly load: () => Promise<JwtVerifier>;
   readonly now?: () => number;
 }
+
+export type Verifications = ReturnType<typeof verifiedBy>;
 
 /**
  * Verifies tokens of authorization servers with bounded concurrency and a cache. None is refused for
  * load: a good token among any number of wrong ones waits in the queue, and is cached then.
  */
-export class Verifications {
-  readonly #verifier: Lazy<Pick<JwtVerifier, "verify">>;
-  readonly #now: () => number;
+export function verifiedBy({ load, now = Date.now }: VerificationsOptions) {
+  const verifier = new Lazy(load);
   /** By the hash of the token, in the order in which they were verified. */
-  readonly #good = new Map<string, { readonly verdict: Verdict; readonly until: number }>();
+  const good = new Map<string, { readonly verdict: Verdict; readonly until: number }>();
   /** A separate cache, so that wrong tokens do not evict good ones. */
-  readonly #bad = new Map<string, { readonly verdict: Verdict; readonly until: number }>();
+  const bad: typeof good = new Map();
   /** Concurrent requests with the same token share one verification. */
-  readonly #running = new Map<string, Promise<Verdict>>();
-  readonly #slots = new Semaphore({ running: AT_ONCE });
-
-  constructor({ load, now = Date.now }: VerificationsOptions) {
-    this.#verifier = new Lazy(load);
-    this.#now = now;
-  }
+  const running = new Map<string, Promise<Verdict>>();
+  const slots = new Semaphore({ running: AT_ONCE });
 
   /** Throws where the token cannot be verified now. */
-  async verify(token: string): Promise<Verdict> {
+  async function verify(token: string): Promise<Verdict> {
     const key = hashToken(token);
-    for (const known of [this.#good.get(key), this.#bad.get(key)]) {
-      if (known !== undefined && known.until > this.#now()) return known.verdict;
+    for (const known of [good.get(key), bad.get(key)]) {
+      if (known !== undefined && known.until > now()) return known.verdict;
     }
-    return await this.#running.getOrInsertComputed(key, () =>
-      this.#verify(token, key).finally(() => this.#running.delete(key)),
+    return await running.getOrInsertComputed(key, () =>
+      verifyNow(token, key).finally(() => running.delete(key)),
     );
   }
 
-  async #verify(token: string, key: string): Promise<Verdict> {
-    using _slot = await this.#slots.enter();
-    const verdict = await (await this.#verifier.get()).verify(token);
-    const now = this.#now();
+  async function verifyNow(token: string, key: string): Promise<Verdict> {
+    using _slot = await slots.enter();
+    const verdict = await (await verifier.get()).verify(token);
+    const at = now();
     const isGood = verdict.kind === "valid";
-    const known = isGood ? this.#good : this.#bad;
-    const until = isGood ? Math.min(verdict.until, now + GOOD_FOR) : now + BAD_FOR;
+    const known = isGood ? good : bad;
+    const until = isGood ? Math.min(verdict.until, at + GOOD_FOR) : at + BAD_FOR;
     for (const [each, { until: end }] of known) {
-      if (end > now && known.size < MOST_KNOWN) break;
+      if (end > at && known.size < MOST_KNOWN) break;
       known.delete(each);
     }
     known.set(key, { verdict, until });
     return verdict;
   }
+
+  return { verify };
 }

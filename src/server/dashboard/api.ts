@@ -19,7 +19,7 @@ import type { NoticeReason } from "../../session/notice.ts";
 import type { DeliveryState } from "../../store/notify/notify-store.ts";
 import type { AccessToken } from "../../store/schema.gen.ts";
 import type { Severity, ThreadState } from "../../store/review/review-thread.ts";
-import type { AskRow, EventLog, SessionRow } from "./session-api.ts";
+import type { AskRow, ChangedFile, EventLog, SessionRow } from "./session-api.ts";
 
 /** The body of every answer with a status of 400 or more. */
 export interface Problem {
@@ -121,12 +121,8 @@ export interface CurrentPrincipal {
 /** `GET /api/overview`: the start page. */
 export interface Overview {
   readonly steps: readonly OverviewStep[];
-  readonly counts: {
-    readonly threads: number;
-    readonly approvals: number;
-    /** Servers that should run and do not. */
-    readonly down: number;
-  };
+  /** `down`: servers that should run and do not. */
+  readonly counts: Readonly<Record<"threads" | "approvals" | "down", number>>;
   /** The addresses for other programs. */
   readonly urls: { readonly mcp: string; readonly acp: string };
 }
@@ -154,9 +150,10 @@ export interface RunPatch {
  * `GET /api/runs[?cursor=]` → `Page<RunRow>`, `GET /api/runs/ID` → `RunDetail`. The scope `sessions` is
  * enough for one run. The id is that of its session, or the beginning of one; the session's endpoints (events, prompt, cancel, answer, export) hold for it too.
  */
-export interface RunRow {
-  readonly id: string;
-  readonly title?: string;
+export interface RunRow extends Pick<
+  SessionRow,
+  "id" | "title" | "agent" | "cost" | "created" | "updated" | "last"
+> {
   /** The address of the repository, without a password. */
   readonly repository: string;
   /** The branch and revision that the work began with. */
@@ -173,21 +170,12 @@ export interface RunRow {
   readonly position?: number;
   /** The last message about its progress. */
   readonly says?: string;
-  readonly agent: string;
-  readonly cost?: NonNullable<SessionRow["cost"]>;
-  readonly created: number;
-  readonly updated: number;
-  readonly last: number;
 }
 export interface RunDetail {
   readonly row: RunRow;
   /** What happened: fetching, set-up, queue, commits, pushes. */
   readonly log: readonly { readonly at: number; readonly says: string }[];
-  readonly files: readonly {
-    readonly path: string;
-    readonly added: number;
-    readonly removed: number;
-  }[];
+  readonly files: readonly Pick<ChangedFile, "path" | "added" | "removed">[];
   /** The log of its set-up, if that failed; the end of a long one. */
   readonly setup?: string;
   /** Why no diff can be shown. */
@@ -308,13 +296,7 @@ export interface ToolDefinition {
  */
 export type ToolCallLine =
   | { readonly call: string }
-  | {
-      readonly progress: {
-        readonly done: number;
-        readonly total?: number;
-        readonly message?: string;
-      };
-    }
+  | { readonly progress: Readonly<{ done: number; total?: number; message?: string }> }
   /** A question to the person, as in MCP's elicitation, and that it is over. */
   | { readonly question: { readonly key: string } & Readonly<Record<string, unknown>> }
   | { readonly answered: string }

@@ -29,24 +29,24 @@ import { liveStream, placeOf, type Tail } from "./live/live-stream.ts";
 import { type LiveSource, PolledRows } from "./live/polled-rows.ts";
 import { sourcePoller } from "./live/source-poller.ts";
 import { router } from "./router.ts";
-import { SessionClients } from "./session/session-clients.ts";
+import { sessionClients } from "./session/session-clients.ts";
 import type { MoveContext } from "../http/move-routes.ts";
 import { sessionRoutes } from "./session/session-routes.ts";
 import { SessionRows } from "./session/session-rows.ts";
-import { SessionSource } from "./session/session-source.ts";
+import { sessionSource } from "./session/session-source.ts";
 import type { DashboardSources } from "./sources.ts";
 import { startRoutes } from "./start/start-routes.ts";
 import type { TrafficRing } from "./traffic/traffic-ring.ts";
 import { agentRoutes } from "./view/agents.ts";
-import { CallStatistics } from "./view/call-statistics.ts";
+import { callStatistics } from "./view/call-statistics.ts";
 import { identityRoutes } from "./view/identities.ts";
 import { type OverviewOptions, readOverview } from "./view/overview.ts";
-import { PageCalls } from "./view/page-calls.ts";
-import { Runs, runsOn } from "./view/runs.ts";
+import { pageCalls } from "./view/page-calls.ts";
+import { runRoutes, runsOn } from "./view/runs.ts";
 import { serverRoutes } from "./view/server-routes.ts";
 import { serviceParts } from "./view/services.ts";
 import { openThreads } from "./view/threads.ts";
-import { Tools } from "./view/tools.ts";
+import { toolRoutes } from "./view/tools.ts";
 
 import { defined } from "../../base/defined.ts";
 export interface DashboardOptions {
@@ -97,9 +97,9 @@ export async function openDashboard(options: DashboardOptions) {
     ...{ runningEach: MOST_STREAMS, waitingEach: 0 },
     refusal: () => tooMany("live streams", MOST_STREAMS),
   });
-  const runs = new Runs(rows, sources.fleet?.readRun ?? runsOn(data));
-  const source = new SessionSource(rows, (session) => runs.row(session));
-  const clients = new SessionClients({ door, peer, changed: (session) => source.wake(session) });
+  const runs = runRoutes(rows, sources.fleet?.readRun ?? runsOn(data));
+  const source = sessionSource(rows, runs.row);
+  const clients = sessionClients({ door, peer, changed: (session) => source.wake(session) });
   const sessions = sessionRoutes({
     ...{ rows, clients, data, traffic, moving, limits: limits.messages },
     failed: (session, { id }, error) =>
@@ -215,12 +215,12 @@ function serverParts(
   );
   const { fleet } = sources;
   const services = serviceParts(sources, () => config.mcpServers);
-  const tools = new Tools(sources, new CallStatistics(data));
+  const tools = toolRoutes(sources, callStatistics(data));
   const calls = ends.use(
-    new PageCalls({
+    pageCalls({
       data,
       toolbox: () => sources.tools.offer.tools,
-      profileFor: (principal) => tools.profileFor(principal),
+      profileFor: tools.profileFor,
     }),
   );
   const overview: OverviewOptions = {

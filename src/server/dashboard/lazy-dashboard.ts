@@ -18,8 +18,8 @@ export function lazyDashboard(options: LazyDashboardOptions) {
     return openDashboard({ ...options, holder: await options.holder() });
   });
   const files = new Lazy(async () => {
-    const { WebFiles } = await import("./web-files.ts");
-    return WebFiles.load();
+    const { loadWebFiles } = await import("./web-files.ts");
+    return loadWebFiles();
   });
   const handle: HandleRequest = (path, request, response, principal) => {
     const isApi = path.startsWith(API);

@@ -12,11 +12,7 @@ export interface SessionRow {
   readonly title?: string;
   readonly state: SessionState;
   /** Where `state` is waiting: for what, since when. */
-  readonly waiting?: {
-    readonly for: "permission" | "question";
-    readonly says: string;
-    readonly since: number;
-  };
+  readonly waiting?: Readonly<{ for: "permission" | "question"; says: string; since: number }>;
   /** How the last turn ended, such as `end_turn`, `cancelled`, `interrupted`; absent while one runs. */
   readonly ended?: string;
   readonly agent: string;
@@ -54,14 +50,8 @@ export interface SessionDetail {
   readonly plan: readonly PlanEntry[];
   /** As ACP has them (`session/new` result); empty until the session is open somewhere. */
   readonly settings: {
-    readonly modes?: {
-      readonly currentModeId: string;
-      readonly availableModes: readonly NamedMode[];
-    };
-    readonly models?: {
-      readonly currentModelId: string;
-      readonly availableModels: readonly NamedModel[];
-    };
+    readonly modes?: Readonly<{ currentModeId: string; availableModes: readonly NamedMode[] }>;
+    readonly models?: Readonly<{ currentModelId: string; availableModels: readonly NamedModel[] }>;
     readonly configOptions?: readonly ConfigOption[];
   };
   readonly commands: readonly { readonly name: string; readonly description: string }[];
@@ -87,10 +77,8 @@ export interface NamedMode {
   readonly name: string;
   readonly description?: string;
 }
-export interface NamedModel {
+export interface NamedModel extends Omit<NamedMode, "id"> {
   readonly modelId: string;
-  readonly name: string;
-  readonly description?: string;
 }
 /** ACP session-config-options. */
 export interface ConfigOption {
@@ -115,11 +103,7 @@ export interface AskRow {
   readonly at: number;
   /** Permission: the tool call as ACP has it (`title`, `kind`, `content` with diffs, `rawInput`). */
   readonly toolCall?: Readonly<Record<string, unknown>>;
-  readonly options?: readonly {
-    readonly optionId: string;
-    readonly name: string;
-    readonly kind: string;
-  }[];
+  readonly options?: readonly Readonly<{ optionId: string; name: string; kind: string }>[];
   /** Question: ACP `elicitation/create` parameters (`message`, `requestedSchema`, `mode`, `url`). */
   readonly question?: Readonly<Record<string, unknown>>;
 }
@@ -259,11 +243,7 @@ export interface FolderPage {
   readonly path: string;
   /** The folder above, where the principal may see that. */
   readonly parent?: string;
-  readonly folders: readonly {
-    readonly name: string;
-    readonly path: string;
-    readonly isRepository: boolean;
-  }[];
+  readonly folders: readonly Readonly<{ name: string; path: string; isRepository: boolean }>[];
   /** There are more than are listed. */
   readonly isCut: boolean;
 }

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import { WebFiles } from "./web-files.ts";
+import { loadWebFiles } from "./web-files.ts";
 
 /** A built application, and a server for it. */
 async function withFiles(test: (url: string) => Promise<void>, isBuilt = true): Promise<void> {
@@ -15,7 +15,7 @@ async function withFiles(test: (url: string) => Promise<void>, isBuilt = true): 
   writeFileSync(join(folder, "index.html"), "<!doctype html><title>Trunkline</title>");
   writeFileSync(join(folder, "main-0A1B2C3D.js"), "export {};");
   writeFileSync(join(folder, "notes.txt"), "not for anybody");
-  const files = await WebFiles.load(isBuilt ? folder : join(folder, "none"));
+  const files = await loadWebFiles(isBuilt ? folder : join(folder, "none"));
   // An upgrade replaces the folder while the server runs.
   rmSync(folder, { recursive: true });
   const server = createServer((request, response) => {

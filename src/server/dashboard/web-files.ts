@@ -45,68 +45,57 @@ interface WebFile {
  * The files of the dashboard's application. They are all read at once and kept: an upgrade may replace
  * them while this server runs, and a page must not get half of each.
  */
-export class WebFiles {
-  readonly #files: ReadonlyMap<string, WebFile>;
-
-  private constructor(files: ReadonlyMap<string, WebFile>) {
-    this.#files = files;
+export async function loadWebFiles(folder = builtFolder()) {
+  const files = new Map<string, WebFile>();
+  const names = folder === undefined ? [] : await readdir(folder).catch(() => []);
+  for (const name of names) {
+    const type = TYPES[extname(name)];
+    if (type === undefined || folder === undefined) continue;
+    const bytes = await readFile(join(folder, name));
+    files.set(name, { type, bytes, tag: `"${hash("sha256", bytes, "base64url").slice(0, 22)}"` });
   }
 
-  /** The files of the folder; none where the application was not built. */
-  static async load(folder = builtFolder()): Promise<WebFiles> {
-    const files = new Map<string, WebFile>();
-    const names = folder === undefined ? [] : await readdir(folder).catch(() => []);
-    for (const name of names) {
-      const type = TYPES[extname(name)];
-      if (type === undefined || folder === undefined) continue;
-      const bytes = await readFile(join(folder, name));
-      files.set(name, { type, bytes, tag: `"${hash("sha256", bytes, "base64url").slice(0, 22)}"` });
-    }
-    return new WebFiles(files);
-  }
-
-  /** A file of the page, by its address. */
-  send(path: string, request: IncomingMessage, response: ServerResponse): void {
-    if (path === "/") return this.#send(PAGE, request, response);
-    const name = path.slice(ASSETS.length);
-    return name === PAGE || !this.#files.has(name)
-      ? fail(response, 404, "Nothing is at this path. Load the page again.")
-      : this.#send(name, request, response);
-  }
-
-  #send(name: string, { headers }: IncomingMessage, response: ServerResponse): void {
-    const file = this.#files.get(name);
+  function answer(name: string, { headers }: IncomingMessage, response: ServerResponse): void {
+    const file = files.get(name);
     if (file === undefined)
       return fail(response, 404, "The dashboard was not built: npm run build");
     const { type, bytes, tag } = file;
     const isForever = HASHED.test(name);
-    response.setHeader("etag", tag);
-    response.setHeader("vary", "Accept-Encoding");
-    response.setHeader(
-      "cache-control",
-      isForever ? "private, max-age=31536000, immutable" : "no-cache",
-    );
-    response.setHeader("x-content-type-options", "nosniff");
-    response.setHeader("referrer-policy", "no-referrer");
-    response.setHeader("cross-origin-opener-policy", "same-origin");
-    response.setHeader("cross-origin-resource-policy", "same-origin");
-    if (name === PAGE) {
-      response.setHeader("content-security-policy", POLICY);
-      response.setHeader("x-frame-options", "DENY");
-    }
+    const common = {
+      etag: tag,
+      vary: "Accept-Encoding",
+      "cache-control": isForever ? "private, max-age=31536000, immutable" : "no-cache",
+      "x-content-type-options": "nosniff",
+      "referrer-policy": "no-referrer",
+      "cross-origin-opener-policy": "same-origin",
+      "cross-origin-resource-policy": "same-origin",
+      ...(name === PAGE && { "content-security-policy": POLICY, "x-frame-options": "DENY" }),
+    };
     if (headers["if-none-match"]?.includes(tag) === true) {
-      response.writeHead(304).end();
+      response.writeHead(304, common).end();
       return;
     }
     const zips = /\bgzip\b/.test(headers["accept-encoding"] ?? "");
     const body = zips ? (file.zipped ??= gzipSync(bytes)) : bytes;
     response.writeHead(200, {
+      ...common,
       "content-type": type,
       "content-length": body.length,
       ...(zips ? { "content-encoding": "gzip" } : {}),
     });
     response.end(body);
   }
+
+  return {
+    /** A file of the page, by its address. */
+    send(path: string, request: IncomingMessage, response: ServerResponse): void {
+      const name = path === "/" ? PAGE : path.slice(ASSETS.length);
+      if (path !== "/" && (name === PAGE || !files.has(name))) {
+        return fail(response, 404, "Nothing is at this path. Load the page again.");
+      }
+      return answer(name, request, response);
+    },
+  };
 }
 
 /** The folder in the package, whether it runs from its sources or was built. */

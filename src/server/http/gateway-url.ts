@@ -3,14 +3,11 @@ import { TrunklineError } from "../../base/errors.ts";
 import { isLoopbackAuthority } from "../access/refuse-foreign.ts";
 
 /** The address of a gateway's ACP, as a person gave it. */
-export interface GatewayUrl {
-  readonly url: string;
-  /** Why another address would be better, if so. */
-  readonly warning?: string;
-}
-
-/** Reads such an address; the default path is `/acp`. Throws "usage" with a suggestion. */
-export function readGatewayUrl(text: string): GatewayUrl {
+/**
+ * Reads such an address; the default path is `/acp`. Returns why another would be better, too, if so. Throws
+ * "usage" with a suggestion.
+ */
+export function readGatewayUrl(text: string): { url: string; warning?: string } {
   const url = URL.parse(text);
   const isHttp = url?.protocol === "http:" || url?.protocol === "https:";
   if (url === null || (!isHttp && url.protocol !== "ws:" && url.protocol !== "wss:")) {

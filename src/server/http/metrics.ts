@@ -30,7 +30,7 @@ export interface Gauges {
 /** Counters, gauges and histograms, in the text format of Prometheus. */
 export class Metrics {
   /** Observes the work of the gateway. */
-  readonly work = new WorkMetrics();
+  readonly work = workMetrics();
   /** Counts by their labels. */
   readonly #requests = new Map<string, number>();
   readonly #connections = new Map<string, number>();
@@ -168,63 +168,56 @@ function escapeLabel(value: string): string {
  * How long the work of a gateway takes, by tool, server, plugin, door and agent. Ids of sessions and
  * names that clients make up are no labels: there would be no end of series.
  */
-export class WorkMetrics implements Observer {
-  readonly callTimes: Histogram;
-  readonly requestTimes: Histogram;
-  readonly turnTimes: Histogram;
+export function workMetrics(bounds = BOUNDS) {
+  const callTimes = new Histogram(
+    "trunkline_tool_call_duration_seconds",
+    "Calls of tools, by the tool and the server or plugin that has it.",
+    ["tool", "server", "plugin", "outcome", "door"],
+    bounds,
+  );
+  const requestTimes = new Histogram(
+    "trunkline_request_duration_seconds",
+    "Requests of clients, by door.",
+    ["door", "method", "outcome"],
+    bounds,
+  );
+  const turnTimes = new Histogram(
+    "trunkline_turn_duration_seconds",
+    "Turns of sessions, by the agent that worked.",
+    ["agent", "outcome"],
+    bounds,
+  );
 
-  /** The upper bounds are in seconds. */
-  constructor(bounds = BOUNDS) {
-    this.callTimes = new Histogram(
-      "trunkline_tool_call_duration_seconds",
-      "Calls of tools, by the tool and the server or plugin that has it.",
-      ["tool", "server", "plugin", "outcome", "door"],
-      bounds,
-    );
-    this.requestTimes = new Histogram(
-      "trunkline_request_duration_seconds",
-      "Requests of clients, by door.",
-      ["door", "method", "outcome"],
-      bounds,
-    );
-    this.turnTimes = new Histogram(
-      "trunkline_turn_duration_seconds",
-      "Turns of sessions, by the agent that worked.",
-      ["agent", "outcome"],
-      bounds,
-    );
-  }
-
-  readonly calls: NonNullable<Observer["calls"]> = {
+  const calls: NonNullable<Observer["calls"]> = {
     ended: ({ name, tool, context }, { outcome, milliseconds }) => {
       const { source, bringer = "" } = tool ?? {};
       const known = tool === undefined ? "unknown" : name;
       const labels = [known, source?.server ?? "", bringer, outcome, context.caller.door];
-      this.callTimes.observe(milliseconds, ...labels);
+      callTimes.observe(milliseconds, ...labels);
     },
   };
 
-  readonly turns: NonNullable<Observer["turns"]> = {
+  const turns: NonNullable<Observer["turns"]> = {
     begun: ({ agent }) => {
       const started = performance.now();
       return {
-        ended: (stopReason) =>
-          this.turnTimes.observe(performance.now() - started, agent, stopReason),
+        ended: (stopReason) => turnTimes.observe(performance.now() - started, agent, stopReason),
       };
     },
   };
 
-  readonly requests = (door: string): RequestObserver => {
+  const requests = (door: string): RequestObserver => {
     return ({ method, milliseconds, error, isCancelled }) => {
       const known = error === STANDARD.methodNotFound.code ? "unknown" : method;
       const outcome = error !== undefined ? "error" : isCancelled === true ? "cancelled" : "ok";
-      this.requestTimes.observe(milliseconds, door, known, outcome);
+      requestTimes.observe(milliseconds, door, known, outcome);
     };
   };
 
-  render(): string {
-    return this.callTimes.render() + this.requestTimes.render() + this.turnTimes.render();
-  }
+  return {
+    ...{ callTimes, requestTimes, turnTimes, calls, turns, requests },
+    render: () => callTimes.render() + requestTimes.render() + turnTimes.render(),
+  };
 }
 
 function renderFleet({ isConnected, nodes, slots, waiting, moves }: FleetCounts): string {

@@ -5,7 +5,7 @@ import { describe, it } from "node:test";
 import { SampleFolder } from "../../../test/samples/sample-folder.ts";
 import { Log } from "../../base/log.ts";
 import { SessionLog } from "../../store/session/session-log.ts";
-import { Readiness, type ReadinessOptions } from "./readiness.ts";
+import { readinessOf, type ReadinessOptions } from "./readiness.ts";
 
 const LOG = new Log("error", () => {});
 
@@ -16,10 +16,10 @@ async function problemsOf(options: Partial<ReadinessOptions>): Promise<readonly 
     natsProblem: async () => undefined,
     log: LOG,
   };
-  return await new Readiness({ ...all, ...options }).problems();
+  return await readinessOf({ ...all, ...options }).problems();
 }
 
-describe("Readiness", () => {
+describe("readinessOf()", () => {
   it("is there while the store can be written, and leaves nothing in the data folder", async () => {
     await using folder = await SampleFolder.create();
     const data = folder.path;

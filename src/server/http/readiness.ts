@@ -23,55 +23,52 @@ const PATIENCE = 3_000;
 const ROOM = 64 * 1024;
 
 /** Whether the gateway can do its work now (readiness, not liveness). */
-export class Readiness {
-  readonly #options: ReadinessOptions;
-  #asked: Promise<readonly string[]> | undefined;
-  #last = "";
-
-  constructor(options: ReadinessOptions) {
-    this.#options = options;
-  }
+export function readinessOf({ data, checkStore, natsProblem, log }: ReadinessOptions) {
+  let asked: Promise<readonly string[]> | undefined;
+  let last = "";
 
   /** The problems, in words for anybody; the log has the reasons. */
-  problems(): Promise<readonly string[]> {
-    this.#asked ??= this.#look().finally(() => {
-      setTimeout(() => (this.#asked = undefined), HOLDS).unref();
+  function problems(): Promise<readonly string[]> {
+    asked ??= look().finally(() => {
+      setTimeout(() => (asked = undefined), HOLDS).unref();
     });
-    return this.#asked;
+    return asked;
   }
 
-  async answer(response: ServerResponse): Promise<void> {
-    const problems = await this.problems();
-    const state = problems.length === 0 ? { status: "ready" } : { status: "not ready", problems };
-    sendJson(response, state, {}, problems.length === 0 ? 200 : 503);
+  async function answer(response: ServerResponse): Promise<void> {
+    const found = await problems();
+    const isReady = found.length === 0;
+    const state = isReady ? { status: "ready" } : { status: "not ready", problems: found };
+    sendJson(response, state, {}, isReady ? 200 : 503);
   }
 
-  async #look(): Promise<readonly string[]> {
-    const { natsProblem, checkStore, log } = this.#options;
+  async function look(): Promise<readonly string[]> {
     const problems: string[] = [];
     const reasons: unknown[] = [];
     const signal = AbortSignal.timeout(PATIENCE);
-    const checked = [untilAborted(checkStore(), signal), this.#checkRoom()];
+    const checked = [untilAborted(checkStore(), signal), checkRoom()];
     const [[store, room], nats] = await Promise.all([Promise.allSettled(checked), natsProblem()]);
     if (nats !== undefined) problems.push(nats);
     if (store?.status === "rejected") problems.push("the session store cannot be written");
     if (room?.status === "rejected") problems.push("the data folder cannot be written");
     for (const each of [store, room]) if (each?.status === "rejected") reasons.push(each.reason);
     const now = problems.join("; ");
-    if (now !== this.#last) {
+    if (now !== last) {
       if (now === "") log.info("gateway.ready");
       else log.warn("gateway.not-ready", { problems, reasons: reasons.map(String) });
     }
-    this.#last = now;
+    last = now;
     return problems;
   }
 
-  async #checkRoom(): Promise<void> {
-    const file = join(this.#options.data, `ready-${process.pid}.tmp`);
+  async function checkRoom(): Promise<void> {
+    const file = join(data, `ready-${process.pid}.tmp`);
     try {
       await writeFile(file, Buffer.alloc(ROOM), { mode: 0o600 });
     } finally {
       await rm(file, { force: true });
     }
   }
+
+  return { problems, answer };
 }

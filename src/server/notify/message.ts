@@ -32,14 +32,8 @@ export interface Message {
   readonly link?: string | undefined;
   readonly stopReason?: string | undefined;
   /** Buttons: a POST to one of the addresses answers. */
-  readonly answers?: readonly MessageAnswer[] | undefined;
+  readonly answers?: readonly { kind: PermissionKind; label: string; url: string }[] | undefined;
   readonly detail?: MessageDetail | undefined;
-}
-
-export interface MessageAnswer {
-  readonly kind: PermissionKind;
-  readonly label: string;
-  readonly url: string;
 }
 
 export interface MessageDetail {

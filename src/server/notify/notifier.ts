@@ -10,7 +10,7 @@ import type { Log } from "../../base/log.ts";
 import { type PostResult, post } from "../../base/post.ts";
 import { usualVariables } from "../../base/process/environment.ts";
 import { runProgram } from "../../git/run-program.ts";
-import type { NoticeListener, SessionNotice } from "../../session/notice.ts";
+import type { SessionNotice } from "../../session/notice.ts";
 import { OwnerToken } from "../../store/access/access-token.ts";
 import { Devices } from "../../store/access/devices.ts";
 import { runningGateways } from "../../store/access/running-gateways.ts";
@@ -42,82 +42,62 @@ export interface NotifierOptions {
   readonly lookEvery?: number | undefined;
 }
 
+export type Notifier = ReturnType<typeof startNotifier>;
+
 /**
  * Notifies people of events in sessions. Notifications are stored first, so that a later process can send
  * them. A store that cannot be opened or written is retried in the background: sessions do not wait for it.
  */
-export class Notifier implements NoticeListener, AsyncDisposable {
-  readonly #options: NotifierOptions;
-  readonly #store: Lazy<NotifyStore>;
-  readonly #dispatcher: Dispatcher;
+export function startNotifier(options: NotifierOptions) {
+  const { data, entries, log, firstWait, lookEvery } = options;
+  const store = new Lazy(() => NotifyStore.open(data));
   /** In order: a request must be stored before its end is. */
-  readonly #storing: StoreRetries;
+  const storing = storeRetries({ log, firstWait });
+  const dispatching = dispatcher({
+    queue: async () => (await store.get()).queue,
+    entries: entries.map(({ key }) => key),
+    ...{ send, log, firstWait, lookEvery },
+  });
+  // Sends at once what earlier processes could not.
+  dispatching.wake();
 
-  constructor(options: NotifierOptions) {
-    const { data, entries, log, firstWait, lookEvery } = options;
-    this.#options = options;
-    this.#store = new Lazy(() => NotifyStore.open(data));
-    this.#storing = new StoreRetries({ log, firstWait });
-    this.#dispatcher = new Dispatcher({
-      queue: async () => (await this.#store.get()).queue,
-      entries: entries.map(({ key }) => key),
-      send: (delivery, signal) => this.#send(delivery, signal),
-      log,
-      firstWait,
-      lookEvery,
-    });
-    // Sends at once what earlier processes could not.
-    this.#dispatcher.wake();
-  }
-
-  noticed(notice: SessionNotice): void {
-    if (!this.#options.entries.some((entry) => entry.wants(notice.reason))) return;
+  function noticed(notice: SessionNotice): void {
+    if (!entries.some((entry) => entry.wants(notice.reason))) return;
     const content = contentOf(notice);
     const { requestId, sessionId } = content;
-    this.#storing.add(async () => {
-      const { links } = await this.#store.get();
+    storing.add(async () => {
+      const { links } = await store.get();
       if (requestId !== undefined && sessionId !== undefined)
         await links.open(requestId, sessionId);
-      await this.add(content);
+      await add(content);
     });
   }
 
-  closed(requestId: string): void {
-    if (!this.#options.entries.some((entry) => entry.wants("permission"))) return;
-    this.#storing.add(async () => (await this.#store.get()).links.close(requestId));
+  function closed(requestId: string): void {
+    if (!entries.some((entry) => entry.wants("permission"))) return;
+    storing.add(async () => (await store.get()).links.close(requestId));
   }
 
   /** Puts a notification for all receivers that want it in the queue. Its id. */
-  async add(content: NoticeContent): Promise<string> {
-    const store = await this.#store.get();
+  async function add(content: NoticeContent): Promise<string> {
+    const opened = await store.get();
     const receivers: Receiver[] = [];
-    for (const entry of this.#options.entries) {
-      if (entry.wants(content.reason)) receivers.push(...(await receiversOf(entry, store)));
+    for (const entry of entries) {
+      if (entry.wants(content.reason)) receivers.push(...(await receiversOf(entry, opened)));
     }
     const notice = { id: crypto.randomUUID(), at: Date.now(), content };
-    await store.queue.add(notice, receivers);
-    this.#dispatcher.wake();
+    await opened.queue.add(notice, receivers);
+    dispatching.wake();
     return notice.id;
   }
 
-  /** The deliveries of a notification. */
-  async deliveriesOf(notice: string): Promise<Delivery[]> {
-    return (await this.#store.get()).queue.ofNotice(notice);
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#storing[Symbol.asyncDispose]();
-    await this.#dispatcher[Symbol.asyncDispose]();
-    (await this.#store.opened())?.[Symbol.dispose]();
-  }
-
-  async #send(delivery: Delivery, signal: AbortSignal): Promise<SendResult> {
-    const { data, entries, log, secrets, publicUrl } = this.#options;
+  async function send(delivery: Delivery, signal: AbortSignal): Promise<SendResult> {
+    const { secrets, publicUrl } = options;
     const { notice, device: deviceId } = delivery;
     const content = notice.content as NoticeContent;
     const entry = entries.find(({ key }) => key === delivery.entry);
     if (entry === undefined) return { state: "failed", result: "it is no longer configured" };
-    const tokens = await this.#tokensFor(content);
+    const tokens = await tokensFor(content);
     if (tokens === "over") return { state: "withdrawn", result: "answered before it was sent" };
     // If gateways cannot be read, it is sent later: without a gateway it would have no links.
     const [running] = await runningGateways(data, { mustRead: true });
@@ -132,24 +112,24 @@ export class Notifier implements NoticeListener, AsyncDisposable {
         return await sendWebhook(message, entry, how, { secret: await secrets.webhook(), signal });
       }
       case "push":
-        return await this.#push(message, entry, deviceId, signal);
+        return await push(message, entry, deviceId, signal);
     }
   }
 
-  async #push(
+  async function push(
     message: Message,
     entry: NotifyEntry,
     deviceId: string | undefined,
     signal: AbortSignal,
   ): Promise<SendResult> {
-    const { devices } = await this.#store.get();
+    const { devices } = await store.get();
     const device = (await devices.list()).find(({ id }) => id === deviceId);
     if (device === undefined) return { state: "failed", result: "the device was removed" };
-    if (!this.#isLetIn(device)) {
+    if (!isLetIn(device)) {
       await devices.remove(device.id);
       return { state: "failed", result: "the login of the device has ended, and it was removed" };
     }
-    const { secrets, publicUrl } = this.#options;
+    const { secrets, publicUrl } = options;
     const subject = publicUrl?.startsWith("https:") === true ? publicUrl : "mailto:owner@localhost";
     const gone = async (): Promise<void> => {
       await devices.remove(device.id);
@@ -159,8 +139,7 @@ export class Notifier implements NoticeListener, AsyncDisposable {
   }
 
   /** Whether the login with which a device subscribed still lets it in. */
-  #isLetIn({ proof }: PushDevice): boolean {
-    const { data } = this.#options;
+  function isLetIn({ proof }: PushDevice): boolean {
     const { mark } = new OwnerToken(data);
     const [kind, key = ""] = proof.split(" ");
     if (kind === "owner") return key === mark;
@@ -169,16 +148,26 @@ export class Notifier implements NoticeListener, AsyncDisposable {
   }
 
   /** Tokens for the options of a permission request, each for this message alone. */
-  async #tokensFor({
-    requestId,
-    options,
-  }: NoticeContent): Promise<readonly string[] | "over" | undefined> {
+  async function tokensFor(of: NoticeContent): Promise<readonly string[] | "over" | undefined> {
+    const { requestId, options: choices } = of;
     if (requestId === undefined) return undefined;
-    const { links } = await this.#store.get();
-    if (options === undefined) return (await links.isOpen(requestId)) ? undefined : "over";
-    const ids = options.map(({ optionId }) => optionId);
+    const { links } = await store.get();
+    if (choices === undefined) return (await links.isOpen(requestId)) ? undefined : "over";
+    const ids = choices.map(({ optionId }) => optionId);
     return (await links.make(requestId, ids)) ?? "over";
   }
+
+  return {
+    ...{ noticed, closed, add },
+    /** The deliveries of a notification. */
+    deliveriesOf: async (notice: string): Promise<Delivery[]> =>
+      (await store.get()).queue.ofNotice(notice),
+    async [Symbol.asyncDispose](): Promise<void> {
+      await storing[Symbol.asyncDispose]();
+      await dispatching[Symbol.asyncDispose]();
+      (await store.opened())?.[Symbol.dispose]();
+    },
+  };
 }
 
 /** The receivers of an entry: one for each device that has subscribed, or the entry itself. */
@@ -318,49 +307,49 @@ const MOST_WAITING = 1_000;
  * Stores changes in order, and retries one that fails for a reason that may pass. Without the retry, a disk
  * that is full for a minute would lose a notification.
  */
-export class StoreRetries implements AsyncDisposable {
-  readonly #log: Log;
-  readonly #backoff: Backoff;
-  readonly #over = new AbortController();
-  #last: Promise<void> = Promise.resolve();
-  #waiting = 0;
+export function storeRetries({
+  log,
+  firstWait = FIRST_WAIT,
+}: Pick<NotifierOptions, "log" | "firstWait">) {
+  const backoff = new Backoff({ ...LIMITS, firstWait });
+  const over = new AbortController();
+  let last: Promise<void> = Promise.resolve();
+  let waiting = 0;
 
-  constructor({ log, firstWait = FIRST_WAIT }: Pick<NotifierOptions, "log" | "firstWait">) {
-    this.#log = log;
-    this.#backoff = new Backoff({ ...LIMITS, firstWait });
-  }
-
-  add(change: () => Promise<unknown>): void {
-    if (this.#waiting >= MOST_WAITING) {
+  function add(change: () => Promise<unknown>): void {
+    if (waiting >= MOST_WAITING) {
       const why = `${MOST_WAITING} earlier ones wait until the store works again`;
-      return this.#log.error("notify.lost", { why });
+      return log.error("notify.lost", { why });
     }
-    this.#waiting++;
-    this.#last = this.#last.then(() => this.#store(change)).finally(() => this.#waiting--);
-    return background(this.#last, "Storing a notification");
+    waiting++;
+    last = last.then(() => store(change)).finally(() => waiting--);
+    return background(last, "Storing a notification");
   }
 
-  /** Tries the waiting changes once more, and ends. */
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#over.abort();
-    await this.#last;
-  }
-
-  async #store(change: () => Promise<unknown>): Promise<void> {
-    const { signal } = this.#over;
+  async function store(change: () => Promise<unknown>): Promise<void> {
+    const { signal } = over;
     for (;;) {
       const isLast = signal.aborted;
       try {
         await change();
-        return this.#backoff.succeeded();
+        return backoff.succeeded();
       } catch (error) {
         const mayPass = error instanceof TrunklineError && error.code === "unavailable";
-        if (!mayPass || isLast) return this.#log.error("notify.lost", { error });
-        this.#log.warn("notify.not-stored", { error });
+        if (!mayPass || isLast) return log.error("notify.lost", { error });
+        log.warn("notify.not-stored", { error });
       }
-      await delay(this.#backoff.failed(), undefined, { signal, ref: false }).catch(() => {});
+      await delay(backoff.failed(), undefined, { signal, ref: false }).catch(() => {});
     }
   }
+
+  return {
+    add,
+    /** Tries the waiting changes once more, and ends. */
+    async [Symbol.asyncDispose](): Promise<void> {
+      over.abort();
+      await last;
+    },
+  };
 }
 
 /** The result of an attempt to send. "retry" is attempted again later, or failed after the last attempt. */
@@ -405,101 +394,77 @@ const AT_ONCE = 8;
 const STOP_GRACE = 1_000;
 
 /** Sends the notifications of the queue, and tries failed ones again. */
-class Dispatcher implements AsyncDisposable {
-  readonly #options: DispatcherOptions;
-  readonly #sending = new Set<Promise<void>>();
-  readonly #stop = new AbortController();
+function dispatcher({ queue, entries, send, log, ...times }: DispatcherOptions) {
+  const { firstWait = FIRST_RESEND_WAIT, lookEvery = LOOK_EVERY } = times;
+  const sending = new Set<Promise<void>>();
+  const stop = new AbortController();
   /** Results of attempts that could not be stored yet. No other process takes these deliveries while this one runs. */
-  readonly #unstored = new Map<Delivery, Outcome>();
-  #timer: NodeJS.Timeout | undefined;
-  #look: Promise<void> | undefined;
-  #isAskedAgain = false;
-  #isOver = false;
-
-  constructor(options: DispatcherOptions) {
-    this.#options = options;
-  }
+  const unstored = new Map<Delivery, Outcome>();
+  let timer: NodeJS.Timeout | undefined;
+  let look: Promise<void> | undefined;
+  let isAskedAgain = false;
+  const over = new AbortController();
 
   /** Looks for deliveries that are due. */
-  wake(): void {
-    if (this.#isOver) return;
-    this.#isAskedAgain = true;
-    this.#look ??= this.#lookAll().finally(() => {
-      this.#look = undefined;
-      if (this.#isAskedAgain) this.wake();
+  function wake(): void {
+    if (over.signal.aborted) return;
+    isAskedAgain = true;
+    look ??= lookAll().finally(() => {
+      look = undefined;
+      if (isAskedAgain) wake();
     });
-    background(this.#look, "Sending notifications");
+    background(look, "Sending notifications");
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#isOver = true;
-    clearTimeout(this.#timer);
-    await this.#look?.catch(() => {});
-    const stopped = new TrunklineError("closed", "Trunkline was stopped");
-    const late = setTimeout(() => this.#stop.abort(stopped), STOP_GRACE);
-    await Promise.all(this.#sending);
-    clearTimeout(late);
-    try {
-      await this.#storeOutcomes();
-    } catch (error) {
-      // The next process that reads the queue sends them again.
-      this.#options.log.error("notify.not-recorded", { error });
-    }
-  }
-
-  async #lookAll(): Promise<void> {
-    const { log } = this.#options;
-    clearTimeout(this.#timer);
+  async function lookAll(): Promise<void> {
+    clearTimeout(timer);
     let due: number | undefined;
     try {
-      while (this.#isAskedAgain && !this.#isOver) {
-        this.#isAskedAgain = false;
-        await this.#storeOutcomes();
-        due = await this.#start();
+      while (isAskedAgain && !over.signal.aborted) {
+        isAskedAgain = false;
+        await storeOutcomes();
+        due = await start();
       }
     } catch (error) {
-      this.#isAskedAgain = false;
+      isAskedAgain = false;
       // The next look tries it again.
       log.warn("notify.queue", { error });
     }
-    if (this.#isOver) return;
-    const { lookEvery = LOOK_EVERY } = this.#options;
+    if (over.signal.aborted) return;
     const wait = due === undefined ? lookEvery : Math.min(lookEvery, due - Date.now());
-    this.#timer = setTimeout(() => this.wake(), Math.max(10, wait)).unref();
+    timer = setTimeout(() => wake(), Math.max(10, wait)).unref();
   }
 
   /** Starts the deliveries that are due. Returns when the next one is. */
-  async #start(): Promise<number | undefined> {
-    const { entries } = this.#options;
-    const queue = await this.#options.queue();
-    const room = AT_ONCE - this.#sending.size;
+  async function start(): Promise<number | undefined> {
+    const waiting = await queue();
+    const room = AT_ONCE - sending.size;
     // The end of a sending wakes us again.
     if (room <= 0) return undefined;
-    for (const delivery of await queue.take(entries, room)) {
-      const sending = this.#send(delivery).finally(() => {
-        this.#sending.delete(sending);
-        this.wake();
+    for (const delivery of await waiting.take(entries, room)) {
+      const one = sendOne(delivery).finally(() => {
+        sending.delete(one);
+        wake();
       });
-      this.#sending.add(sending);
+      sending.add(one);
     }
-    return await queue.nextDue(entries);
+    return await waiting.nextDue(entries);
   }
 
-  async #send(delivery: Delivery): Promise<void> {
-    const { queue, send, log } = this.#options;
-    const { signal } = this.#stop;
+  async function sendOne(delivery: Delivery): Promise<void> {
+    const { signal } = stop;
     const sent = await send(delivery, signal).catch((error: Error): SendResult => {
       return { state: "retry", result: error.message };
     });
     try {
       if (signal.aborted && sent.state === "retry") return await (await queue()).release(delivery);
-      const outcome = this.#outcomeOf(delivery, sent);
+      const outcome = outcomeOf(delivery, sent);
       const { receiver } = delivery;
       const { state, result } = outcome;
       if (state === "delivered") log.debug("notify.delivered", { receiver, result });
       else log.warn("notify.not-delivered", { receiver, state, result });
-      this.#unstored.set(delivery, outcome);
-      await this.#storeOutcomes();
+      unstored.set(delivery, outcome);
+      await storeOutcomes();
     } catch (error) {
       // The next look tries it again.
       log.error("notify.not-recorded", { error });
@@ -508,28 +473,46 @@ class Dispatcher implements AsyncDisposable {
   }
 
   /** Stores the results of attempts. If that throws, they are kept for the next time. */
-  async #storeOutcomes(): Promise<void> {
-    if (this.#unstored.size === 0) return;
-    const queue = await this.#options.queue();
-    for (const [delivery, outcome] of this.#unstored) {
+  async function storeOutcomes(): Promise<void> {
+    if (unstored.size === 0) return;
+    const stored = await queue();
+    for (const [delivery, outcome] of unstored) {
       // Two calls may overlap: each outcome is recorded by one of them.
-      this.#unstored.delete(delivery);
+      unstored.delete(delivery);
       try {
-        await queue.tried(delivery, outcome);
+        await stored.tried(delivery, outcome);
       } catch (error) {
-        this.#unstored.set(delivery, outcome);
+        unstored.set(delivery, outcome);
         throw error;
       }
     }
   }
 
-  #outcomeOf({ attempts }: Delivery, { state, result, after }: SendResult): Outcome {
+  function outcomeOf({ attempts }: Delivery, { state, result, after }: SendResult): Outcome {
     if (state !== "retry") return { state, result };
     if (attempts + 1 >= MOST_ATTEMPTS) {
       return { state: "failed", result: `given up after ${attempts + 1} attempts: ${result}` };
     }
-    const { firstWait = FIRST_RESEND_WAIT } = this.#options;
     const wait = Math.min(LONGEST_WAIT, Math.max(after ?? 0, firstWait * 2 ** attempts));
     return { state: "pending", result, due: Date.now() + wait };
   }
+
+  return {
+    wake,
+    async [Symbol.asyncDispose](): Promise<void> {
+      over.abort();
+      clearTimeout(timer);
+      await look?.catch(() => {});
+      const stopped = new TrunklineError("closed", "Trunkline was stopped");
+      const late = setTimeout(() => stop.abort(stopped), STOP_GRACE);
+      await Promise.all(sending);
+      clearTimeout(late);
+      try {
+        await storeOutcomes();
+      } catch (error) {
+        // The next process that reads the queue sends them again.
+        log.error("notify.not-recorded", { error });
+      }
+    },
+  };
 }

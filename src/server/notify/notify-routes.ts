@@ -13,7 +13,7 @@ import { Page } from "../http/page.ts";
 import type { AnswerParams } from "../../protocol/acp/schema.gen.ts";
 import type { AppContext } from "../../config/app-context.ts";
 import { readEntries } from "./entries.ts";
-import { NotifySecrets } from "./notify-secrets.ts";
+import { notifySecrets } from "./notify-secrets.ts";
 import { readPushKeys } from "./push/encrypt-push.ts";
 import { readEndpoint } from "./push/push-hosts.ts";
 import { SERVICE_WORKER } from "./push/service-worker.ts";
@@ -43,7 +43,7 @@ type AnswerPermission = (answer: AnswerParams, by: string) => Promise<void>;
 export function notifyRoutes(app: AppContext, admission: Admission, answerBy: AnswerPermission) {
   const { data, notifications } = app.config;
   const configFile = app.reloading?.files[0];
-  const secrets = new NotifySecrets({ data, configFile, env: process.env });
+  const secrets = notifySecrets({ data, configFile, env: process.env });
   const store = new Lazy(() => NotifyStore.open(data));
 
   function handle(path: string, request: IncomingMessage, response: ServerResponse): void {

@@ -4,16 +4,16 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { SampleFolder } from "../../../test/samples/sample-folder.ts";
-import { NotifySecrets, webhookKey } from "./notify-secrets.ts";
+import { notifySecrets, type NotifySecrets, webhookKey } from "./notify-secrets.ts";
 
 const env = { TRUNKLINE_TOKEN_STORE: "file" };
 
-describe("NotifySecrets", () => {
+describe("notifySecrets()", () => {
   it("are created once, by whichever process is first, and stored encrypted", async () => {
     await using folder = await SampleFolder.create();
     const { path: data } = folder;
     const configFile = join(data, "config", "config.jsonc");
-    const open = (): NotifySecrets => new NotifySecrets({ data, configFile, env });
+    const open = (): NotifySecrets => notifySecrets({ data, configFile, env });
     const found = await Promise.all([open(), open(), open()].map((each) => each.vapid()));
     const keys = new Set(found.map(({ publicKey }) => publicKey));
     assert.equal(keys.size, 1);

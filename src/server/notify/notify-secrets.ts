@@ -20,56 +20,49 @@ const WEBHOOK: SecretName = { service: "trunkline.notifications", account: "webh
 /** The form of the secret that Standard Webhooks specifies. */
 const WEBHOOK_PREFIX = "whsec_";
 
+export type NotifySecrets = ReturnType<typeof notifySecrets>;
+
 /** The secrets of notifications: in the system's keychain, or in an encrypted file where there is none. */
-export class NotifySecrets {
-  readonly #options: NotifySecretsOptions;
-  readonly #store: Lazy<SecretStore>;
+export function notifySecrets(options: NotifySecretsOptions) {
+  const { data } = options;
+  const store = new Lazy(() => openStore(options));
   /** The key never changes, since subscriptions belong to it. */
-  readonly #vapid: Lazy<VapidKey>;
-
-  constructor(options: NotifySecretsOptions) {
-    this.#options = options;
-    this.#store = new Lazy(() => openStore(options));
-    this.#vapid = new Lazy(
-      async () => new VapidKey(await this.#findOrMake(VAPID, () => VapidKey.create())),
-    );
-  }
-
-  /** The key by which push services know this gateway. It is created with the first use. */
-  vapid(): Promise<VapidKey> {
-    return this.#vapid.get();
-  }
-
-  /**
-   * The secret with which webhooks are signed. It is created with the first use, and read with every use:
-   * another process may have replaced it.
-   */
-  webhook(): Promise<string> {
-    return this.#findOrMake(WEBHOOK, newWebhookSecret);
-  }
+  const vapid = new Lazy(
+    async () => new VapidKey(await findOrMake(VAPID, () => VapidKey.create())),
+  );
 
   /** Replaces the secret of webhooks, for all processes. */
-  async rotateWebhook(): Promise<string> {
+  async function rotateWebhook(): Promise<string> {
     const secret = newWebhookSecret();
-    await (await this.#store.get()).set(WEBHOOK, secret);
+    await (await store.get()).set(WEBHOOK, secret);
     return secret;
   }
 
-  async #findOrMake(name: SecretName, make: () => string): Promise<string> {
-    const store = await this.#store.get();
-    const kept = await store.get(name);
+  async function findOrMake(name: SecretName, make: () => string): Promise<string> {
+    const opened = await store.get();
+    const kept = await opened.get(name);
     if (kept !== undefined) return kept;
-    const { data } = this.#options;
     await mkdir(data, { recursive: true, mode: 0o700 });
     // Another process may create it at the same time.
     return await withLock(join(data, "notify-secrets.lock"), async () => {
-      const others = await store.get(name);
+      const others = await opened.get(name);
       if (others !== undefined) return others;
       const secret = make();
-      await store.set(name, secret);
+      await opened.set(name, secret);
       return secret;
     });
   }
+
+  return {
+    /** The key by which push services know this gateway. It is created with the first use. */
+    vapid: () => vapid.get(),
+    /**
+     * The secret with which webhooks are signed. It is created with the first use, and read with every use:
+     * another process may have replaced it.
+     */
+    webhook: () => findOrMake(WEBHOOK, newWebhookSecret),
+    rotateWebhook,
+  };
 }
 
 function openStore({ data, configFile, env }: NotifySecretsOptions): Promise<SecretStore> {

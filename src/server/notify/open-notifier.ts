@@ -1,7 +1,7 @@
 import type { AppContext } from "../../config/app-context.ts";
 import { readEntries } from "./entries.ts";
 import type { Notifier } from "./notifier.ts";
-import { NotifySecrets } from "./notify-secrets.ts";
+import { notifySecrets } from "./notify-secrets.ts";
 
 /** Notifies people as the configuration says; undefined where it names nobody. */
 export async function openNotifier(
@@ -13,7 +13,7 @@ export async function openNotifier(
   const { entries, problems } = readEntries(notifications);
   for (const problem of problems) log.error("notify.not-configured", { problem });
   if (entries.length === 0) return undefined;
-  const { Notifier } = await import("./notifier.ts");
-  const secrets = new NotifySecrets({ data, configFile, env });
-  return new Notifier({ data, entries, secrets, publicUrl: serve.publicUrl, log });
+  const { startNotifier } = await import("./notifier.ts");
+  const secrets = notifySecrets({ data, configFile, env });
+  return startNotifier({ data, entries, secrets, publicUrl: serve.publicUrl, log });
 }

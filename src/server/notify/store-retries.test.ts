@@ -3,15 +3,15 @@ import { describe, it } from "node:test";
 
 import { TrunklineError } from "../../base/errors.ts";
 import { Log } from "../../base/log.ts";
-import { StoreRetries } from "./notifier.ts";
+import { storeRetries } from "./notifier.ts";
 
 const full = (): TrunklineError => new TrunklineError("unavailable", "the disk is full");
 
-function retries(lines: string[], firstWait = 1): StoreRetries {
-  return new StoreRetries({ log: new Log("error", (line) => lines.push(line)), firstWait });
+function retries(lines: string[], firstWait = 1): ReturnType<typeof storeRetries> {
+  return storeRetries({ log: new Log("error", (line) => lines.push(line)), firstWait });
 }
 
-describe("StoreRetries", { timeout: 30_000 }, () => {
+describe("storeRetries()", { timeout: 30_000 }, () => {
   it("repeats a change until it is stored, and keeps the order", async () => {
     const lines: string[] = [];
     await using storing = retries(lines);

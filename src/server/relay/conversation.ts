@@ -9,12 +9,6 @@ export interface OpenRequest {
 }
 
 /** A list that the client was given. */
-interface SentList {
-  /** The request for it. */
-  readonly text: string;
-  readonly answer: string;
-}
-
 /**
  * The lists that a client keeps, the notification that tells it to ask again, and what a subscription of
  * 2026-07-28 calls that.
@@ -42,8 +36,8 @@ export class Conversation {
   readonly open = new Map<string, OpenRequest>();
   /** Requests of the gateway to the client without an answer, by the JSON text of their ids. */
   readonly questions = new Set<string>();
-  /** By method. */
-  readonly lists = new Map<string, SentList>();
+  /** By method; `text` is the request for it. */
+  readonly lists = new Map<string, { readonly text: string; readonly answer: string }>();
   /** The messages that set up the session, as texts: by what each sets, the last one. */
   readonly setUp = new Map<string, string>();
   /** The subscriptions that were acknowledged to the client, by the JSON text of their ids. */

@@ -30,11 +30,6 @@ export interface GatewaySocketOptions {
 }
 
 /** A `trunkline mcp` process that is served. */
-interface ServedProcess {
-  readonly channel: Channel<string>;
-  readonly gone: Promise<unknown>;
-}
-
 /**
  * Serves MCP to the `trunkline mcp` processes of the same user and data folder, which relay to it. Each
  * proves that it is one, so a client here is the owner.
@@ -45,7 +40,7 @@ export async function openGatewaySocket(
 ): Promise<AsyncDisposable> {
   const { log } = app;
   const { data, limits } = app.config;
-  const served = new Set<ServedProcess>();
+  const served = new Set<{ readonly channel: Channel<string>; readonly gone: Promise<unknown> }>();
   let { config } = app;
   // Only settings that a running gateway applies. After any other change, new processes serve themselves.
   const unfollow = followConfig(app.reloading, log, (live) => {

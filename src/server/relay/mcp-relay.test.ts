@@ -10,7 +10,7 @@ import { Offer } from "../../tool/offer/offer.ts";
 import { textResult, type Tool } from "../../tool/tool.ts";
 import type { Channel, Room } from "../../wire/channel.ts";
 import { memoryPair } from "../../wire/channel/memory.ts";
-import { McpRelay } from "./mcp-relay.ts";
+import { mcpRelay } from "./mcp-relay.ts";
 import { CLOSING } from "./reach-gateway.ts";
 
 type Message = {
@@ -32,7 +32,7 @@ const TOOLS = [tool("write"), tool("read", { readOnlyHint: true })];
 class Rig {
   readonly client = new RecordingSink();
   readonly gateway = new RecordingSink();
-  readonly relay: McpRelay;
+  readonly relay: ReturnType<typeof mcpRelay>;
   readonly toClient: Channel<string>;
   readonly toGateway: Channel<string>;
   opened = 0;
@@ -45,7 +45,7 @@ class Rig {
     this.toGateway = gateway;
     client.receive(this.client);
     gateway.receive(this.gateway);
-    this.relay = new McpRelay({
+    this.relay = mcpRelay({
       client: near,
       gateway: far,
       open: async (channel, firstId) => {
@@ -113,7 +113,7 @@ class Rig {
   }
 }
 
-describe("McpRelay", { timeout: 600_000 }, () => {
+describe("mcpRelay()", { timeout: 600_000 }, () => {
   it("passes messages on as they are, both ways", async () => {
     const rig = new Rig();
     const odd = `{ "id" : 1.0, "method":"tools/call" , "jsonrpc":"2.0","params":{"x":"\\u00e9"}}`;

@@ -2,9 +2,9 @@ import { atMost } from "../../base/abort.ts";
 import { HeartbeatChannel } from "../../rpc/heartbeat-channel.ts";
 import { recoverMessage } from "../../rpc/message/message.ts";
 import { errorText, faultError } from "../../rpc/rpc-error.ts";
-import type { Channel, FrameFault, Room, Sink } from "../../wire/channel.ts";
+import type { Channel, FrameFault, Room } from "../../wire/channel.ts";
 import { Conversation } from "./conversation.ts";
-import { type OpenServer, OwnServer } from "./own-server.ts";
+import { type OpenServer, openOwnServer, type OwnServer } from "./own-server.ts";
 import { CLOSING } from "./reach-gateway.ts";
 
 export interface McpRelayOptions {
@@ -22,127 +22,117 @@ export interface McpRelayOptions {
  * Passes messages between a client and a gateway, as text. When the gateway ends, or does not answer,
  * this process goes on as the server.
  */
-export class McpRelay implements Sink<string> {
-  readonly #options: McpRelayOptions;
-  readonly #conversation = new Conversation();
-  readonly #ended = Promise.withResolvers<void>();
-  readonly #lost = Promise.withResolvers<void>();
-  readonly #failed = Promise.withResolvers<never>();
+export function mcpRelay(options: McpRelayOptions) {
+  const { client } = options;
+  const conversation = new Conversation();
+  const ended = Promise.withResolvers<void>();
+  const lost = Promise.withResolvers<void>();
+  const failed = Promise.withResolvers<never>();
   /** Messages of the client that wait for our own server. */
-  readonly #waiting: string[] = [];
-  readonly #gateway: Channel<string>;
+  const waiting: string[] = [];
   /** The gateway takes no new requests. */
-  #isLeaving = false;
-  #opening: Promise<void> | undefined;
-  #own: OwnServer | undefined;
-  #isClosed = false;
-
-  constructor(options: McpRelayOptions) {
-    this.#options = options;
-    const gateway = new HeartbeatChannel(options.gateway, {
-      method: "ping",
-      interval: options.beat,
-      isWaiting: () => this.#conversation.isAnswerDue,
-    });
-    this.#gateway = gateway;
-    gateway.receive({
-      message: (text) => this.#pass(text),
-      fault: (fault) => this.#unreadable(fault),
-      end: () => this.#takeOver(),
-    });
-    options.client.receive(this);
-  }
-
-  /** Resolves when the client has finished sending, or is gone. Rejects if nobody can serve it. */
-  get ended(): Promise<void> {
-    return Promise.race([this.#ended.promise, this.#failed.promise]);
-  }
+  let isLeaving = false;
+  let opening: Promise<void> | undefined;
+  let own: OwnServer | undefined;
+  let isClosed = false;
+  const gateway = new HeartbeatChannel(options.gateway, {
+    method: "ping",
+    interval: options.beat,
+    isWaiting: () => conversation.isAnswerDue,
+  });
+  gateway.receive({ message: pass, fault: unreadable, end: takeOver });
+  client.receive({ message, fault, end });
 
   /** Waits at most `grace` milliseconds for the answers that the client waits for, and closes. */
-  async close(grace: number): Promise<void> {
-    if (this.#opening === undefined) {
-      await atMost(grace, Promise.race([this.#conversation.drained(), this.#lost.promise]));
+  async function close(grace: number): Promise<void> {
+    if (opening === undefined) {
+      await atMost(grace, Promise.race([conversation.drained(), lost.promise]));
     }
-    this.#isClosed = true;
-    if (this.#opening === undefined) {
-      await this.#gateway[Symbol.asyncDispose]();
-      await this.#options.client[Symbol.asyncDispose]();
+    isClosed = true;
+    if (opening === undefined) {
+      await gateway[Symbol.asyncDispose]();
+      await client[Symbol.asyncDispose]();
       return;
     }
-    await this.#opening;
-    await this.#own?.close(grace);
+    await opening;
+    await own?.close(grace);
   }
 
   /** Called by the client's channel. */
-  message(text: string): void | Room {
-    if (this.#own !== undefined) return this.#own.message(text);
-    if (this.#opening !== undefined || (this.#isLeaving && !this.#conversation.isAboutOpen(text))) {
-      this.#waiting.push(text);
-      return this.#lost.promise.then(() => this.#opening);
+  function message(text: string): void | Room {
+    if (own !== undefined) return own.message(text);
+    if (opening !== undefined || (isLeaving && !conversation.isAboutOpen(text))) {
+      waiting.push(text);
+      return lost.promise.then(() => opening);
     }
-    this.#conversation.fromClient(text);
-    return this.#gateway.send(text);
+    conversation.fromClient(text);
+    return gateway.send(text);
   }
 
   /** Called by the client's channel: a message that was not read whole. */
-  fault(fault: FrameFault): void {
-    if (this.#own !== undefined) {
-      this.#own.fault(fault);
+  function fault(unread: FrameFault): void {
+    if (own !== undefined) {
+      own.fault(unread);
       return;
     }
-    const { idText, isResponse } = recoverMessage(fault);
-    (isResponse ? this.#gateway : this.#options.client).send(refusal(idText, fault));
+    const { idText, isResponse } = recoverMessage(unread);
+    (isResponse ? gateway : client).send(refusal(idText, unread));
   }
 
   /** Called by the client's channel. */
-  end(error?: Error): void {
-    this.#own?.end(error);
-    this.#ended.resolve();
+  function end(error?: Error): void {
+    own?.end(error);
+    ended.resolve();
   }
 
-  #pass(text: string): void | Room {
-    if (text === CLOSING) return this.#leave();
-    this.#conversation.toClient(text);
-    return this.#options.client.send(text);
+  function pass(text: string): void | Room {
+    if (text === CLOSING) return leave();
+    conversation.toClient(text);
+    return client.send(text);
   }
 
   /** A message of the gateway exceeded the size limit. */
-  #unreadable(fault: FrameFault): void {
+  function unreadable(fault: FrameFault): void {
     const { idText, isResponse } = recoverMessage(fault);
     if (!isResponse) return;
     const text = refusal(idText, fault);
-    this.#conversation.toClient(text);
-    this.#options.client.send(text);
+    conversation.toClient(text);
+    client.send(text);
   }
 
-  #leave(): void {
-    this.#isLeaving = true;
-    const left = this.#conversation
-      .drained()
-      .then(() => this.#gateway.abort(new Error("It closes")));
+  function leave(): void {
+    isLeaving = true;
+    const left = conversation.drained().then(() => gateway.abort(new Error("It closes")));
     left.catch(() => {});
   }
 
-  #takeOver(): void {
-    if (this.#opening !== undefined || this.#isClosed) return;
-    const opening = this.#goOn();
-    this.#opening = opening.catch(() => {});
-    opening.catch((error: unknown) => this.#failed.reject(error));
-    this.#failed.promise.catch(() => {});
-    this.#lost.resolve();
+  function takeOver(): void {
+    if (opening !== undefined || isClosed) return;
+    const going = goOn();
+    opening = going.catch(() => {});
+    going.catch((error: unknown) => failed.reject(error));
+    failed.promise.catch(() => {});
+    lost.resolve();
   }
 
-  async #goOn(): Promise<void> {
-    const { client, open, tookOver } = this.#options;
-    await this.#gateway[Symbol.asyncDispose]();
-    const own = await OwnServer.open(client, this.#conversation, open);
+  async function goOn(): Promise<void> {
+    await gateway[Symbol.asyncDispose]();
+    const server = await openOwnServer(client, conversation, options.open);
     // Messages that arrived while the server was opened are delivered first.
-    for (let text = this.#waiting.shift(); text !== undefined; text = this.#waiting.shift()) {
-      await own.message(text);
+    for (let text = waiting.shift(); text !== undefined; text = waiting.shift()) {
+      await server.message(text);
     }
-    this.#own = own;
-    tookOver();
+    own = server;
+    options.tookOver();
   }
+
+  return {
+    close,
+    /** Resolves when the client has finished sending, or is gone. Rejects if nobody can serve it. */
+    get ended(): Promise<void> {
+      return Promise.race([ended.promise, failed.promise]);
+    },
+  };
 }
 
 function refusal(idText: string, fault: FrameFault): string {

@@ -34,152 +34,128 @@ export type OpenServer = (channel: Channel<string>, firstId: number) => Promise<
 
 const LISTEN = "subscriptions/listen";
 
+export type OwnServer = Awaited<ReturnType<typeof openOwnServer>>;
+
 /**
  * Serves the client of a gateway that has ended with a server in this process. The client notices only
  * the calls that cannot be repeated.
  */
-export class OwnServer implements Channel<string> {
-  readonly #client: Channel<string>;
-  readonly #conversation: Conversation;
-  /** Requests that this class repeats on its own: their answers are not sent to the client. */
-  readonly #repeated = new Map<string, (answer: string) => void>();
+export async function openOwnServer(
+  client: Channel<string>,
+  conversation: Conversation,
+  open: OpenServer,
+) {
+  /** Requests that are repeated here: their answers are not sent to the client. */
+  const repeated = new Map<string, (answer: string) => void>();
   /** Requests of the gateway that the client may still answer. The answers are dropped. */
-  readonly #dropped: Set<string>;
+  const dropped = new Set(conversation.questions);
   /** Subscriptions whose acknowledgment the client has got from the gateway. */
-  readonly #acknowledged: Set<string>;
-  #sink: Sink<string> | undefined;
-  #opened: OpenedMcp | undefined;
+  const acknowledged = new Set(conversation.acknowledged);
+  let sink: Sink<string> | undefined;
+  const channel: Channel<string> = {
+    send,
+    receive: (to) => {
+      sink = to;
+    },
+    abort: (reason) => client.abort(reason),
+    [Symbol.asyncDispose]: () => client[Symbol.asyncDispose](),
+  };
+  cancelQuestions();
+  const opened = await open(channel, conversation.nextQuestion);
+  await setUp();
+  await goOn();
+  background(compareLists(), "Comparing what is offered");
 
-  private constructor(client: Channel<string>, conversation: Conversation) {
-    this.#client = client;
-    this.#conversation = conversation;
-    this.#dropped = new Set(conversation.questions);
-    this.#acknowledged = new Set(conversation.acknowledged);
-  }
-
-  static async open(
-    client: Channel<string>,
-    conversation: Conversation,
-    open: OpenServer,
-  ): Promise<OwnServer> {
-    const server = new OwnServer(client, conversation);
-    server.#cancelQuestions();
-    server.#opened = await open(server, conversation.nextQuestion);
-    await server.#setUp();
-    await server.#goOn(server.#opened);
-    background(server.#compareLists(), "Comparing what is offered");
-    return server;
-  }
-
-  // For the client:
-
-  message(text: string): void | Room {
-    if (this.#dropped.size > 0) {
+  function message(text: string): void | Room {
+    if (dropped.size > 0) {
       const { idText = "", method } = headOf(text);
-      if (method === undefined && this.#dropped.delete(idText)) return undefined;
+      if (method === undefined && dropped.delete(idText)) return undefined;
     }
-    return this.#sink?.message(text);
+    return sink?.message(text);
   }
 
-  fault(fault: FrameFault): void {
-    this.#sink?.fault(fault);
-  }
-
-  end(error?: Error): void {
-    this.#sink?.end(error);
-  }
-
-  async close(grace: number): Promise<void> {
-    await this.#opened?.peer.close(grace);
-    await this.#opened?.[Symbol.asyncDispose]();
-  }
-
-  // For the peer:
-
-  receive(sink: Sink<string>): void {
-    this.#sink = sink;
-  }
-
-  send(text: string, topic?: Topic): Room {
+  function send(text: string, topic?: Topic): Room {
     if (topic?.isAnswer === true) {
-      const heard = this.#repeated.get(topic.request);
+      const heard = repeated.get(topic.request);
       if (heard !== undefined) {
-        this.#repeated.delete(topic.request);
+        repeated.delete(topic.request);
         heard(text);
         return ROOM;
       }
-    } else if (this.#acknowledged.size > 0) {
-      if (this.#acknowledged.delete(acknowledgedBy(text) ?? "")) return ROOM;
+    } else if (acknowledged.size > 0) {
+      if (acknowledged.delete(acknowledgedBy(text) ?? "")) return ROOM;
     }
-    return this.#client.send(text, topic);
-  }
-
-  abort(reason: Error): void {
-    this.#client.abort(reason);
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#client[Symbol.asyncDispose]();
+    return client.send(text, topic);
   }
 
   /** Cancels the requests of the gateway at the client: nobody waits for the answers. */
-  #cancelQuestions(): void {
-    for (const idText of this.#dropped) {
+  function cancelQuestions(): void {
+    for (const idText of dropped) {
       const params = `{"requestId":${idText},"reason":"The gateway has ended"}`;
-      this.#client.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":${params}}`);
+      client.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":${params}}`);
     }
   }
 
   /** Repeats the messages that set up the session, such as `initialize`, for the new server. */
-  async #setUp(): Promise<void> {
-    for (const text of this.#conversation.setUp.values()) {
+  async function setUp(): Promise<void> {
+    for (const text of conversation.setUp.values()) {
       const { idText } = headOf(text);
-      if (idText === undefined) await this.#sink?.message(text);
-      else await this.#repeat(idText, text);
+      if (idText === undefined) await sink?.message(text);
+      else await repeat(idText, text);
     }
   }
 
   /** Repeats what the client waits for, except calls that may have been carried out. */
-  async #goOn(opened: OpenedMcp): Promise<void> {
-    const open = [...this.#conversation.open];
+  async function goOn(): Promise<void> {
+    const open = [...conversation.open];
     if (open.some(([, { method }]) => method === "tools/call")) await opened.offer.known();
     for (const [idText, request] of open) {
-      if (mayRepeat(request, opened)) await this.#sink?.message(request.text);
-      else this.#client.send(lostAnswer(idText, request));
+      if (mayRepeat(request, opened)) await sink?.message(request.text);
+      else client.send(lostAnswer(idText, request));
     }
   }
 
-  async #repeat(idText: string, text: string): Promise<string> {
-    const answer = new Promise<string>((resolve) => this.#repeated.set(idText, resolve));
-    await this.#sink?.message(text);
+  async function repeat(idText: string, text: string): Promise<string> {
+    const answer = new Promise<string>((resolve) => repeated.set(idText, resolve));
+    await sink?.message(text);
     return await answer;
   }
 
   /** Tells the client that a list has changed, if the new server has another than the gateway had. */
-  async #compareLists(): Promise<void> {
-    for (const [method, { text, answer }] of this.#conversation.lists) {
+  async function compareLists(): Promise<void> {
+    for (const [method, { text, answer }] of conversation.lists) {
       const { idText = "" } = headOf(text);
-      if ((await this.#repeat(idText, text)) !== answer) this.#tellOfChange(method);
+      if ((await repeat(idText, text)) !== answer) tellOfChange(method);
     }
   }
 
   /** MCP 2026-07-28, basic/patterns/subscriptions: only subscribers are notified, with the id of their subscription. */
-  #tellOfChange(list: string): void {
+  function tellOfChange(list: string): void {
     const { changed: method = "", wanted = "" } = LISTS[list] ?? {};
-    const tags = this.#conversation.setUp.has("initialize") ? [{}] : this.#subscriptionsTo(wanted);
+    const tags = conversation.setUp.has("initialize") ? [{}] : subscriptionsTo(wanted);
     for (const params of tags) {
-      this.#client.send(JSON.stringify({ jsonrpc: "2.0", method, params }));
+      client.send(JSON.stringify({ jsonrpc: "2.0", method, params }));
     }
   }
 
-  #subscriptionsTo(wanted: string): object[] {
-    return [...this.#conversation.open].flatMap(([idText, { method, text }]) => {
+  function subscriptionsTo(wanted: string): object[] {
+    return [...conversation.open].flatMap(([idText, { method, text }]) => {
       if (method !== LISTEN) return [];
       const { notifications } = paramsOf(text) as { notifications?: Record<string, unknown> };
       if (notifications?.[wanted] !== true) return [];
       return [{ _meta: { [META.subscriptionId]: JSON.parse(idText) as unknown } }];
     });
   }
+
+  return {
+    message,
+    fault: (fault: FrameFault) => sink?.fault(fault),
+    end: (error?: Error) => sink?.end(error),
+    close: async (grace: number): Promise<void> => {
+      await opened.peer.close(grace);
+      await opened[Symbol.asyncDispose]();
+    },
+  };
 }
 
 /** All requests can be repeated, except calls of tools that are not marked read-only or idempotent. */

@@ -10,9 +10,9 @@ import { META, TRACE_HEADER } from "../../protocol/mcp/meta.ts";
 import type { TurnObserver } from "../../session/turn/turns.ts";
 import type { CallObserver, ObservedCall } from "../../tool/call-observer.ts";
 import type { ToolContext } from "../../tool/tool.ts";
-import { Histogram, type Series, WorkMetrics } from "../http/metrics.ts";
+import { Histogram, type Series, workMetrics } from "../http/metrics.ts";
 import type { Observer } from "./observers.ts";
-import { type ExporterOptions, OtlpExporter } from "./otlp-exporter.ts";
+import { type ExporterOptions, otlpExporter } from "./otlp-exporter.ts";
 import {
   type DurationSeries,
   type DurationSnapshot,
@@ -42,7 +42,7 @@ const FLUSH = 2_000;
 export function openTelemetry(options: TelemetryOptions): Observer {
   const { sample = 1, content } = options.settings;
   const resource = resourceOf(options);
-  const exporter = new OtlpExporter<EndedSpan>({
+  const exporter = otlpExporter<EndedSpan>({
     ...sendingTo("traces", options),
     what: "spans",
     encode: (spans) => exportRequest(spans, resource),
@@ -67,8 +67,8 @@ export function openTelemetry(options: TelemetryOptions): Observer {
 /** Metrics of this process, sent to the collector every minute and at the end. */
 export function openMetrics(options: TelemetryOptions): Observer {
   const resource = resourceOf(options);
-  const operations = new OperationMetrics();
-  const exporter = new OtlpExporter<DurationSnapshot>({
+  const operations = operationMetrics();
+  const exporter = otlpExporter<DurationSnapshot>({
     ...sendingTo("metrics", options),
     what: "metrics",
     // They count from the start, so that the last one says all.
@@ -377,27 +377,24 @@ function headerValue(value: unknown, longest: number): string | undefined {
 const MCP_BOUNDS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300];
 
 /** How long operations take, with the names of OpenTelemetry's conventions for MCP. */
-export class OperationMetrics extends WorkMetrics {
-  readonly #start = Date.now();
-  readonly #sent = new Histogram("", "", ["server", "method", "tool", "error"], MCP_BOUNDS);
-  readonly #sessions = new Histogram("", "", ["as", "server", "revision"], MCP_BOUNDS);
-
-  constructor() {
-    super(MCP_BOUNDS);
-  }
+export function operationMetrics() {
+  const work = workMetrics(MCP_BOUNDS);
+  const start = Date.now();
+  const sent = new Histogram("", "", ["server", "method", "tool", "error"], MCP_BOUNDS);
+  const sessions = new Histogram("", "", ["as", "server", "revision"], MCP_BOUNDS);
 
   /** What the text of Prometheus has not. */
-  readonly more: Pick<CallObserver, "sent" | "sessionOver"> = {
+  const more: Pick<CallObserver, "sent" | "sessionOver"> = {
     sent: ({ server, method, tool = "", milliseconds, error = "" }) =>
-      this.#sent.observe(milliseconds, server, method, tool, error),
+      sent.observe(milliseconds, server, method, tool, error),
     sessionOver: ({ as, server = "", revision, milliseconds }) =>
-      this.#sessions.observe(milliseconds, as, server, revision),
+      sessions.observe(milliseconds, as, server, revision),
   };
 
   /** As it is now; undefined as long as nothing was observed. */
-  snapshot(): DurationSnapshot | undefined {
+  function snapshot(): DurationSnapshot | undefined {
     const operations = [
-      ...this.requestTimes.series.flatMap((each) => {
+      ...work.requestTimes.series.flatMap((each) => {
         const [door, method = "", outcome] = each.values;
         // Calls have more to say.
         if (door !== "mcp" || method === "tools/call") return [];
@@ -405,7 +402,7 @@ export class OperationMetrics extends WorkMetrics {
         const error = outcome === "ok" ? undefined : outcome;
         return seriesOf(each, { "mcp.method.name": named, "error.type": error });
       }),
-      ...this.callTimes.series.flatMap((each) => {
+      ...work.callTimes.series.flatMap((each) => {
         const [tool, server, plugin, outcome, door] = each.values;
         if (door !== "mcp") return [];
         return seriesOf(each, {
@@ -418,11 +415,11 @@ export class OperationMetrics extends WorkMetrics {
         });
       }),
     ];
-    const turns = this.turnTimes.series.flatMap((each) => {
+    const turns = work.turnTimes.series.flatMap((each) => {
       const [agent, outcome] = each.values;
       return seriesOf(each, { "gen_ai.agent.name": agent, "trunkline.stop_reason": outcome });
     });
-    const sent = this.#sent.series.map((each) => {
+    const requests = sent.series.map((each) => {
       const [server, method, tool, error] = each.values;
       return seriesOf(each, {
         "mcp.method.name": method,
@@ -433,7 +430,7 @@ export class OperationMetrics extends WorkMetrics {
       });
     });
     const sessionsAs = (as: string): DurationSeries[] =>
-      this.#sessions.series.flatMap((each) => {
+      sessions.series.flatMap((each) => {
         const [side, server, revision] = each.values;
         if (side !== as) return [];
         const peer = { "mcp.protocol.version": revision, "trunkline.server": server || undefined };
@@ -442,7 +439,7 @@ export class OperationMetrics extends WorkMetrics {
     const all = [
       ["mcp.server.operation.duration", "Requests of MCP clients.", operations],
       ["mcp.server.session.duration", "Sessions of MCP clients.", sessionsAs("server")],
-      ["mcp.client.operation.duration", "Requests to MCP servers.", sent],
+      ["mcp.client.operation.duration", "Requests to MCP servers.", requests],
       ["mcp.client.session.duration", "Sessions at MCP servers.", sessionsAs("client")],
       ["trunkline.turn.duration", "Turns of sessions, by the agent that worked.", turns],
     ] as const;
@@ -450,8 +447,10 @@ export class OperationMetrics extends WorkMetrics {
       return series.length === 0 ? [] : [{ name, description, series }];
     });
     if (metrics.length === 0) return undefined;
-    return { start: this.#start, time: Date.now(), bounds: MCP_BOUNDS, metrics };
+    return { start, time: Date.now(), bounds: MCP_BOUNDS, metrics };
   }
+
+  return { ...work, more, snapshot };
 }
 
 function seriesOf({ counts, sum }: Series, attributes: SpanAttributes): DurationSeries {

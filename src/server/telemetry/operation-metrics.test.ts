@@ -6,13 +6,13 @@ import { SampleContext, sampleTool } from "../../../test/samples/sample-context.
 import type { EndedRequest } from "../../rpc/peer-options.ts";
 import type { CallEnd } from "../../tool/call-observer.ts";
 import { textResult } from "../../tool/tool.ts";
-import { OperationMetrics, openMetrics } from "./open-telemetry.ts";
+import { operationMetrics, openMetrics } from "./open-telemetry.ts";
 
 const READ: EndedRequest = { method: "resources/read", params: {}, state: {}, milliseconds: 30 };
 
 /** A call of the tool `echo`. */
 function call(
-  all: OperationMetrics,
+  all: ReturnType<typeof operationMetrics>,
   end: Partial<CallEnd> = {},
   name = "echo",
   door = "mcp",
@@ -25,7 +25,7 @@ function call(
 
 describe("metrics of operations", () => {
   it("have the names and attributes of the conventions", () => {
-    const all = new OperationMetrics();
+    const all = operationMetrics();
     assert.equal(all.snapshot(), undefined);
     const observe = all.requests("mcp");
     observe(READ);
@@ -56,7 +56,7 @@ describe("metrics of operations", () => {
   });
 
   it("tell of requests to other servers, and of sessions on both sides", () => {
-    const all = new OperationMetrics();
+    const all = operationMetrics();
     const request = { server: "files", method: "tools/list", milliseconds: 15, error: undefined };
     all.more.sent?.({ ...request, tool: undefined });
     all.more.sent?.({ ...request, method: "tools/call", tool: "read", error: "tool_error" });

@@ -5,7 +5,7 @@ import { describe, it } from "node:test";
 
 import { OtlpReceiver } from "../../../test/support/otlp-receiver.ts";
 import { until } from "../../../test/support/until.ts";
-import { type ExporterLimits, OtlpExporter } from "./otlp-exporter.ts";
+import { type ExporterLimits, otlpExporter, type OtlpExporter } from "./otlp-exporter.ts";
 import { type EndedSpan, exportRequest } from "./otlp-json.ts";
 
 const SPAN: EndedSpan = {
@@ -31,7 +31,7 @@ class Sample {
     limits: Partial<ExporterLimits> = {},
     headers = async (): Promise<Record<string, string>> => ({ authorization: "Bearer secret" }),
   ) {
-    this.exporter = new OtlpExporter({
+    this.exporter = otlpExporter({
       url: `${url}/v1/traces`,
       headers,
       what: "spans",
@@ -51,7 +51,7 @@ class Sample {
   }
 }
 
-describe("OtlpExporter", { timeout: 60_000 }, () => {
+describe("otlpExporter()", { timeout: 60_000 }, () => {
   it("sends spans in the protocol's JSON, with the headers", async () => {
     await using receiver = await OtlpReceiver.open();
     const { exporter } = new Sample(receiver.url);

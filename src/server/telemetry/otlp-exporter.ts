@@ -55,110 +55,98 @@ const LATE = "the collector did not take them in time";
 /** Bytes of an answer that are read. */
 const MAX_ANSWER = 64 * 1024;
 
+export type OtlpExporter<T> = ReturnType<typeof otlpExporter<T>>;
+
 /** Sends spans or metrics to a collector by OTLP over HTTP, as JSON, in batches. What it cannot send, it drops. */
-export class OtlpExporter<T> {
-  readonly #options: ExporterOptions<T>;
-  readonly #limits: ExporterLimits;
+export function otlpExporter<T>(options: ExporterOptions<T>) {
+  const { what } = options;
+  const { queue: most, batch, gather, attempts, ...waits } = { ...LIMITS, ...options.limits };
   /** Undefined if it is not a web address: an environment variable may have any text. */
-  readonly #collector: URL | undefined;
-  #queue: T[] = [];
-  #timer: NodeJS.Timeout | undefined;
-  #sending: Promise<void> | undefined;
+  const collector = webAddress(options.url);
+  const queue: T[] = [];
+  let timer: NodeJS.Timeout | undefined;
+  let sending: Promise<void> | undefined;
   /** Ends the pause before the next attempt. */
-  #pausing = new AbortController();
+  let pausing = new AbortController();
   /** The program ends: it does not wait for a collector that cannot be reached. */
-  #isFlushing = false;
+  let isFlushing = false;
   /** Ends what is being sent. */
-  #working = new AbortController();
-  #exported = 0;
-  #dropped = 0;
-  #reportedAt = -Infinity;
-  #reported = 0;
+  let working = new AbortController();
+  const counts = { exported: 0, dropped: 0 };
+  let reportedAt = -Infinity;
+  let reported = 0;
 
-  constructor(options: ExporterOptions<T>) {
-    this.#options = options;
-    this.#limits = { ...LIMITS, ...options.limits };
-    this.#collector = webAddress(options.url);
-  }
-
-  /** How many the collector took, and how many it never got. */
-  get counts(): { readonly exported: number; readonly dropped: number } {
-    return { exported: this.#exported, dropped: this.#dropped };
-  }
-
-  add(item: T): void {
-    const { queue, batch, gather } = this.#limits;
-    if (this.#queue.length >= queue) {
-      this.#drop(1, `too many ${this.#options.what} wait for the collector`);
+  function add(item: T): void {
+    if (queue.length >= most) {
+      drop(1, `too many ${what} wait for the collector`);
       return;
     }
-    this.#queue.push(item);
-    if (this.#sending !== undefined) return;
-    if (this.#queue.length >= batch) this.#send();
-    else this.#timer ??= setTimeout(() => this.#send(), gather).unref();
+    queue.push(item);
+    if (sending !== undefined) return;
+    if (queue.length >= batch) send();
+    else timer ??= setTimeout(send, gather).unref();
   }
 
   /** Sends what waits. What the collector has not taken after so many milliseconds is dropped. */
-  async flush(milliseconds: number): Promise<void> {
-    this.#isFlushing = true;
-    const drained = this.#drain().then(() => true);
+  async function flush(milliseconds: number): Promise<void> {
+    isFlushing = true;
+    const drained = drain().then(() => true);
     const isDone = await atMost(milliseconds, drained);
-    this.#isFlushing = false;
-    if (isDone !== true) this.#giveUp();
+    isFlushing = false;
+    if (isDone !== true) giveUp();
   }
 
-  async #drain(): Promise<void> {
-    const { signal } = this.#working;
+  async function drain(): Promise<void> {
+    const { signal } = working;
     while (!signal.aborted) {
-      if (this.#sending === undefined && this.#queue.length > 0) this.#send();
-      if (this.#sending === undefined) return;
-      this.#pausing.abort();
-      await this.#sending;
+      if (sending === undefined && queue.length > 0) send();
+      if (sending === undefined) return;
+      pausing.abort();
+      await sending;
     }
   }
 
   /** Ends the request that is under way, too. */
-  #giveUp(): void {
-    this.#working.abort();
-    this.#working = new AbortController();
-    this.#pausing.abort();
-    if (this.#queue.length > 0) this.#drop(this.#queue.splice(0).length, LATE);
+  function giveUp(): void {
+    working.abort();
+    working = new AbortController();
+    pausing.abort();
+    if (queue.length > 0) drop(queue.splice(0).length, LATE);
   }
 
-  #send(): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
-    this.#sending = this.#sendAll().finally(() => {
-      this.#sending = undefined;
+  function send(): void {
+    clearTimeout(timer);
+    timer = undefined;
+    sending = sendAll().finally(() => {
+      sending = undefined;
       // Some may have come while the last batch was sent.
-      if (this.#queue.length > 0) {
-        this.#timer ??= setTimeout(() => this.#send(), this.#limits.gather).unref();
+      if (queue.length > 0) {
+        timer ??= setTimeout(send, gather).unref();
       }
     });
   }
 
-  async #sendAll(): Promise<void> {
+  async function sendAll(): Promise<void> {
     do {
-      const items = this.#queue.splice(0, this.#limits.batch);
-      const problem = await this.#sendBatch(items);
-      if (problem !== undefined) this.#drop(items.length, problem);
-    } while (this.#queue.length >= this.#limits.batch);
+      const items = queue.splice(0, batch);
+      const problem = await sendBatch(items);
+      if (problem !== undefined) drop(items.length, problem);
+    } while (queue.length >= batch);
   }
 
   /** Returns why the batch could not be sent. */
-  async #sendBatch(items: readonly T[]): Promise<string | undefined> {
-    const { attempts, firstWait, longestWait } = this.#limits;
-    const collector = this.#collector;
+  async function sendBatch(items: readonly T[]): Promise<string | undefined> {
+    const { firstWait, longestWait } = waits;
     if (collector === undefined) return NO_ADDRESS;
-    const body = this.#options.encode(items);
-    const { signal } = this.#working;
+    const body = options.encode(items);
+    const { signal } = working;
     for (let attempt = 1; ; attempt++) {
       let problem: string;
       let wait = Math.min(firstWait * 2 ** (attempt - 1), longestWait);
       try {
-        const answer = await this.#post(collector, body, signal);
+        const answer = await postTo(collector, body, signal);
         if (answer.status >= 200 && answer.status < 300) {
-          this.#took(items.length, answer.body);
+          took(items.length, answer.body);
           return undefined;
         }
         problem = `the collector answered with status ${answer.status}`;
@@ -166,17 +154,17 @@ export class OtlpExporter<T> {
         wait = Math.min(answer.retryAfter ?? wait, longestWait);
       } catch (error) {
         problem = signal.aborted ? LATE : (error as Error).message;
-        if (this.#isFlushing) return problem;
+        if (isFlushing) return problem;
       }
       if (attempt >= attempts || signal.aborted) return problem;
-      this.#pausing = new AbortController();
-      await delay(wait, undefined, { signal: this.#pausing.signal, ref: false }).catch(() => {});
+      pausing = new AbortController();
+      await delay(wait, undefined, { signal: pausing.signal, ref: false }).catch(() => {});
       if (signal.aborted) return problem;
     }
   }
 
   /** OTLP/HTTP § Partial Success: a collector may refuse some of what it was sent. */
-  #took(count: number, body = ""): void {
+  function took(count: number, body = ""): void {
     // Collectors may answer without a body.
     const said = parsedJson(body) as { partialSuccess?: Readonly<Record<string, unknown>> } | null;
     const {
@@ -188,37 +176,43 @@ export class OtlpExporter<T> {
     const refused = attempt(() => Number(rejectedDataPoints), 0);
     const rejected = Math.min(Math.max(refused || 0, 0), count);
     const why = typeof more.errorMessage === "string" ? more.errorMessage : "";
-    this.#exported += count - rejected;
-    if (rejected > 0) this.#drop(rejected, `the collector refused them: ${why.slice(0, 500)}`);
+    counts.exported += count - rejected;
+    if (rejected > 0) drop(rejected, `the collector refused them: ${why.slice(0, 500)}`);
   }
 
-  async #post(url: URL, text: string, working: AbortSignal): Promise<PostResult> {
-    const { timeout } = this.#limits;
+  async function postTo(address: URL, text: string, stop: AbortSignal): Promise<PostResult> {
+    const { timeout } = waits;
     // A keychain may wait for a person.
-    const late = AbortSignal.any([working, AbortSignal.timeout(timeout)]);
-    const own = await untilAborted(this.#options.headers(), late);
+    const late = AbortSignal.any([stop, AbortSignal.timeout(timeout)]);
+    const own = await untilAborted(options.headers(), late);
     const headers = { ...own, "content-type": "application/json" };
-    return post(url, {
+    return post(address, {
       headers,
       body: Buffer.from(text),
       timeout,
       allowPrivate: true,
-      signal: working,
+      signal: stop,
       most: MAX_ANSWER,
     });
   }
 
-  #drop(count: number, why: string): void {
-    this.#dropped += count;
+  function drop(count: number, why: string): void {
+    counts.dropped += count;
     const now = performance.now();
-    if (now - this.#reportedAt < this.#limits.reportEvery) return;
-    this.#reportedAt = now;
-    const lost = this.#dropped - this.#reported;
+    if (now - reportedAt < waits.reportEvery) return;
+    reportedAt = now;
+    const lost = counts.dropped - reported;
     // Only the origin: the rest of an address may have a secret in it.
-    const { what, report } = this.#options;
-    report("telemetry.dropped", { [what]: lost, collector: this.#collector?.origin, why });
-    this.#reported = this.#dropped;
+    options.report("telemetry.dropped", { [what]: lost, collector: collector?.origin, why });
+    reported = counts.dropped;
   }
+
+  return {
+    add,
+    flush,
+    /** How many the collector took, and how many it never got. */
+    counts: counts as Readonly<typeof counts>,
+  };
 }
 
 function webAddress(text: string): URL | undefined {

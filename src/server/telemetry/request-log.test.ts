@@ -6,7 +6,7 @@ import type { CallEnd } from "../../tool/call-observer.ts";
 import { Profile } from "../../tool/profile/profile.ts";
 import { textResult, type Tool } from "../../tool/tool.ts";
 import { Toolbox } from "../../tool/toolbox.ts";
-import { RequestLog } from "./request-log.ts";
+import { requestLog } from "./request-log.ts";
 
 const ENDED: CallEnd = { outcome: "ok", reason: undefined, milliseconds: 2.5, result: undefined };
 
@@ -18,7 +18,7 @@ const TOOL: Tool = {
 
 class Sample {
   readonly lines: Record<string, unknown>[] = [];
-  readonly log = new RequestLog((fields) => this.lines.push(fields));
+  readonly log = requestLog((fields) => this.lines.push(fields));
 
   called(door: string): void {
     const caller = { door, name: "editor" };
@@ -27,7 +27,7 @@ class Sample {
   }
 }
 
-describe("RequestLog", () => {
+describe("requestLog", () => {
   it("has a line for each request, with the server of its tool and without its arguments", () => {
     const sample = new Sample();
     const params = { name: "echo", arguments: { key: "hidden" } };
@@ -45,7 +45,7 @@ describe("RequestLog", () => {
 
   it("names the server of a tool that the client's profile renames", async () => {
     const lines: Record<string, unknown>[] = [];
-    const log = new RequestLog((fields) => lines.push(fields));
+    const log = requestLog((fields) => lines.push(fields));
     const box = new Toolbox({ observer: log.calls });
     box.add(TOOL);
     const profile = new Profile("short", { tools: { rename: { echo: "say" } } });

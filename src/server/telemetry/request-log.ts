@@ -12,22 +12,17 @@ type Fields = Readonly<Record<string, unknown>>;
 /**
  * Logs one line for each request, without its parameters and its result, whatever the level of the log.
  */
-export class RequestLog implements Observer {
-  readonly #write: (fields: Fields) => void;
+export function requestLog(write: (fields: Fields) => void = toLog()) {
   /** The servers and plugins of the tools that were called, by the names that clients called. */
-  readonly #servers = new Map<string, string>();
+  const servers = new Map<string, string>();
 
-  constructor(write: (fields: Fields) => void = toLog()) {
-    this.#write = write;
-  }
-
-  readonly calls: NonNullable<Observer["calls"]> = {
+  const calls: NonNullable<Observer["calls"]> = {
     ended: ({ name, tool, context }, { outcome, milliseconds }) => {
       const server = tool?.source?.server ?? tool?.bringer;
       const called = context.profile?.toolNames.shown(name) ?? name;
-      if (server !== undefined) this.#servers.set(called, server);
+      if (server !== undefined) servers.set(called, server);
       if (context.caller.door !== BUS) return;
-      this.#line({
+      line({
         door: BUS,
         client: context.caller.name,
         method: "toolCall",
@@ -39,22 +34,24 @@ export class RequestLog implements Observer {
     },
   };
 
-  readonly requests = (door: string): RequestObserver => {
+  const requests = (door: string): RequestObserver => {
     return (request) => {
       const { method, params, state, milliseconds } = request;
       const tool = method === "tools/call" ? nameIn(params) : undefined;
-      const server = tool === undefined ? undefined : this.#servers.get(tool);
+      const server = tool === undefined ? undefined : servers.get(tool);
       const client = clientOf(params, state);
-      this.#line({ door, client, method, tool, server, milliseconds, outcome: outcomeOf(request) });
+      line({ door, client, method, tool, server, milliseconds, outcome: outcomeOf(request) });
     };
   };
 
-  #line(fields: Fields & { readonly milliseconds: number }): void {
+  function line(fields: Fields & { readonly milliseconds: number }): void {
     const { milliseconds, outcome, ...rest } = fields;
     const line: Record<string, unknown> = {};
     for (const [key, value] of Object.entries(rest)) line[key] = shorten(value);
-    this.#write({ ...line, ms: Math.round(milliseconds * 1_000) / 1_000, outcome });
+    write({ ...line, ms: Math.round(milliseconds * 1_000) / 1_000, outcome });
   }
+
+  return { calls, requests };
 }
 
 function toLog(): (fields: Fields) => void {

@@ -192,14 +192,8 @@ async function tryToWrite(folder: string): Promise<string | undefined> {
   }
 }
 
-interface KnownDatabase {
-  readonly file: string;
-  readonly holds: string;
-  /** The version of the schema that this Trunkline has. */
-  readonly version: number;
-}
-
-const DATABASES: readonly KnownDatabase[] = [
+/** With the version of the schema that this Trunkline has. */
+const DATABASES = [
   { file: "sessions.sqlite", holds: "sessions", version: SESSION_MIGRATIONS.length },
   { file: REVIEWS_FILE, holds: "review threads", version: REVIEW_MIGRATIONS.length },
   { file: NOTIFICATIONS_FILE, holds: "notifications", version: NOTIFY_MIGRATIONS.length },

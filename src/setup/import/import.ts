@@ -164,12 +164,6 @@ interface ImportCandidate extends ReadServer {
   readonly isKnown: boolean;
 }
 
-interface CollectedServers {
-  readonly candidates: readonly ImportCandidate[];
-  /** Files that could not be read, with the reason. */
-  readonly problems: readonly string[];
-}
-
 /**
  * The servers that programs have, each once. Our own entry is not among them, which may have a token of
  * our own gateway.
@@ -179,8 +173,9 @@ function collectServers(
   places: ProgramFolders,
   known: Readonly<Record<string, OwnServer>>,
   isOwnToken: (token: string) => boolean,
-): CollectedServers {
+) {
   const candidates: ImportCandidate[] = [];
+  /** Files that could not be read, with the reason. */
   const problems: string[] = [];
   const taken = new Map<string, OwnServer | undefined>(Object.entries(known));
   for (const target of targets) {

@@ -101,7 +101,7 @@ async function reported(manager: ServiceManager): Promise<ServiceState> {
 /** Undefined on Windows. */
 function managerOf(platform: NodeJS.Platform, env: NodeJS.ProcessEnv): ServiceManager | undefined {
   if (platform === "win32") return undefined;
-  return platform === "darwin" ? new Launchd(env) : new UserSystemd(env);
+  return platform === "darwin" ? launchd(env) : userSystemd(env);
 }
 
 function wordsOf(invocation: Invocation<ServiceValues>, data: string, file: string): ServiceWords {
@@ -273,7 +273,7 @@ interface ServiceManager {
   readonly file: string;
   text(words: ServiceWords): string;
   /** Throws "unavailable", with what to do, if it does not run here. */
-  check(): Promise<void>;
+  check(): Promise<unknown>;
   /** Loads the file and starts the service; starts it again if the file has changed. */
   start(isChanged: boolean): Promise<void>;
   /** Stops the service and forgets it. */
@@ -304,21 +304,12 @@ async function tell(env: NodeJS.ProcessEnv, ...words: string[]): Promise<string>
 }
 
 /** systemd, as it runs for each user who has logged in. */
-class UserSystemd implements ServiceManager {
-  readonly file: string;
-  readonly #env: NodeJS.ProcessEnv;
+function userSystemd(env: NodeJS.ProcessEnv): ServiceManager {
+  const file = join(env.XDG_CONFIG_HOME ?? join(homeOf(env), ".config"), "systemd/user", UNIT);
+  const ctl = (...args: string[]): Promise<string> => tell(env, "systemctl", "--user", ...args);
 
-  constructor(env: NodeJS.ProcessEnv) {
-    this.#env = env;
-    this.file = join(env.XDG_CONFIG_HOME ?? join(homeOf(env), ".config"), "systemd/user", UNIT);
-  }
-
-  text(words: ServiceWords): string {
-    return unitText(words);
-  }
-
-  async check(): Promise<void> {
-    const state = await this.#ctl("show", "--property=Version").catch((error: unknown) => error);
+  async function check(): Promise<void> {
+    const state = await ctl("show", "--property=Version").catch((error: unknown) => error);
     if (typeof state === "string") return;
     const why = "no systemd runs for your user here, as in most containers and after `su`";
     const next =
@@ -328,23 +319,23 @@ class UserSystemd implements ServiceManager {
     });
   }
 
-  async start(isChanged: boolean): Promise<void> {
-    await this.#ctl("daemon-reload");
-    await this.#ctl("enable", "--quiet", UNIT);
-    await this.#ctl(isChanged ? "restart" : "start", UNIT);
+  async function start(isChanged: boolean): Promise<void> {
+    await ctl("daemon-reload");
+    await ctl("enable", "--quiet", UNIT);
+    await ctl(isChanged ? "restart" : "start", UNIT);
   }
 
-  async stop(): Promise<void> {
+  async function stop(): Promise<void> {
     // Fails where it was never enabled.
-    await this.#ctl("disable", "--quiet", "--now", UNIT).catch(() => {});
-    await rm(this.file, { force: true });
-    await this.#ctl("daemon-reload").catch(() => {});
-    await this.#ctl("reset-failed", UNIT).catch(() => {});
+    await ctl("disable", "--quiet", "--now", UNIT).catch(() => {});
+    await rm(file, { force: true });
+    await ctl("daemon-reload").catch(() => {});
+    await ctl("reset-failed", UNIT).catch(() => {});
   }
 
-  async status(): Promise<ServiceState> {
+  async function status(): Promise<ServiceState> {
     const names = ["ActiveState", "SubState", "ActiveEnterTimestamp", "MainPID"];
-    const shown = await this.#ctl("show", UNIT, ...names.map((name) => `--property=${name}`));
+    const shown = await ctl("show", UNIT, ...names.map((name) => `--property=${name}`));
     const values = new Map(
       shown.split("\n").map((line) => {
         const at = line.indexOf("=");
@@ -354,7 +345,7 @@ class UserSystemd implements ServiceManager {
     const since = values.get("ActiveEnterTimestamp");
     const pid = Number(values.get("MainPID"));
     const logged = ["--user", "--unit", UNIT, "--lines", String(LINES), "--no-pager"];
-    const lines = await ask(this.#env, "journalctl", ...logged, "--output", "short-iso", "--quiet");
+    const lines = await ask(env, "journalctl", ...logged, "--output", "short-iso", "--quiet");
     return {
       state: `${values.get("ActiveState")} (${values.get("SubState")})`,
       ...(since ? { since } : {}),
@@ -364,62 +355,49 @@ class UserSystemd implements ServiceManager {
   }
 
   /** systemd ends what it runs for a user when the last login ends, unless the user lingers. */
-  async advice(): Promise<string | undefined> {
-    const user = this.#env.USER ?? String(process.getuid?.() ?? "");
-    const linger = await ask(this.#env, "loginctl", "show-user", user, "--property=Linger");
+  async function advice(): Promise<string | undefined> {
+    const user = env.USER ?? String(process.getuid?.() ?? "");
+    const linger = await ask(env, "loginctl", "show-user", user, "--property=Linger");
     if (linger === "Linger=yes") return undefined;
     return "It ends when you log out. To let it run on: loginctl enable-linger";
   }
 
-  async #ctl(...args: string[]): Promise<string> {
-    return await tell(this.#env, "systemctl", "--user", ...args);
-  }
+  return { file, text: unitText, check, start, stop, status, advice };
 }
 
 /** launchd of macOS, in the login of the user. */
-class Launchd implements ServiceManager {
-  readonly file: string;
-  readonly #env: NodeJS.ProcessEnv;
-  readonly #domain = `gui/${process.getuid?.() ?? 0}`;
+function launchd(env: NodeJS.ProcessEnv): ServiceManager {
+  const file = join(homeOf(env), "Library/LaunchAgents", `${LABEL}.plist`);
+  const domain = `gui/${process.getuid?.() ?? 0}`;
+  const service = `${domain}/${LABEL}`;
 
-  constructor(env: NodeJS.ProcessEnv) {
-    this.#env = env;
-    this.file = join(homeOf(env), "Library/LaunchAgents", `${LABEL}.plist`);
-  }
-
-  text(words: ServiceWords): string {
-    return plistText(words, homeOf(this.#env));
-  }
-
-  async check(): Promise<void> {
-    await tell(this.#env, "launchctl", "print", this.#domain);
-  }
-
-  async start(isChanged: boolean): Promise<void> {
-    const service = `${this.#domain}/${LABEL}`;
-    const isLoaded = (await ask(this.#env, "launchctl", "print", service)) !== undefined;
+  async function start(isChanged: boolean): Promise<void> {
+    const isLoaded = (await ask(env, "launchctl", "print", service)) !== undefined;
     if (isLoaded && !isChanged) return;
-    if (isLoaded) await tell(this.#env, "launchctl", "bootout", service);
-    await tell(this.#env, "launchctl", "bootstrap", this.#domain, this.file);
+    if (isLoaded) await tell(env, "launchctl", "bootout", service);
+    await tell(env, "launchctl", "bootstrap", domain, file);
   }
 
-  async stop(): Promise<void> {
-    await ask(this.#env, "launchctl", "bootout", `${this.#domain}/${LABEL}`);
-    await rm(this.file, { force: true });
+  async function stop(): Promise<void> {
+    await ask(env, "launchctl", "bootout", service);
+    await rm(file, { force: true });
   }
 
-  async status(): Promise<ServiceState> {
-    const shown = await ask(this.#env, "launchctl", "print", `${this.#domain}/${LABEL}`);
+  async function status(): Promise<ServiceState> {
+    const shown = await ask(env, "launchctl", "print", service);
     const [, state = "not loaded"] = /^\s*state = (.+)$/m.exec(shown ?? "") ?? [];
     const [, pid] = /^\s*pid = (\d+)$/m.exec(shown ?? "") ?? [];
-    const log = join(homeOf(this.#env), "Library/Logs/trunkline.log");
+    const log = join(homeOf(env), "Library/Logs/trunkline.log");
     const lines = existsSync(log) ? readFileSync(log, "utf8").trimEnd().split("\n") : [];
     return { state, ...(pid ? { pid: Number(pid) } : {}), lines: lines.slice(-LINES) };
   }
 
-  async advice(): Promise<string | undefined> {
-    return undefined;
-  }
+  return {
+    ...{ file, start, stop, status },
+    text: (words) => plistText(words, homeOf(env)),
+    check: () => tell(env, "launchctl", "print", domain),
+    advice: async () => undefined,
+  };
 }
 
 /** Writes the file of the service. Returns whether it has changed. */

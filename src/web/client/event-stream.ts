@@ -35,7 +35,7 @@ const SILENCE_MS = 60_000;
 export class EventStream {
   readonly #options: StreamOptions;
   /** The id of the last complete event. */
-  #lastId: string;
+  lastId: string;
   readonly #end = new AbortController();
   #attempt = new AbortController();
   #failures = 0;
@@ -43,12 +43,8 @@ export class EventStream {
 
   constructor(options: StreamOptions) {
     this.#options = options;
-    this.#lastId = options.lastId ?? "";
+    this.lastId = options.lastId ?? "";
     this.#run().catch((error: unknown) => reportError(error));
-  }
-
-  get lastId(): string {
-    return this.#lastId;
   }
 
   /** Tries again now: the person asked, or the network came back. */
@@ -95,8 +91,8 @@ export class EventStream {
       this.#failures = 0;
       this.#say({ is: "live" });
       const parser = createParser({
-        onEvent: ({ event: name = "message", data, id = this.#lastId }) => {
-          this.#lastId = id;
+        onEvent: ({ event: name = "message", data, id = this.lastId }) => {
+          this.lastId = id;
           onEvent({ name, data });
         },
       });

@@ -25,10 +25,7 @@ const TARGET = {
 };
 
 /** Moves a session to another gateway, after saying what stays here. */
-export function MoveDialog(props: {
-  readonly path: string;
-  readonly onClose: () => void;
-}): JSX.Element {
+export function MoveDialog(props: { path: string; onClose: () => void }): JSX.Element {
   const { path, onClose } = props;
   const [says, setSays] = useState<readonly string[] | undefined>(undefined);
   const [found] = useLoaded(() => get<{ readonly stays: readonly string[] }>(`${path}/move`), []);

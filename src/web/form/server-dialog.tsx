@@ -15,10 +15,7 @@ export type ServerTask =
   | { readonly kind: "add" }
   | { readonly kind: "test" | "remove"; readonly server: ServerRow };
 
-export function ServerDialog(props: {
-  readonly task: ServerTask;
-  readonly onClose: () => void;
-}): JSX.Element {
+export function ServerDialog(props: { task: ServerTask; onClose: () => void }): JSX.Element {
   const { task, onClose } = props;
   if (task.kind === "add") return <AddServer onClose={onClose} />;
   const { kind, server } = task;

@@ -179,10 +179,7 @@ function begun({ id }: OpenSession): (DiffPlace & { readonly path: string })[] {
 }
 
 /** Comments that were begun on files that are not changed any more. */
-function LeftComments(props: {
-  readonly session: OpenSession;
-  readonly files: readonly ChangedFile[];
-}): JSX.Element {
+function LeftComments(props: { session: OpenSession; files: readonly ChangedFile[] }): JSX.Element {
   const { session, files } = props;
   const [, setRound] = useState(0);
   const left = begun(session).filter((each) => !files.some(({ path }) => path === each.path));

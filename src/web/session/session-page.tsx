@@ -198,10 +198,7 @@ function Plan({ session }: { readonly session: OpenSession }): JSX.Element | nul
 }
 
 /** Says which files are restored before that is done. */
-function UndoDialog(props: {
-  readonly session: OpenSession;
-  readonly onDone: () => void;
-}): JSX.Element {
+function UndoDialog(props: { session: OpenSession; onDone: () => void }): JSX.Element {
   const { session, onDone } = props;
   const [found, failed] = useLoaded(() => get<UndoPreview>(`${session.path}/undo`), [session]);
   const choice = (what: "undo" | "redo", name: string, turn: UndoneTurn): JSX.Element => (

@@ -114,11 +114,7 @@ function lineRows(
 }
 
 /** The text of a line; pressing it shows who wrote it. No button, because text in a button cannot be selected. */
-function AskedText(props: {
-  readonly text: string;
-  readonly tabIndex: number;
-  readonly onAsk: () => void;
-}): JSX.Element {
+function AskedText(props: { text: string; tabIndex: number; onAsk: () => void }): JSX.Element {
   const { text, tabIndex, onAsk } = props;
   return (
     <span

@@ -61,9 +61,9 @@ export function SureButton({
   what,
   act: work,
 }: {
-  readonly says: string;
-  readonly what: string;
-  readonly act: () => Promise<void>;
+  says: string;
+  what: string;
+  act: () => Promise<void>;
 }): JSX.Element {
   const [isSure, setSure] = useState(false);
   return (
@@ -149,10 +149,7 @@ async function copy(text: string): Promise<void> {
 }
 
 /** A command to type on the machine of the gateway, or elsewhere, with a button to copy it. */
-export function Command(props: {
-  readonly run: string;
-  readonly isElsewhere?: boolean;
-}): JSX.Element {
+export function Command(props: { run: string; isElsewhere?: boolean }): JSX.Element {
   const { program = "trunkline" } = (props.isElsewhere ? undefined : me.value) ?? {};
   const run = props.run.replace(/^trunkline(?= )/, () => program);
   return (
@@ -181,10 +178,7 @@ export function Empty(props: {
 }
 
 /** Stands for content that is still loading, or says why it cannot be loaded. */
-export function Unloaded(props: {
-  readonly what: string;
-  readonly failed: string | undefined;
-}): JSX.Element {
+export function Unloaded(props: { what: string; failed: string | undefined }): JSX.Element {
   const { what, failed } = props;
   if (failed === undefined) return <p class="loading">Loading …</p>;
   return <Empty title={`${what} cannot be loaded`}>{failed}</Empty>;

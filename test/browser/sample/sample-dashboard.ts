@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 
 import type { LiveEvent } from "../../../src/server/dashboard/api.ts";
-import { WebFiles } from "../../../src/server/dashboard/web-files.ts";
+import { loadWebFiles } from "../../../src/server/dashboard/web-files.ts";
 
 const WEB = join(import.meta.dirname, "../../../dist/web");
 
@@ -24,12 +24,12 @@ export interface SampleCall {
  */
 export class SampleDashboard implements AsyncDisposable {
   readonly #server: Server;
-  readonly #files: WebFiles;
+  readonly #files: Awaited<ReturnType<typeof loadWebFiles>>;
   readonly #answers: Answers;
   readonly #streams = new Set<ServerResponse>();
   #lastId = 0;
 
-  private constructor(files: WebFiles, answers: Answers) {
+  private constructor(files: Awaited<ReturnType<typeof loadWebFiles>>, answers: Answers) {
     this.#files = files;
     this.#answers = answers;
     this.#server = createServer((request, response) => {
@@ -40,7 +40,7 @@ export class SampleDashboard implements AsyncDisposable {
   }
 
   static async start(answers: Answers): Promise<SampleDashboard> {
-    const dashboard = new SampleDashboard(await WebFiles.load(WEB), answers);
+    const dashboard = new SampleDashboard(await loadWebFiles(WEB), answers);
     dashboard.#server.listen(0, "127.0.0.1");
     await once(dashboard.#server, "listening");
     return dashboard;

@@ -3,7 +3,7 @@ import { openMcp } from "../../../src/app/door/mcp-on-stdio.ts";
 import { openHttpServer } from "../../../src/app/serve/http-server.ts";
 import { gatewaySockets } from "../../../src/server/relay/gateway-sockets.ts";
 import { openGatewaySocket } from "../../../src/server/relay/gateway-socket.ts";
-import { McpRelay } from "../../../src/server/relay/mcp-relay.ts";
+import { mcpRelay } from "../../../src/server/relay/mcp-relay.ts";
 import { reachGateway } from "../../../src/server/relay/reach-gateway.ts";
 import { termsOf } from "../../../src/server/relay/terms.ts";
 import { memoryPair } from "../../../src/wire/channel/memory.ts";
@@ -41,7 +41,7 @@ async function openWindow({ home, app }: FaultApp): Promise<Window> {
   // `trunkline mcp` serves its window itself then.
   if (gateway === undefined) throw new Error(`The gateway ${why}`);
   const [client, near] = memoryPair();
-  const relay = new McpRelay({
+  const relay = mcpRelay({
     client: near,
     gateway,
     open: (channel, firstId) => openMcp(app, channel, { firstId }),

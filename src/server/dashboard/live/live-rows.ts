@@ -30,17 +30,13 @@ export class LiveRows {
   readonly #rows = new Map<string, LiveRow>();
   readonly #most: number;
   readonly #listeners = new Set<() => void>();
-  #last = 0;
+  /** Number of the last change. */
+  last = 0;
   /** Numbers up to this one may be of changes that are no longer known. */
   #floor = 0;
 
   constructor(most = MOST) {
     this.#most = most;
-  }
-
-  /** Number of the last change. */
-  get last(): number {
-    return this.#last;
   }
 
   /** Notes a change, and tells all readers. The same row as before is no change. */
@@ -52,14 +48,14 @@ export class LiveRows {
   ): void {
     const key = `${event} ${id}`;
     this.#rows.delete(key);
-    this.#rows.set(key, { n: ++this.#last, event, id, row, isFor });
+    this.#rows.set(key, { n: ++this.last, event, id, row, isFor });
     this.#forgetOldest();
     for (const listener of this.#listeners) listener();
   }
 
   /** The changes after a number, oldest first; undefined where some of them are no longer known. */
   after(n: number): readonly LiveRow[] | undefined {
-    if (n < this.#floor || n > this.#last) return undefined;
+    if (n < this.#floor || n > this.last) return undefined;
     const found: LiveRow[] = [];
     for (const row of this.#rows.values()) if (row.n > n) found.push(row);
     return found;
@@ -68,7 +64,7 @@ export class LiveRows {
   /** From now on changes are not recorded, so no reader can continue from a number so far. */
   pause(): void {
     this.#rows.clear();
-    this.#floor = ++this.#last;
+    this.#floor = ++this.last;
   }
 
   listen(listener: () => void): Disposable {

@@ -25,23 +25,16 @@ export const PATIENCE = 10_000;
 export const LOOK_AGAIN = 20;
 
 /** The actions of a person in a session from the dashboard. */
-export class SessionActions {
-  readonly #options: SessionActionsOptions;
-
-  constructor(options: SessionActionsOptions) {
-    this.#options = options;
-  }
-
+export function sessionActions({ rows, clients, limits, failed }: SessionActionsOptions) {
   /** Resolves when the prompt is in the log or waits for its turn; throws why it is refused. */
-  async prompt(principal: Principal, session: ReadSession, body: PromptBody): Promise<void> {
-    const { clients, rows, failed, limits } = this.#options;
+  async function prompt(by: Principal, session: ReadSession, body: PromptBody): Promise<void> {
     // One that waits for a running turn would be refused when nobody hears of it.
     const { maxSize = Infinity } = limitsFor("session/prompt", limits);
     if (Buffer.byteLength(body.text) > maxSize) {
       throw new TrunklineError("usage", `A prompt has at most ${maxSize} bytes.`);
     }
-    const client = await clients.at(principal, session);
-    const before = await rows.need(principal, session.id);
+    const client = await clients.at(by, session);
+    const before = await rows.need(by, session.id);
     const folder = workplaceOf(session.notes)?.folder ?? session.cwd;
     // Links of a project lead nowhere else: a person adds other images to the prompt itself.
     const blocks = await promptBlocks(body.text, folder, [folder]);
@@ -50,64 +43,58 @@ export class SessionActions {
     const ended = client.prompt([...blocks, ...images], body.whileRunning);
     let isAccepted = false;
     ended.catch((error: unknown) => {
-      if (isAccepted) failed(session.id, principal, error);
+      if (isAccepted) failed(session.id, by, error);
     });
     try {
       if (typeof before.notes.turn === "string" && before.holder !== undefined) return;
       const signal = AbortSignal.timeout(PATIENCE);
-      await Promise.race([ended, this.#prompted(session.id, before.last, signal)]);
-      failed(session.id, principal, undefined);
+      await Promise.race([ended, prompted(session.id, before.last, signal)]);
+      failed(session.id, by, undefined);
     } finally {
       isAccepted = true;
     }
   }
 
-  async cancel(principal: Principal, session: ReadSession): Promise<void> {
+  async function cancel(by: Principal, session: ReadSession): Promise<void> {
     if (session.holder === undefined || typeof session.notes.turn !== "string") {
       throw new TrunklineError("conflict", "No turn is running in this session.");
     }
-    (await this.#options.clients.at(principal, session)).cancel();
+    (await clients.at(by, session)).cancel();
   }
 
   /** Restores the files that the last turn changed, as `/undo` does, or takes that back. */
-  async undo(principal: Principal, session: ReadSession, what: "undo" | "redo"): Promise<void> {
+  async function undo(by: Principal, session: ReadSession, what: "undo" | "redo"): Promise<void> {
     if (!canUndo(session)) {
       const why = `only the built-in agent keeps what it needs for that, not '${session.agent}'`;
       throw new TrunklineError("conflict", `Cannot ${what}: ${why}.`);
     }
-    await this.prompt(principal, session, { text: `/${what}` });
+    await prompt(by, session, { text: `/${what}` });
   }
 
   /** Answers a permission or a question. Throws "conflict" where it is no longer asked. */
-  async answer(principal: Principal, session: ReadSession, body: AnswerBody): Promise<void> {
-    const { rows, clients } = this.#options;
+  async function answer(by: Principal, session: ReadSession, body: AnswerBody): Promise<void> {
     const digest = await rows.digests.of(session);
     const pending = digest.asked(session).find(({ requestId }) => requestId === body.id);
     if (pending === undefined) {
-      const client = await clients.known(principal, session.id);
+      const client = await clients.known(by, session.id);
       if (client?.questions.answer(body.id, body.result ?? { action: "cancel" }) === true) return;
-      throw new TrunklineError(
-        "conflict",
-        "This is no longer asked: it was answered or cancelled.",
-      );
+      const says = "This is no longer asked: it was answered or cancelled.";
+      throw new TrunklineError("conflict", says);
     }
     const { options } = pending.request;
     const { optionId = "" } = body;
     if (!options.some((option) => option.optionId === optionId)) {
-      const names = options.map((option) => option.optionId).join(", ");
-      throw new TrunklineError(
-        "usage",
-        `There is no option '${optionId}'. Choose one of: ${names}.`,
-      );
+      const names = `Choose one of: ${options.map((option) => option.optionId).join(", ")}.`;
+      throw new TrunklineError("usage", `There is no option '${optionId}'. ${names}`);
     }
-    const client = await clients.at(principal, session);
+    const client = await clients.at(by, session);
     await client.permit(pending.requestId, optionId);
   }
 
   /** Resolves when a prompt is in the log. Throws "timeout" where none comes. */
-  async #prompted(id: string, after: number, signal: AbortSignal): Promise<void> {
+  async function prompted(id: string, after: number, signal: AbortSignal): Promise<void> {
     for (let seen = after; ;) {
-      const events = await this.#options.rows.reader.events(id, seen + 1, 1_000);
+      const events = await rows.reader.events(id, seen + 1, 1_000);
       if (events.some(({ message }) => (message as SessionEvent).kind === "prompt")) return;
       if (signal.aborted) {
         throw new TrunklineError("timeout", "The session has not taken it yet. Look again later.");
@@ -116,6 +103,8 @@ export class SessionActions {
       seen = events.at(-1)?.seq ?? seen;
     }
   }
+
+  return { prompt, cancel, undo, answer };
 }
 
 /** Whether the agent of a session keeps what undoing its last turn needs. */

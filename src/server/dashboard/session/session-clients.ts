@@ -14,7 +14,6 @@ import { VERSION } from "../../../base/version.ts";
 import { acpDialect } from "../../../protocol/acp/dialect.ts";
 import { CLIENT_METHODS, METHODS } from "../../../protocol/acp/methods.ts";
 import { AcpConversation } from "../../../protocol/acp/serve.ts";
-import type { SettingsResult } from "../../../protocol/acp/schema.gen.ts";
 import { fromWire } from "../../../protocol/acp/session-errors.ts";
 import { STANDARD } from "../../../rpc/codes.ts";
 import { Peer } from "../../../rpc/peer.ts";
@@ -43,48 +42,45 @@ interface ClientEntry {
 
 const IDLE = 30_000;
 
-/** The dashboard's clients of sessions, one for each principal and session. */
-export class SessionClients implements AsyncDisposable {
-  readonly #options: SessionClientsOptions;
-  readonly #clients = new Map<string, ClientEntry>();
-  #sweeper: NodeJS.Timeout | undefined;
+export type SessionClients = ReturnType<typeof sessionClients>;
 
-  constructor(options: SessionClientsOptions) {
-    this.#options = options;
-  }
+/** The dashboard's clients of sessions, one for each principal and session. */
+export function sessionClients(options: SessionClientsOptions) {
+  const { idle = IDLE, changed } = options;
+  const clients = new Map<string, ClientEntry>();
+  let sweeper: NodeJS.Timeout | undefined;
 
   /** A client that is attached to the session. Opens the session where no process has it open. */
-  async at(principal: Principal, session: Pick<ReadSession, "id" | "cwd">): Promise<SessionClient> {
-    const key = keyOf(principal, session.id);
-    const known = this.#clients.get(key);
-    if (known !== undefined) {
-      known.usedAt = performance.now();
-      const client = await known.opening;
+  async function at(by: Principal, of: Pick<ReadSession, "id" | "cwd">): Promise<SessionClient> {
+    const key = keyOf(by, of.id);
+    const used = clients.get(key);
+    if (used !== undefined) {
+      used.usedAt = performance.now();
+      const client = await used.opening;
       if (!client.hasEnded) return client;
-      if (this.#clients.get(key) === known) this.#clients.delete(key);
-      return this.at(principal, session);
+      if (clients.get(key) === used) clients.delete(key);
+      return at(by, of);
     }
-    const opening = this.#open(principal, { sessionId: session.id, cwd: session.cwd });
-    const entry = this.#keep(key, opening);
+    const opening = open(by, { sessionId: of.id, cwd: of.cwd });
+    const entry = keep(key, opening);
     opening.catch(() => {
-      if (this.#clients.get(key) === entry) this.#clients.delete(key);
+      if (clients.get(key) === entry) clients.delete(key);
     });
     return opening;
   }
 
   /** Begins a session, as ACP's session/new does for an editor, and stays attached to it. */
-  async begin(principal: Principal, wanted: SessionTarget): Promise<SessionClient> {
-    const opening = this.#open(principal, wanted);
+  async function begin(principal: Principal, wanted: SessionTarget): Promise<SessionClient> {
+    const opening = open(principal, wanted);
     const { sessionId } = await opening;
-    this.#keep(keyOf(principal, sessionId), opening);
+    keep(keyOf(principal, sessionId), opening);
     return opening;
   }
 
-  #open(principal: Principal, wanted: SessionTarget): Promise<SessionClient> {
-    const { door, peer, changed } = this.#options;
+  function open(principal: Principal, wanted: SessionTarget): Promise<SessionClient> {
     const tell = ({ sessionId }: SessionClient): void => changed(sessionId);
-    const opening: Promise<SessionClient> = SessionClient.open({
-      ...{ door, peer, principal, wanted },
+    const opening: Promise<SessionClient> = openSessionClient({
+      ...{ ...options, principal, wanted },
       changed: () => {
         opening.then(tell, () => {});
       },
@@ -92,21 +88,21 @@ export class SessionClients implements AsyncDisposable {
     return opening;
   }
 
-  #keep(key: string, opening: Promise<SessionClient>): ClientEntry {
+  function keep(key: string, opening: Promise<SessionClient>): ClientEntry {
     const entry = { opening, watchers: 0, usedAt: performance.now() };
-    this.#clients.set(key, entry);
-    this.#sweep();
+    clients.set(key, entry);
+    sweep();
     return entry;
   }
 
   /** The client, if it is attached already. */
-  async known(principal: Principal, sessionId: string): Promise<SessionClient | undefined> {
-    return await this.#clients.get(keyOf(principal, sessionId))?.opening.catch(() => undefined);
+  async function known(principal: Principal, sessionId: string) {
+    return await clients.get(keyOf(principal, sessionId))?.opening.catch(() => undefined);
   }
 
   /** Keeps a client attached for as long as somebody looks at the session. */
-  watch(principal: Principal, sessionId: string): Disposable {
-    const used = this.#clients.get(keyOf(principal, sessionId));
+  function watch(principal: Principal, sessionId: string): Disposable {
+    const used = clients.get(keyOf(principal, sessionId));
     if (used !== undefined) used.watchers++;
     return {
       [Symbol.dispose]: () => {
@@ -117,38 +113,40 @@ export class SessionClients implements AsyncDisposable {
     };
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    clearInterval(this.#sweeper);
-    const clients = [...this.#clients.values()];
-    this.#clients.clear();
-    for (const { opening } of clients) {
-      await (await opening.catch(() => undefined))?.[Symbol.asyncDispose]();
-    }
-  }
-
-  #sweep(): void {
-    const { idle = IDLE } = this.#options;
-    this.#sweeper ??= setInterval(() => {
-      for (const [key, used] of this.#clients) {
+  function sweep(): void {
+    sweeper ??= setInterval(() => {
+      for (const [key, used] of clients) {
         if (used.watchers > 0 || performance.now() - used.usedAt < idle) continue;
-        background(this.#closeIdle(key, used), "Leaving a session");
+        background(closeIdle(key, used), "Leaving a session");
       }
     }, idle / 3).unref();
   }
 
-  async #closeIdle(key: string, used: ClientEntry): Promise<void> {
+  async function closeIdle(key: string, used: ClientEntry): Promise<void> {
     const client = await used.opening.catch(() => undefined);
-    if (client?.isBusy === true || this.#clients.get(key) !== used) return;
-    this.#clients.delete(key);
+    if (client?.isBusy === true || clients.get(key) !== used) return;
+    clients.delete(key);
     await client?.[Symbol.asyncDispose]();
   }
+
+  return {
+    ...{ at, begin, known, watch },
+    async [Symbol.asyncDispose](): Promise<void> {
+      clearInterval(sweeper);
+      const left = [...clients.values()];
+      clients.clear();
+      for (const { opening } of left) {
+        await (await opening.catch(() => undefined))?.[Symbol.asyncDispose]();
+      }
+    },
+  };
 }
 
 function keyOf({ id }: Principal, sessionId: string): string {
   return `${sessionId} ${id}`;
 }
 
-export interface SessionClientOptions extends Pick<SessionClientsOptions, "door" | "peer"> {
+interface SessionClientOptions extends Pick<SessionClientsOptions, "door" | "peer"> {
   readonly principal: Principal;
   /** The session, or what is to be begun. */
   readonly wanted: SessionTarget;
@@ -161,112 +159,91 @@ interface Question {
   readonly answer: (result: object) => void;
 }
 
+export type SessionClient = Awaited<ReturnType<typeof openSessionClient>>;
+
 /**
  * The dashboard as a client of one session, for one principal: it speaks ACP to the door of this
  * server, which reaches the session wherever it is open, exactly as for an editor.
  */
-export class SessionClient implements AsyncDisposable {
-  readonly sessionId: string;
-  readonly settings: SettingsResult;
-  readonly questions: Questions;
-  readonly #peer: Peer;
+async function openSessionClient(options: SessionClientOptions) {
+  const { door, peer: peerOptions, principal, wanted } = options;
+  const [ours, theirs] = memoryPair();
+  const conversation = new AcpConversation(door, theirs, { peer: peerOptions, principal });
+  background(
+    conversation.ended.then(() => conversation.close(0)),
+    "Ending a conversation of the dashboard",
+  );
+  const questions = new Questions(options.changed);
+  const peer = new Peer(ours, undefined, { dialect: acpDialect, routes: questions.routes });
+  const begin = async () => {
+    await peer.request(METHODS.initialize, {
+      protocolVersion: 1,
+      clientInfo: { name: "dashboard", version: VERSION },
+      clientCapabilities: { elicitation: { form: {}, url: {} } },
+    });
+    return "sessionId" in wanted ? await resume(peer, wanted) : await openSession(peer, wanted);
+  };
+  const { sessionId, settings } = await begin().catch(async (error: unknown) => {
+    await peer.close();
+    throw inWords(error);
+  });
   /** Prompts that were not answered yet. */
-  #prompts = 0;
-
-  private constructor(id: string, peer: Peer, settings: SettingsResult, questions: Questions) {
-    this.sessionId = id;
-    this.#peer = peer;
-    this.settings = settings;
-    this.questions = questions;
-  }
-
-  /** Attaches to a session, which is opened where no process has it open, or begins one. */
-  static async open(options: SessionClientOptions): Promise<SessionClient> {
-    const { door, peer: peerOptions, principal, wanted } = options;
-    const [ours, theirs] = memoryPair();
-    const conversation = new AcpConversation(door, theirs, { peer: peerOptions, principal });
-    background(
-      conversation.ended.then(() => conversation.close(0)),
-      "Ending a conversation of the dashboard",
-    );
-    const questions = new Questions(options.changed);
-    const peer = new Peer(ours, undefined, { dialect: acpDialect, routes: questions.routes });
-    try {
-      await peer.request(METHODS.initialize, {
-        protocolVersion: 1,
-        clientInfo: { name: "dashboard", version: VERSION },
-        clientCapabilities: { elicitation: { form: {}, url: {} } },
-      });
-      const { sessionId, settings } =
-        "sessionId" in wanted ? await resume(peer, wanted) : await openSession(peer, wanted);
-      return new SessionClient(sessionId, peer, settings, questions);
-    } catch (error) {
-      await peer.close();
-      throw inWords(error);
-    }
-  }
-
-  get hasEnded(): boolean {
-    return this.#peer.hasEnded;
-  }
-
-  /** Whether a prompt waits for its answer, which closing would lose. */
-  get isBusy(): boolean {
-    return this.#prompts > 0;
-  }
+  let prompts = 0;
 
   /** Sends a prompt. Resolves when its turn has ended. */
-  async prompt(
-    prompt: readonly ContentBlock[],
+  async function prompt(
+    blocks: readonly ContentBlock[],
     whileRunning: PromptBody["whileRunning"] = "queue",
   ): Promise<void> {
-    const { sessionId } = this;
     const _meta = { trunkline: { whileRunning } };
-    this.#prompts++;
+    prompts++;
     try {
-      await this.#peer.request(METHODS.prompt, { sessionId, prompt, _meta });
+      await peer.request(METHODS.prompt, { sessionId, prompt: blocks, _meta });
     } catch (error) {
       throw inWords(error);
     } finally {
-      this.#prompts--;
+      prompts--;
     }
   }
 
-  cancel(): void {
-    this.#peer.notify(METHODS.cancel, { sessionId: this.sessionId });
-  }
-
-  async choose({ kind, id, value }: SettingBody): Promise<void> {
-    const { sessionId } = this;
+  async function choose({ kind, id, value }: SettingBody): Promise<void> {
     const chosen =
       kind === "mode"
-        ? this.#peer.request(METHODS.setMode, { sessionId, modeId: id })
+        ? peer.request(METHODS.setMode, { sessionId, modeId: id })
         : kind === "model"
-          ? this.#peer.request(METHODS.setModel, { sessionId, modelId: id })
-          : this.#peer.request(METHODS.setConfigOption, { sessionId, configId: id, value });
+          ? peer.request(METHODS.setModel, { sessionId, modelId: id })
+          : peer.request(METHODS.setConfigOption, { sessionId, configId: id, value });
     await chosen.catch((error: unknown) => {
       throw inWords(error);
     });
   }
 
   /** Answers a permission request. Throws "conflict" where the answer does not count. */
-  async permit(requestId: string, optionId: string): Promise<void> {
-    const answer = { sessionId: this.sessionId, requestId, optionId };
-    await this.#peer.request(METHODS.answer, answer).catch((error: unknown) => {
+  async function permit(requestId: string, optionId: string): Promise<void> {
+    const answer = { sessionId, requestId, optionId };
+    await peer.request(METHODS.answer, answer).catch((error: unknown) => {
       const known = fromWire(error);
       if (!(known instanceof SessionError)) throw inWords(error);
       throw new TrunklineError("conflict", saidIn(known), { cause: error });
     });
   }
 
-  /** Deletes the session. */
-  async discard(): Promise<void> {
-    await this.#peer.request(METHODS.deleteSession, { sessionId: this.sessionId });
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#peer.close();
-  }
+  return {
+    ...{ sessionId, settings, questions, prompt, choose, permit },
+    get hasEnded(): boolean {
+      return peer.hasEnded;
+    },
+    /** Whether a prompt waits for its answer, which closing would lose. */
+    get isBusy(): boolean {
+      return prompts > 0;
+    },
+    cancel: () => peer.notify(METHODS.cancel, { sessionId }),
+    /** Deletes the session. */
+    discard: async (): Promise<void> => {
+      await peer.request(METHODS.deleteSession, { sessionId });
+    },
+    [Symbol.asyncDispose]: () => peer.close(),
+  };
 }
 
 /** Without what was said in it: the dashboard reads that from the log. */

@@ -1,3 +1,4 @@
+import { keepNewest } from "../../../base/limit/eviction.ts";
 import type { StoredEvent } from "../../../session/store.ts";
 import type { SessionEvent } from "../../../session/event.ts";
 import type { PermissionRequest } from "../../../session/permission/permission.ts";
@@ -218,10 +219,7 @@ export class SessionDigests {
     const digest = await this.#begin(id, last, mayAsk(notes));
     this.#digests.delete(id);
     this.#digests.set(id, digest);
-    for (const oldest of this.#digests.keys()) {
-      if (this.#digests.size <= MOST) break;
-      this.#digests.delete(oldest);
-    }
+    keepNewest(this.#digests, MOST);
     return digest;
   }
 

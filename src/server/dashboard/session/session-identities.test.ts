@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
-import { SessionIdentities } from "./session-rows.ts";
+import { sessionIdentities } from "./session-rows.ts";
 
 const place = (cwd: string) => ({ agent: "a", cwd });
 
@@ -9,7 +9,7 @@ describe("the identities of sessions", () => {
   it("are looked up once for each folder, one after the other", async () => {
     const asked: string[] = [];
     let atOnce = 0;
-    const identities = new SessionIdentities(async (agent, cwd) => {
+    const identities = sessionIdentities(async (agent, cwd) => {
       assert.equal(++atOnce, 1);
       await new Promise(setImmediate);
       atOnce--;
@@ -29,7 +29,7 @@ describe("the identities of sessions", () => {
 
   it("are not waited for long, and are there later", async () => {
     const { promise, resolve } = Promise.withResolvers<string>();
-    const identities = new SessionIdentities(() => promise);
+    const identities = sessionIdentities(() => promise);
     await identities.look([place("/slow")]);
     assert.equal(identities.of(place("/slow")), undefined);
     resolve("work");

@@ -39,7 +39,7 @@ import { moveTo } from "../../../session/open/move/other-side.ts";
 import { gatewayAt, readGatewayUrl } from "../../http/gateway-url.ts";
 import { goneWith, type MoveContext } from "../../http/move-routes.ts";
 import type { MoveBody } from "../schema.gen.ts";
-import { SessionActions, type SessionActionsOptions, canUndo } from "./session-actions.ts";
+import { sessionActions, type SessionActionsOptions, canUndo } from "./session-actions.ts";
 import type { SessionDigest } from "./session-digest.ts";
 import { askOf } from "./session-rows.ts";
 
@@ -58,7 +58,7 @@ const DONE = { ok: true } as const;
 /** The endpoints of sessions. */
 export function sessionRoutes(options: SessionRoutesOptions) {
   const { rows, clients, data, moving, traffic: ring } = options;
-  const actions = new SessionActions(options);
+  const actions = sessionActions(options);
   const get = (path: string, handle: ApiHandler): ApiRoute =>
     route(`GET /api/sessions${path}`, "nothing", handle);
   const see = (path: string, work: (call: ApiCall, of: ReadSession) => ReturnType<ApiHandler>) =>

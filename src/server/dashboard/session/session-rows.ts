@@ -1,3 +1,4 @@
+import { keepNewest } from "../../../base/limit/eviction.ts";
 import { basename, join } from "node:path";
 import { atMost } from "../../../base/abort.ts";
 import { attempt } from "../../../base/attempt.ts";
@@ -44,12 +45,12 @@ export class SessionRows {
   readonly reader: SessionReading;
   readonly digests: SessionDigests;
   readonly #options: SessionRowsOptions;
-  readonly #identities: SessionIdentities;
+  readonly #identities: ReturnType<typeof sessionIdentities>;
 
   constructor(options: SessionRowsOptions) {
     this.#options = options;
     this.reader = options.reader;
-    this.#identities = new SessionIdentities(options.identityOf);
+    this.#identities = sessionIdentities(options.identityOf);
     this.digests = new SessionDigests(options.reader);
   }
 
@@ -204,12 +205,6 @@ type IdentityOf = (agent: string, cwd: string) => Promise<string | undefined>;
 
 type Place = Pick<ReadSession, "agent" | "cwd">;
 
-interface KnownIdentity {
-  readonly name: string | undefined;
-  /** When it was looked up; undefined while that is still to be done. */
-  readonly at: number | undefined;
-}
-
 /** Milliseconds for which a name is cached, and for which a request waits for a new one. */
 const FRESH = 30_000;
 const PATIENCE = 300;
@@ -219,49 +214,41 @@ const MOST = 1_000;
  * The identities that the agents of sessions act as. Finding one starts several git processes, so folders
  * are looked up one after the other, and requests wait only a moment for them.
  */
-export class SessionIdentities {
-  readonly #identityOf: IdentityOf;
-  readonly #known = new Map<string, KnownIdentity>();
-  #work: Promise<void> = Promise.resolve();
-
-  constructor(identityOf: IdentityOf) {
-    this.#identityOf = identityOf;
-  }
-
+export function sessionIdentities(identityOf: IdentityOf) {
+  /** With when it was looked up; undefined while that is still to be done. */
+  const known = new Map<string, { name: string | undefined; at: number | undefined }>();
+  let work: Promise<void> = Promise.resolve();
   /** As far as it is known. */
-  of(place: Place): string | undefined {
-    return this.#known.get(keyOf(place))?.name;
-  }
+  const of = (place: Place): string | undefined => known.get(keyOf(place))?.name;
 
   /** Looks up the unknown ones of these places. Resolves when that is done, or takes long. */
-  async look(places: readonly Place[]): Promise<void> {
-    const old = places.filter((place) => !this.#isFresh(place));
+  async function look(places: readonly Place[]): Promise<void> {
+    const old = places.filter((place) => !isFresh(place));
     if (old.length === 0) return;
-    for (const place of old) this.#begin(place);
-    await atMost(PATIENCE, this.#work);
+    for (const place of old) begin(place);
+    await atMost(PATIENCE, work);
   }
 
-  #isFresh(place: Place): boolean {
-    const known = this.#known.get(keyOf(place));
-    return known !== undefined && (known.at === undefined || performance.now() - known.at < FRESH);
+  function isFresh(place: Place): boolean {
+    const last = known.get(keyOf(place));
+    return last !== undefined && (last.at === undefined || performance.now() - last.at < FRESH);
   }
 
-  #begin(place: Place): void {
+  function begin(place: Place): void {
     const key = keyOf(place);
-    if (this.#isFresh(place)) return;
+    if (isFresh(place)) return;
     // The former name is shown until the new one is known.
-    this.#known.set(key, { name: this.of(place), at: undefined });
-    this.#work = this.#work.then(async () => {
+    known.set(key, { name: of(place), at: undefined });
+    work = work.then(async () => {
       // Where it cannot be found, such as in a folder that was removed, there is none to show.
-      const name = await this.#identityOf(place.agent, place.cwd).catch(() => undefined);
-      this.#known.delete(key);
-      this.#known.set(key, { name, at: performance.now() });
-      for (const oldest of this.#known.keys()) {
-        if (this.#known.size <= MOST) break;
-        this.#known.delete(oldest);
-      }
+      const name = await identityOf(place.agent, place.cwd).catch(() => undefined);
+      known.delete(key);
+      known.set(key, { name, at: performance.now() });
+      keepNewest(known, MOST);
     });
   }
+
+  return { of, look };
 }
 
 function keyOf({ agent, cwd }: Place): string {

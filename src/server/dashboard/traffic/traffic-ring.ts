@@ -1,5 +1,13 @@
 import type { Tap } from "../../../wire/channel/tapped.ts";
 
+export interface TappedConnection extends Tap {
+  readonly lane: "client" | "agent";
+  /** Who is at the other end. */
+  peer: string;
+  /** A line that the program at the other end has written to stderr. */
+  line(text: string): void;
+}
+
 /** One message that passed, or a line of stderr. */
 export interface PassedMessage {
   readonly n: number;
@@ -29,16 +37,12 @@ export class TrafficRing {
   readonly #limits: TrafficLimits;
   /** By number, the oldest first. */
   readonly #kept = new Map<number, PassedMessage>();
-  #last = 0;
+  /** Number of the last message. */
+  last = 0;
   #characters = 0;
 
   constructor(limits: TrafficLimits = LIMITS) {
     this.#limits = limits;
-  }
-
-  /** Number of the last message. */
-  get last(): number {
-    return this.#last;
   }
 
   /** What is kept, the oldest first. */
@@ -46,17 +50,29 @@ export class TrafficRing {
     return [...this.#kept.values()];
   }
 
-  /** Records the messages of one connection. */
+  /** Records the messages of one connection: an editor's or program's to Trunkline, or Trunkline's to an agent. */
   connection(lane: "client" | "agent", peer: string): TappedConnection {
-    return new TappedConnection(this, lane, peer);
+    let isNamed = lane !== "client";
+    const tapped: TappedConnection = {
+      lane,
+      peer,
+      message: (text, direction) => {
+        // Clients tell their name in their first message.
+        if (!isNamed) tapped.peer = nameIn(text) ?? peer;
+        isNamed = true;
+        this.#add(tapped, direction, text, false);
+      },
+      line: (text) => this.#add(tapped, "in", text, true),
+    };
+    return tapped;
   }
 
-  add(connection: TappedConnection, direction: "in" | "out", whole: string, isLine: boolean): void {
+  #add(of: TappedConnection, direction: "in" | "out", whole: string, isLine: boolean): void {
     const { length: size } = whole;
     // A copy: a slice would keep the whole text in memory.
     const text = size > LONGEST ? Buffer.from(whole.slice(0, KEPT_OF_LONG)).toString() : whole;
-    const n = ++this.#last;
-    this.#kept.set(n, { n, at: Date.now(), connection, direction, isLine, text, size });
+    const n = ++this.last;
+    this.#kept.set(n, { n, at: Date.now(), connection: of, direction, isLine, text, size });
     this.#characters += text.length;
     const { messages, characters } = this.#limits;
     for (const [oldest, { text: old }] of this.#kept) {
@@ -67,39 +83,6 @@ export class TrafficRing {
   }
 }
 
-/** One connection: an editor's or program's to Trunkline, or Trunkline's to an agent. */
-export class TappedConnection implements Tap {
-  readonly lane: "client" | "agent";
-  readonly #ring: TrafficRing;
-  #peer: string;
-  #isNamed = false;
-
-  constructor(ring: TrafficRing, lane: "client" | "agent", peer: string) {
-    this.#ring = ring;
-    this.lane = lane;
-    this.#peer = peer;
-  }
-
-  /** Who is at the other end. */
-  get peer(): string {
-    return this.#peer;
-  }
-
-  message(text: string, direction: "in" | "out"): void {
-    if (!this.#isNamed) this.#name(text);
-    this.#ring.add(this, direction, text, false);
-  }
-
-  /** A line that the program at the other end has written to stderr. */
-  line(text: string): void {
-    this.#ring.add(this, "in", text, true);
-  }
-
-  /** Clients tell their name in their first message. */
-  #name(text: string): void {
-    this.#isNamed = true;
-    if (this.lane !== "client") return;
-    const [, name] = /"(?:clientInfo|info)":\{[^{}]*?"name":"([^"\\]{1,100})"/.exec(text) ?? [];
-    this.#peer = name ?? this.#peer;
-  }
+function nameIn(text: string): string | undefined {
+  return /"(?:clientInfo|info)":\{[^{}]*?"name":"([^"\\]{1,100})"/.exec(text)?.[1];
 }

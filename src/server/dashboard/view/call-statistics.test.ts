@@ -5,7 +5,7 @@ import { describe, it } from "node:test";
 
 import { SampleFolder } from "../../../../test/samples/sample-folder.ts";
 import { searchAudit } from "../../telemetry/audit-routes.ts";
-import { CallStatistics } from "./call-statistics.ts";
+import { callStatistics } from "./call-statistics.ts";
 
 const NOW = Date.UTC(2026, 0, 1, 12, 0, 30);
 const MINUTE = 60_000;
@@ -27,7 +27,7 @@ const call = (tool: string, minutesAgo: number, more: object = {}): object => ({
 describe("the statistics of calls", () => {
   it("counts calls, errors and times by minute, and each entry once", async () => {
     await using folder = await SampleFolder.create();
-    const statistics = new CallStatistics(folder.path, () => NOW);
+    const statistics = callStatistics(folder.path, () => NOW);
     assert.deepEqual(await statistics.read(60), []);
     await record(
       folder.path,

@@ -20,30 +20,25 @@ interface ToolRecord {
   times: { readonly at: number; readonly took: number }[];
 }
 
+export type CallStatistics = ReturnType<typeof callStatistics>;
+
 /**
  * How often tools were called, how long that took and how often it failed: counted from the audit, so
  * that the calls of all processes are in it and no call is delayed by counting.
  */
-export class CallStatistics {
-  readonly #data: string;
-  readonly #now: () => number;
-  readonly #tools = new Map<string, ToolRecord>();
+export function callStatistics(data: string, now: () => number = Date.now) {
+  const tools = new Map<string, ToolRecord>();
   /** The newest entry that was counted. */
-  #seen: string | undefined;
-  #counting: Promise<void> | undefined;
-
-  constructor(data: string, now: () => number = Date.now) {
-    this.#data = data;
-    this.#now = now;
-  }
+  let seen: string | undefined;
+  let counting: Promise<void> | undefined;
 
   /** Calls of the last minutes, by tool. */
-  async read(minutes: number): Promise<ToolCalls[]> {
-    this.#counting ??= this.#count().finally(() => (this.#counting = undefined));
-    await this.#counting;
-    const since = Math.floor(this.#now() / MINUTE) - minutes;
+  async function read(minutes: number): Promise<ToolCalls[]> {
+    counting ??= count().finally(() => (counting = undefined));
+    await counting;
+    const since = Math.floor(now() / MINUTE) - minutes;
     const found: ToolCalls[] = [];
-    for (const [tool, { minutes: kept, times }] of this.#tools) {
+    for (const [tool, { minutes: kept, times }] of tools) {
       const recent = [...kept].filter(([minute]) => minute > since).toSorted(([a], [b]) => a - b);
       if (recent.length === 0) continue;
       const took = times
@@ -68,29 +63,32 @@ export class CallStatistics {
   }
 
   /** Counts the entries since the last time. */
-  async #count(): Promise<void> {
-    const oldest = this.#now() - MINUTES * MINUTE;
-    let read = 0;
+  async function count(): Promise<void> {
+    const oldest = now() - MINUTES * MINUTE;
+    let size = 0;
     let newest: string | undefined;
     const spent = (bytes: number): void => {
-      read += bytes;
+      size += bytes;
     };
-    for await (const { place, entry } of auditBackwards(this.#data, { spent })) {
+    for await (const { place, entry } of auditBackwards(data, { spent })) {
       newest ??= place;
-      if (place === this.#seen || read > MOST_READ) break;
+      if (place === seen || size > MOST_READ) break;
       const time = Date.parse(String(entry.time));
       if (time < oldest) break;
-      if (typeof entry.tool === "string" && entry.outcome !== "begun") this.#add(time, entry);
+      if (typeof entry.tool === "string" && entry.outcome !== "begun") add(time, entry);
     }
-    this.#seen = newest ?? this.#seen;
-    this.#forget(Math.floor(oldest / MINUTE));
+    seen = newest ?? seen;
+    forget(Math.floor(oldest / MINUTE));
   }
 
-  #add(time: number, { tool, outcome, milliseconds }: Readonly<Record<string, unknown>>): void {
+  function add(
+    time: number,
+    { tool, outcome, milliseconds }: Readonly<Record<string, unknown>>,
+  ): void {
     const name = String(tool);
-    if (!this.#tools.has(name) && this.#tools.size >= MOST_TOOLS) return;
-    const known = this.#tools.get(name) ?? { minutes: new Map<number, Minute>(), times: [] };
-    this.#tools.set(name, known);
+    if (!tools.has(name) && tools.size >= MOST_TOOLS) return;
+    const known = tools.get(name) ?? { minutes: new Map<number, Minute>(), times: [] };
+    tools.set(name, known);
     const minute = Math.floor(time / MINUTE);
     const sum = known.minutes.get(minute) ?? { calls: 0, errors: 0, milliseconds: 0 };
     known.minutes.set(minute, sum);
@@ -103,12 +101,14 @@ export class CallStatistics {
     known.times = known.times.toSorted((a, b) => b.at - a.at).slice(0, MOST_TIMES);
   }
 
-  #forget(minute: number): void {
-    for (const [tool, { minutes }] of this.#tools) {
+  function forget(minute: number): void {
+    for (const [tool, { minutes }] of tools) {
       for (const old of minutes.keys()) if (old < minute) minutes.delete(old);
-      if (minutes.size === 0) this.#tools.delete(tool);
+      if (minutes.size === 0) tools.delete(tool);
     }
   }
+
+  return { read };
 }
 
 /** The value below which that part of the sorted values is. */

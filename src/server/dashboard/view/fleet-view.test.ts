@@ -5,7 +5,7 @@ import { OWNER } from "../../../base/principal.ts";
 import type { Member, MemberChange } from "../../../fleet/members/members.ts";
 import type { EntryChange, SessionMirror } from "../../../fleet/store/session-mirror.ts";
 import type { Fleet } from "../../../fleet/open/fleet.ts";
-import { FleetView } from "./fleet-view.ts";
+import { fleetView } from "./fleet-view.ts";
 
 function memberOf(name: string, state: Partial<Member> = {}): Member {
   const worker = { role: "worker", version: "1.0.0", slots: 4, used: 1, sessions: 1 } as const;
@@ -26,7 +26,7 @@ function viewed(alive: readonly Member[]) {
   };
   const connection = { isConnected: true, subjects: { pool: "p" } };
   const self = { id: "process of g1", name: "g1" };
-  const view = new FleetView({ connection, members, self } as unknown as Fleet);
+  const view = fleetView({ connection, members, self } as unknown as Fleet);
   for (const member of alive) hear({ kind: "joined", member });
   view.follow({
     held: () => [{ record: { notes: { turn: "t" } } }, { record: { notes: {} } }],
@@ -40,7 +40,7 @@ function viewed(alive: readonly Member[]) {
   return { view, holds, released, hear, change: (given: EntryChange) => change(given) };
 }
 
-describe("FleetView", () => {
+describe("fleetView()", () => {
   it("says why a session moved: its worker was lost, was drained, or had closed it", () => {
     const workers = ["w1", "w2", "w3"].map((name) => memberOf(name));
     const { view, holds, released, change, hear } = viewed(workers);

@@ -1,3 +1,4 @@
+import { keepNewest } from "../../../base/limit/eviction.ts";
 import { mayUseAll, type Principal } from "../../../base/principal.ts";
 import type { Member, QueuedRequests } from "../../../fleet/members/members.ts";
 import { queueName } from "../../../fleet/members/job-queue.ts";
@@ -14,49 +15,24 @@ const ANSWERED_WITHIN = 30_000;
 /** Processes, also ended ones, whose names are known. */
 const MOST_SEEN = 1_000;
 
-interface SeenProcess {
-  readonly name: string;
-  readonly since: number;
-  wasDraining: boolean;
-}
+export type FleetView = ReturnType<typeof fleetView>;
 
 /** The fleet as a gateway sees it: for its dashboard and its metrics. */
-export class FleetView implements Disposable {
-  readonly #fleet: Pick<Fleet, "connection" | "members" | "self">;
-  readonly #ends = new DisposableStack();
+export function fleetView(fleet: Pick<Fleet, "connection" | "members" | "self">) {
+  const { connection, members, self } = fleet;
+  const ends = new DisposableStack();
   /** By the id of the process. */
-  readonly #seen = new Map<string, SeenProcess>();
+  const seen = new Map<string, { name: string; since: number; wasDraining: boolean }>();
   /** The process that a node ran last, by the id of the node. */
-  readonly #processes = new Map<string, string>();
-  readonly #moves: FleetMove[] = [];
-  #moved = 0;
-  #mirror: SessionMirror | undefined;
-
-  constructor(fleet: Pick<Fleet, "connection" | "members" | "self">) {
-    this.#fleet = fleet;
-    this.#ends.defer(fleet.members.onChange(({ member }) => this.#see(member)));
-  }
-
-  /** Notices the moves of these sessions, and counts them. */
-  follow(mirror: SessionMirror): void {
-    this.#mirror = mirror;
-    this.#ends.defer(mirror.onChange((change) => this.#changed(change)));
-  }
-
-  /** The name of the pool, for those who may see the fleet. */
-  poolFor(principal: Principal): string | undefined {
-    return mayUseAll(principal) ? this.#fleet.connection.subjects.pool : undefined;
-  }
-
-  /** See `FleetConnection.problem`. */
-  problem(): Promise<string | undefined> {
-    return this.#fleet.connection.problem();
-  }
+  const processes = new Map<string, string>();
+  const moves: FleetMove[] = [];
+  let moved = 0;
+  let mirror: SessionMirror | undefined;
+  ends.defer(members.onChange(({ member }) => see(member)));
 
   /** Asks the worker that had the session of a run last for what it has of the run. */
-  readonly readRun: ReadRun = async (session, plan, setup) => {
-    const { connection, members } = this.#fleet;
-    const last = this.#mirror?.get(session)?.node;
+  const readRun: ReadRun = async (session, plan, setup) => {
+    const last = mirror?.get(session)?.node;
     const workers = members.alive.filter(({ role }) => role === "worker");
     const asked = workers.map(async (worker) => {
       const told = await askNode(connection, worker, "run", { plan, setup }, ANSWERED_WITHIN);
@@ -69,75 +45,83 @@ export class FleetView implements Disposable {
     return await Promise.any(asked).catch(() => ({ missing: `${missing}. ${next}.` }));
   };
 
-  get state(): FleetState {
-    const { connection, members, self } = this.#fleet;
-    return {
-      pool: connection.subjects.pool,
-      self: self.name,
-      isConnected: connection.isConnected,
-      nodes: members.alive.map((member) => this.#nodeOf(member)),
-      waiting: waitingIn(members.alive),
-      moves: this.#moves.toReversed(),
-    };
+  function see({ id, name, isDraining }: Member): void {
+    const known = seen.get(id) ?? { name, since: Date.now(), wasDraining: false };
+    known.wasDraining ||= isDraining;
+    seen.set(id, known);
+    keepNewest(seen, MOST_SEEN);
   }
 
-  get counts(): FleetCounts {
-    const { connection, members } = this.#fleet;
-    const workers = members.alive.filter(({ role }) => role === "worker");
-    const sum = (numbers: readonly number[]): number => numbers.reduce((one, two) => one + two, 0);
-    const free = workers.map(({ slots, used, isDraining }) =>
-      isDraining ? 0 : Math.max(0, slots - used),
-    );
-    const held = this.#mirror?.held() ?? [];
-    const running = held.filter(({ record }) => typeof record.notes.turn === "string").length;
-    return {
-      isConnected: connection.isConnected,
-      nodes: { gateway: members.alive.length - workers.length, worker: workers.length },
-      slots: { used: sum(workers.map(({ used }) => used)), free: sum(free) },
-      waiting: sum(waitingIn(members.alive).map(({ count }) => count)),
-      moves: this.#moved,
-      sessions: { running, idle: held.length - running },
-    };
-  }
-
-  [Symbol.dispose](): void {
-    this.#ends.dispose();
-  }
-
-  #see({ id, name, isDraining }: Member): void {
-    const seen = this.#seen.get(id) ?? { name, since: Date.now(), wasDraining: false };
-    seen.wasDraining ||= isDraining;
-    this.#seen.set(id, seen);
-    dropOldest(this.#seen);
-  }
-
-  #changed({ id, before, now }: EntryChange): void {
+  function changed({ id, before, now }: EntryChange): void {
     if (now?.holder === undefined) return;
     if (before !== undefined && before.node !== now.node) {
-      const from = before.holder ?? this.#processes.get(before.node) ?? "";
-      const seen = this.#seen.get(from);
+      const from = before.holder ?? processes.get(before.node) ?? "";
+      const left = seen.get(from);
       const why =
-        before.holder !== undefined ? "lost" : seen?.wasDraining === true ? "drained" : "closed";
-      const to = this.#seen.get(now.holder)?.name;
-      this.#moved++;
-      this.#moves.push({
+        before.holder !== undefined ? "lost" : left?.wasDraining === true ? "drained" : "closed";
+      const to = seen.get(now.holder)?.name;
+      moved++;
+      moves.push({
         session: id,
-        from: seen?.name ?? nameless(before.node),
+        from: left?.name ?? nameless(before.node),
         to: to ?? nameless(now.node),
         at: Date.now(),
         why,
       });
-      if (this.#moves.length > MOST_MOVES) this.#moves.shift();
+      if (moves.length > MOST_MOVES) moves.shift();
     }
-    this.#processes.set(now.node, now.holder);
-    dropOldest(this.#processes);
+    processes.set(now.node, now.holder);
+    keepNewest(processes, MOST_SEEN);
   }
 
-  #nodeOf(member: Member): FleetNode {
+  function nodeOf(member: Member): FleetNode {
     const { warm: _warm, tools: _tools, waiting: _waiting, ...shown } = member;
-    const { since = Date.now() } = this.#seen.get(member.id) ?? {};
+    const { since = Date.now() } = seen.get(member.id) ?? {};
     return { ...shown, since, role: member.role === "worker" ? "worker" : "gateway" };
   }
+
+  return {
+    readRun,
+    /** Notices the moves of these sessions, and counts them. */
+    follow(followed: SessionMirror): void {
+      mirror = followed;
+      ends.defer(mirror.onChange(changed));
+    },
+    /** The name of the pool, for those who may see the fleet. */
+    poolFor: (principal: Principal) =>
+      mayUseAll(principal) ? connection.subjects.pool : undefined,
+    /** See `FleetConnection.problem`. */
+    problem: () => connection.problem(),
+    get state(): FleetState {
+      return {
+        pool: connection.subjects.pool,
+        self: self.name,
+        isConnected: connection.isConnected,
+        nodes: members.alive.map((member) => nodeOf(member)),
+        waiting: waitingIn(members.alive),
+        moves: moves.toReversed(),
+      };
+    },
+    get counts(): FleetCounts {
+      const workers = members.alive.filter(({ role }) => role === "worker");
+      const sum = (numbers: readonly number[]): number =>
+        numbers.reduce((one, two) => one + two, 0);
+      const free = workers.map(({ slots, used, isDraining }) =>
+        isDraining ? 0 : Math.max(0, slots - used),
+      );
+      const held = mirror?.held() ?? [];
+      const running = held.filter(({ record }) => typeof record.notes.turn === "string").length;
+      return {
+        isConnected: connection.isConnected,
+        nodes: { gateway: members.alive.length - workers.length, worker: workers.length },
+        slots: { used: sum(workers.map(({ used }) => used)), free: sum(free) },
+        waiting: sum(waitingIn(members.alive).map(({ count }) => count)),
+        moves: moved,
+        sessions: { running, idle: held.length - running },
+      };
+    },
+    [Symbol.dispose]: () => ends.dispose(),
+  };
 }
 
 /** The requests of all gateways, by the labels that they ask for. */
@@ -153,11 +137,4 @@ function waitingIn(members: readonly Member[]): QueuedRequests[] {
 /** A node that ended before this gateway heard of it. */
 function nameless(node: string): string {
   return `node ${node.slice(0, 8)}`;
-}
-
-function dropOldest(map: Map<string, unknown>): void {
-  for (const oldest of map.keys()) {
-    if (map.size <= MOST_SEEN) return;
-    map.delete(oldest);
-  }
 }

@@ -70,10 +70,8 @@ async function switchIdentity(
   const name = textIn(body, "identity");
   const folder = textIn(body, "folder");
   if (!isAbsolute(folder) || !mayUseFolder(principal, folder)) {
-    throw new TrunklineError(
-      "usage",
-      `'${folder.slice(0, 200)}' is not a folder that you may use.`,
-    );
+    const says = `'${folder.slice(0, 200)}' is not a folder that you may use.`;
+    throw new TrunklineError("usage", says);
   }
   await using commands = await currentIdentities(app, folder, env);
   const { id, plan } = await commands.switch(name, folder);

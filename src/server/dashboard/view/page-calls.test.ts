@@ -16,7 +16,7 @@ import { textResult, type ToolContext } from "../../../tool/tool.ts";
 import { Toolbox } from "../../../tool/toolbox.ts";
 import type { ToolCallLine } from "../api.ts";
 import { router } from "../router.ts";
-import { PageCalls } from "./page-calls.ts";
+import { pageCalls } from "./page-calls.ts";
 
 type Line = Json;
 
@@ -40,7 +40,7 @@ class Rig implements AsyncDisposable {
     const policy = new Policy({ default: "allow", rules: [{ tool: "asked", decision: "ask" }] });
     const toolbox = new Toolbox({ audit, policy });
     const calls = ends.use(
-      new PageCalls({ data: folder.path, toolbox: () => toolbox, profileFor: () => undefined }),
+      pageCalls({ data: folder.path, toolbox: () => toolbox, profileFor: () => undefined }),
     );
     const handle = router(calls.routes, new Log("error", () => {}));
     const server = createServer((request, response) =>

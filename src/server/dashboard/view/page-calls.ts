@@ -10,9 +10,7 @@ import {
   type Arguments,
   type Caller,
   CannotAsk,
-  type Project,
   type Question,
-  type ToolContext,
   ToolFault,
   type ToolResult,
 } from "../../../tool/tool.ts";
@@ -32,121 +30,110 @@ export interface PageCallsOptions {
 }
 
 /** Calls of tools from the page: through the toolbox, as those of any other client. */
-export class PageCalls implements Disposable {
-  readonly #options: PageCallsOptions;
-  readonly #running = new Map<string, PageCall>();
-  readonly #shares = new Semaphore({
+export function pageCalls({ data, toolbox, profileFor }: PageCallsOptions) {
+  const running = new Map<string, ReturnType<typeof pageCall>>();
+  const shares = new Semaphore({
     ...{ runningEach: MOST_CALLS, waitingEach: 0 },
     refusal: () => tooMany("calls", MOST_CALLS),
   });
+  const routes: readonly ApiRoute[] = [
+    // What a call needs depends on its tool: the toolbox decides, and records a refusal too.
+    route("POST /api/tools/:id/call", "nothing", call),
+    route("POST /api/calls/:id/answer", "nothing", async (asked) => answer(asked)),
+  ];
 
-  constructor(options: PageCallsOptions) {
-    this.#options = options;
-  }
-
-  get routes(): readonly ApiRoute[] {
-    return [
-      // What a call needs depends on its tool: the toolbox decides, and records a refusal too.
-      route("POST /api/tools/:id/call", "nothing", (call) => this.#call(call)),
-      route("POST /api/calls/:id/answer", "nothing", async (call) => this.#answer(call)),
-    ];
-  }
-
-  [Symbol.dispose](): void {
-    for (const { lines } of this.#running.values()) lines.stop();
-  }
-
-  async #call({ principal, id: name, body, response }: ApiCall): Promise<undefined> {
+  async function call({ principal, id: name, body, response }: ApiCall): Promise<undefined> {
     const args = body.arguments ?? {};
     if (typeof args !== "object" || args === null || Array.isArray(args)) {
       throw new TrunklineError("usage", "'arguments' has to be a JSON object.");
     }
-    using _share = await this.#shares.enter({ key: principal.id });
-    const { data, toolbox, profileFor } = this.#options;
+    using _share = await shares.enter({ key: principal.id });
     const lines = new JsonLines<ToolCallLine>(response);
-    const call = new PageCall(principal, profileFor(principal), lines);
-    lines.write({ call: call.session });
-    this.#running.set(call.session, call);
+    const made = pageCall(principal, profileFor(principal), lines);
+    lines.write({ call: made.session });
+    running.set(made.session, made);
     try {
-      const shown = call.profile?.toolNames.shown(name) ?? name;
-      lines.write(await endOf(toolbox().call(shown, args as Arguments, call)));
-      const audit = await auditOf(data, principal, call.session);
+      const shown = made.profile?.toolNames.shown(name) ?? name;
+      lines.write(await endOf(toolbox().call(shown, args as Arguments, made)));
+      const audit = await auditOf(data, principal, made.session);
       if (audit !== undefined) lines.write({ audit });
     } finally {
-      this.#running.delete(call.session);
+      running.delete(made.session);
       lines.end();
     }
   }
 
-  #answer({ principal, id, body }: ApiCall): { ok: true } {
-    const call = this.#running.get(id);
+  function answer({ principal, id, body }: ApiCall): { ok: true } {
+    const open = running.get(id);
     // Only the caller learns that there is such a call.
-    const isOwn = call !== undefined && call.caller.principal.id === principal.id;
-    if (!isOwn || !call.answer(textIn(body, "question"), body.answer)) {
+    const isOwn = open !== undefined && open.caller.principal.id === principal.id;
+    if (!isOwn || !open.answer(textIn(body, "question"), body.answer)) {
       throw new TrunklineError("not-found", "This question does not wait for an answer any more.");
     }
     return { ok: true };
   }
+
+  return {
+    routes,
+    [Symbol.dispose](): void {
+      for (const { lines } of running.values()) lines.stop();
+    },
+  };
 }
 
 /** A call that a page has made, until it ends. Closing the request cancels it. */
-class PageCall implements ToolContext {
-  readonly caller: Caller;
-  readonly profile: Profile | undefined;
-  /** Names the call: its entry in the audit is found by it. */
-  readonly session = crypto.randomUUID();
-  readonly meta = {};
-  project?: Project | undefined;
-  readonly lines: JsonLines<ToolCallLine>;
-  readonly signal: AbortSignal;
-  readonly #questions = new Map<string, (answer: unknown) => void>();
+function pageCall(
+  principal: Principal,
+  profile: Profile | undefined,
+  lines: JsonLines<ToolCallLine>,
+) {
+  const { id, name = "dashboard" } = principal;
+  const questions = new Map<string, (answer: unknown) => void>();
+  const { signal } = lines;
 
-  constructor(principal: Principal, profile: Profile | undefined, lines: JsonLines<ToolCallLine>) {
-    const { id, name = "dashboard" } = principal;
-    // One client for all calls of a principal, so that rate limits count them together.
-    this.caller = { door: "dashboard", name, principal, client: `dashboard ${id}`.trim() };
-    this.profile = profile;
-    this.lines = lines;
-    this.signal = lines.signal;
-  }
-
-  progress(done: number, total?: number, message?: string): void {
-    this.lines.write({ progress: defined({ done, total, message }) }, true);
-  }
-
-  log(): void {
-    // The page shows what a call is doing by its progress.
-  }
-
-  canAsk({ method }: Question): boolean {
+  function canAsk({ method }: Question): boolean {
     return method === "elicitation/create";
   }
 
-  async ask(question: Question): Promise<unknown> {
-    if (!this.canAsk(question)) throw new CannotAsk(question);
+  async function ask(question: Question): Promise<unknown> {
+    if (!canAsk(question)) throw new CannotAsk(question);
     const key = crypto.randomUUID();
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-    const forget = onAbort(this.signal, reject);
-    this.#questions.set(key, resolve);
-    this.lines.write({ question: { key, ...question.params } });
+    const forget = onAbort(signal, reject);
+    questions.set(key, resolve);
+    lines.write({ question: { key, ...question.params } });
     try {
       return await promise;
     } finally {
       forget();
-      this.#questions.delete(key);
-      this.lines.write({ answered: key });
+      questions.delete(key);
+      lines.write({ answered: key });
     }
   }
 
   /** Whether the question waited for an answer. */
-  answer(key: string, answer: unknown): boolean {
-    const resolve = this.#questions.get(key);
+  function answer(key: string, given: unknown): boolean {
+    const resolve = questions.get(key);
     if (resolve === undefined) return false;
-    const isAnswer = typeof answer === "object" && answer !== null && "action" in answer;
+    const isAnswer = typeof given === "object" && given !== null && "action" in given;
     if (!isAnswer) throw new TrunklineError("usage", "'answer' has no 'action'.");
-    resolve(answer);
+    resolve(given);
     return true;
   }
+
+  return {
+    // One client for all calls of a principal, so that rate limits count them together.
+    caller: { door: "dashboard", name, principal, client: `dashboard ${id}`.trim() } as Caller,
+    /** Names the call: its entry in the audit is found by it. */
+    session: crypto.randomUUID(),
+    meta: {},
+    ...{ profile, lines, signal, canAsk, ask, answer },
+    progress: (done: number, total?: number, message?: string) =>
+      lines.write({ progress: defined({ done, total, message }) }, true),
+    log: () => {
+      // The page shows what a call is doing by its progress.
+    },
+  };
 }
 
 /** The last line of a call. Errors of the protocol are for the person who looks, as results are. */

@@ -29,33 +29,22 @@ const MOST_ROWS = 500;
 const MOST_EVENTS = 5_000;
 
 /** Remote runs: the sessions that work on a revision of a repository. */
-export class Runs {
-  readonly #sessions: SessionRows;
-  readonly #read: ReadRun;
+export function runRoutes(sessions: SessionRows, read: ReadRun) {
+  const routes: readonly ApiRoute[] = [
+    route("GET /api/runs", "nothing", page),
+    route("GET /api/runs/:id", "nothing", detail),
+    route("GET /api/runs/:id/patch", "nothing", patch),
+    route("GET /api/runs/:id/diff", "nothing", diff),
+  ];
 
-  /** `read` reads what a run has on the disk of whatever machine it is on. */
-  constructor(sessions: SessionRows, read: ReadRun) {
-    this.#sessions = sessions;
-    this.#read = read;
-  }
-
-  get routes(): readonly ApiRoute[] {
-    return [
-      route("GET /api/runs", "nothing", (call) => this.#page(call)),
-      route("GET /api/runs/:id", "nothing", (call) => this.detail(call)),
-      route("GET /api/runs/:id/patch", "nothing", (call) => this.patch(call)),
-      route("GET /api/runs/:id/diff", "nothing", (call) => this.#diff(call)),
-    ];
-  }
-
-  async row(session: ReadSession): Promise<RunRow> {
+  async function row(session: ReadSession): Promise<RunRow> {
     const { id, title, agent, created, updated, last } = session;
-    const digest = await this.#sessions.digests.of(session);
+    const digest = await sessions.digests.of(session);
     const { url, branch, revision, target } = planOf(session);
     const { pushed, pullRequest, progress } = digest;
     const from = [maskText(url), target].map(shellWord);
     const [, position] = QUEUED.exec(progress ?? "") ?? [];
-    const stage = stageOf(this.#sessions.rowWith(session, digest), digest);
+    const stage = stageOf(sessions.rowWith(session, digest), digest);
     return defined<RunRow>({
       ...{ id, branch, revision, target, pushed, pullRequest, stage },
       ...{ agent, created, updated, last },
@@ -68,48 +57,47 @@ export class Runs {
     });
   }
 
-  async #page({ principal, query }: ApiCall): Promise<Page<RunRow>> {
+  async function page({ principal, query }: ApiCall): Promise<Page<RunRow>> {
     const limit = numberIn(query, "limit", { least: 1, most: MOST_ROWS, usual: 100 });
     const request = { cursor: query.get("cursor") ?? undefined, limit, runsOnly: true };
-    const { sessions, ...next } = await this.#sessions.listed(principal, request);
-    return { rows: await Promise.all(sessions.map((session) => this.row(session))), ...next };
+    const { sessions: listed, ...next } = await sessions.listed(principal, request);
+    return { rows: await Promise.all(listed.map(row)), ...next };
   }
 
-  async detail(call: RunCall): Promise<RunDetail> {
-    const session = await this.#need(call);
-    const log = await this.#log(session);
-    const row = await this.row(session);
+  async function detail(call: RunCall): Promise<RunDetail> {
+    const session = await need(call);
+    const log = await logOf(session);
     // Only of this repository, since agents can send such messages, too.
     const [, failed] = SETUP.exec(log.findLast(({ says }) => SETUP.test(says))?.says ?? "") ?? [];
-    const { patch, setup, missing } = await this.#read(session.id, planOf(session), failed);
-    const files = filesIn(patch ?? "");
-    return defined<RunDetail>({ row, log, files, setup, missing });
+    const { patch: text = "", setup, missing } = await read(session.id, planOf(session), failed);
+    const files = filesIn(text);
+    return defined<RunDetail>({ row: await row(session), log, files, setup, missing });
   }
 
-  async patch(call: RunCall): Promise<RunPatch> {
-    const session = await this.#need(call);
-    const { patch, missing = NO_WORKSPACE } = await this.#read(session.id, planOf(session));
-    if (patch !== undefined) return { patch };
+  async function patch(call: RunCall): Promise<RunPatch> {
+    const session = await need(call);
+    const { patch: text, missing = NO_WORKSPACE } = await read(session.id, planOf(session));
+    if (text !== undefined) return { patch: text };
     throw new TrunklineError("not-found", missing);
   }
 
-  async #diff(call: ApiCall): Promise<FileDiff> {
+  async function diff(call: ApiCall): Promise<FileDiff> {
     const path = call.query.get("path");
-    const { patch } = await this.patch(call);
-    if (path === null) return shown("", patch);
-    const part = partsOfPatch(patch).find((each) => each.path === path);
+    const { patch: text } = await patch(call);
+    if (path === null) return shown("", text);
+    const part = partsOfPatch(text).find((each) => each.path === path);
     if (part !== undefined) return shown(path, part.text);
     throw new TrunklineError("not-found", `The run has not changed '${path.slice(0, 200)}'.`);
   }
 
-  async #need({ principal, id }: RunCall): Promise<ReadSession> {
-    const session = await this.#sessions.need(principal, await this.#whole(principal, id));
+  async function need({ principal, id }: RunCall): Promise<ReadSession> {
+    const session = await sessions.need(principal, await whole(principal, id));
     if (session.notes.run !== undefined) return session;
     throw new TrunklineError("not-found", `Session '${id}' is not a remote run.`);
   }
 
   /** The id of the only run of the latest that begins like this. */
-  async #whole(principal: Principal, id: string): Promise<string> {
+  async function whole(principal: Principal, id: string): Promise<string> {
     if (WHOLE_ID.test(id)) return id;
     const shown = id.slice(0, 64);
     if (!SHORT_ID.test(id)) {
@@ -117,7 +105,7 @@ export class Runs {
       throw new TrunklineError("usage", `'${shown}' is not the id of a run: ${form}.`);
     }
     const owner = onlyOwner(principal);
-    const latest = await this.#sessions.reader.list({ owner, runsOnly: true, limit: MOST_ROWS });
+    const latest = await sessions.reader.list({ owner, runsOnly: true, limit: MOST_ROWS });
     const [only, ...others] = latest.filter((session) => session.id.startsWith(id));
     if (only !== undefined && others.length === 0) return only.id;
     const found = only === undefined ? "No run begins" : "Several runs begin";
@@ -125,11 +113,11 @@ export class Runs {
     throw new TrunklineError("not-found", `${found} with '${shown}'. ${next}.`);
   }
 
-  async #log({ id, last }: ReadSession): Promise<RunDetail["log"]> {
+  async function logOf({ id, last }: ReadSession): Promise<RunDetail["log"]> {
     const log: { at: number; says: string }[] = [];
     let before = last + 1;
     for (let read = 0; read < MOST_EVENTS && before > 1;) {
-      const events = await this.#sessions.reader.eventsBefore(id, before, MOST_EVENTS);
+      const events = await sessions.reader.eventsBefore(id, before, MOST_EVENTS);
       if (events.length === 0) break;
       read += events.length;
       before = events[0]?.seq ?? 1;
@@ -142,6 +130,8 @@ export class Runs {
     }
     return log;
   }
+
+  return { routes, row, detail, patch };
 }
 
 /** The files of a run, or why they cannot be read. */

@@ -8,8 +8,8 @@ import { Profiles } from "../../../tool/profile/profiles.ts";
 import { textResult } from "../../../tool/tool.ts";
 import type { ApiCall } from "../../../base/capability/api-route.ts";
 import type { DashboardSources } from "../sources.ts";
-import { CallStatistics } from "./call-statistics.ts";
-import { Tools } from "./tools.ts";
+import { callStatistics } from "./call-statistics.ts";
+import { toolRoutes } from "./tools.ts";
 
 /** The names that `/api/tools` lists. */
 async function listedFor(principal: Principal): Promise<string[]> {
@@ -24,7 +24,7 @@ async function listedFor(principal: Principal): Promise<string[]> {
   });
   // Only the offer is asked for here.
   const sources = { tools: { offer } } as unknown as DashboardSources;
-  const tools = new Tools(sources, new CallStatistics("/nowhere"));
+  const tools = toolRoutes(sources, callStatistics("/nowhere"));
   const route = tools.routes.find(({ path }) => path === "/api/tools");
   const answer = await route?.handle({ principal } as ApiCall);
   return (answer as { tools: { name: string }[] }).tools.map(({ name }) => name);

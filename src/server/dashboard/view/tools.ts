@@ -35,67 +35,54 @@ const START_MS = 2_000;
 const LIVE = 60;
 
 /** The toolbox: tools with their policy, tools that are held, and how they were called. */
-export class Tools {
-  readonly #sources: DashboardSources;
-  readonly #calls: CallStatistics;
-  readonly live: readonly LiveSource[];
-
-  constructor(sources: DashboardSources, calls: CallStatistics) {
-    this.#sources = sources;
-    this.#calls = calls;
-    this.live = [
-      new PolledRows({
-        event: "approval",
-        every: 1_000,
-        read: async () => this.approvals(),
-        idOf: ({ id }) => id,
-      }),
-      new PolledRows({
-        event: "calls",
-        every: 2_000,
-        read: () => calls.read(LIVE),
-        idOf: ({ tool }) => tool,
-      }),
-    ];
-  }
-
-  get routes(): readonly ApiRoute[] {
-    return [
-      route("GET /api/tools", "nothing", async ({ principal }) => {
-        // As over MCP, servers that were not started yet are asked for their tools; the page shows the rest.
-        await atMost(START_MS, Promise.resolve(this.#sources.tools.offer.known(principal)));
-        const seen = this.#seenBy(principal);
-        return { tools: seen.map(({ tool, held }) => this.#row(tool, held !== undefined)) };
-      }),
-      route("GET /api/tools/:id/definition", "nothing", async ({ principal, id }) =>
-        this.#definition(principal, id),
-      ),
-      route("GET /api/approvals", "admin", async () => ({ approvals: this.approvals() })),
-      route("GET /api/calls", "admin", async ({ query }) => {
-        const minutes = numberIn(query, "minutes", { least: 1, most: 24 * 60, usual: LIVE });
-        return { calls: await this.#calls.read(minutes) };
-      }),
-      route("POST /api/tools/policy", "admin", ({ body }) => this.#decide(body)),
-      route("POST /api/approvals/approve", "admin", ({ body }) =>
-        this.#approve(textIn(body, "id")),
-      ),
-    ];
-  }
+export function toolRoutes(sources: DashboardSources, calls: CallStatistics) {
+  const live: readonly LiveSource[] = [
+    new PolledRows({
+      event: "approval",
+      every: 1_000,
+      read: async () => approvals(),
+      idOf: ({ id }) => id,
+    }),
+    new PolledRows({
+      event: "calls",
+      every: 2_000,
+      read: () => calls.read(LIVE),
+      idOf: ({ tool }) => tool,
+    }),
+  ];
+  const routes: readonly ApiRoute[] = [
+    route("GET /api/tools", "nothing", async ({ principal }) => {
+      // As over MCP, servers that were not started yet are asked for their tools; the page shows the rest.
+      await atMost(START_MS, Promise.resolve(sources.tools.offer.known(principal)));
+      const seen = seenBy(principal);
+      return { tools: seen.map(({ tool, held }) => row(tool, held !== undefined)) };
+    }),
+    route("GET /api/tools/:id/definition", "nothing", async ({ principal, id }) =>
+      definition(principal, id),
+    ),
+    route("GET /api/approvals", "admin", async () => ({ approvals: approvals() })),
+    route("GET /api/calls", "admin", async ({ query }) => {
+      const minutes = numberIn(query, "minutes", { least: 1, most: 24 * 60, usual: LIVE });
+      return { calls: await calls.read(minutes) };
+    }),
+    route("POST /api/tools/policy", "admin", ({ body }) => decide(body)),
+    route("POST /api/approvals/approve", "admin", ({ body }) => approve(textIn(body, "id"))),
+  ];
 
   /** Tools and instructions of other servers that a person has to look at. */
-  approvals(): ApprovalRow[] {
-    const { offer, approvals } = this.#sources.tools;
+  function approvals(): ApprovalRow[] {
+    const { offer, approvals: kept } = sources.tools;
     const tools = offer.tools.held().map(({ tool, source, why, like }) => {
       return { ...source, why, like, definition: tool.definition };
     });
     const instructions = offer.instructions.held().map((server) => {
       const name = INSTRUCTIONS_NAME;
-      const why = approvals?.why(server, name) ?? "new";
+      const why = kept?.why(server, name) ?? "new";
       return { server, name, why, like: undefined, definition: { name } };
     });
     return [...tools, ...instructions].map(({ server, name, why, like, definition }) => {
-      const now = approvals?.last(server, name);
-      const before = why === "changed" ? approvals?.diff(server, name)?.before : undefined;
+      const now = kept?.last(server, name);
+      const before = why === "changed" ? kept?.diff(server, name)?.before : undefined;
       const print = now?.fingerprint.slice(0, 16) ?? definition.name;
       return defined<ApprovalRow>({
         ...{ id: `${server}/${name}@${print}`, server, name, why, like },
@@ -106,15 +93,15 @@ export class Tools {
   }
 
   /** The bearer of a token sees the same tools here as over MCP. */
-  profileFor(principal: Principal): Profile | undefined {
+  function profileFor(principal: Principal): Profile | undefined {
     if (principal.id === OWNER.id) return undefined;
-    return this.#sources.tools.offer.profileFor({ door: "http", client: PERSON.name, principal });
+    return sources.tools.offer.profileFor({ door: "http", client: PERSON.name, principal });
   }
 
   /** The tools that a principal sees, with why one cannot be called. */
-  #seenBy(principal: Principal): { readonly tool: Tool; readonly held?: string }[] {
-    const { tools } = this.#sources.tools.offer;
-    const profile = this.profileFor(principal);
+  function seenBy(principal: Principal): { readonly tool: Tool; readonly held?: string }[] {
+    const { tools } = sources.tools.offer;
+    const profile = profileFor(principal);
     const listed = tools.list(principal).filter((tool) => profile?.hasTool(tool) !== false);
     const held = mayUseAll(principal) ? tools.held() : [];
     return [
@@ -123,8 +110,8 @@ export class Tools {
     ];
   }
 
-  #definition(principal: Principal, name: string): ToolDefinition {
-    const seen = this.#seenBy(principal).find(({ tool }) => tool.definition.name === name);
+  function definition(principal: Principal, name: string): ToolDefinition {
+    const seen = seenBy(principal).find(({ tool }) => tool.definition.name === name);
     if (seen === undefined) throw unknownTool(name);
     const { inputSchema, outputSchema } = seen.tool.definition;
     const observes = mayControl(principal) ? undefined : "This token may look, and call nothing.";
@@ -132,9 +119,9 @@ export class Tools {
     return defined<ToolDefinition>({ name, inputSchema, outputSchema, refusal });
   }
 
-  #row({ definition, source, bringer, purpose }: Tool, isHeld: boolean): ToolRow {
+  function row({ definition, source, bringer, purpose }: Tool, isHeld: boolean): ToolRow {
     const { name, title, description, annotations } = definition;
-    const { policy } = this.#sources.tools.offer.tools;
+    const { policy } = sources.tools.offer.tools;
     const question = {
       tool: name,
       server: source?.server,
@@ -156,9 +143,9 @@ export class Tools {
   }
 
   /** Puts a rule for one tool before all others: into the user's file, and into force here. */
-  async #decide(body: ApiCall["body"]): Promise<ToolRow> {
+  async function decide(body: ApiCall["body"]): Promise<ToolRow> {
     const { tool: name, decision } = bodyAs(body, checkPolicyBody);
-    const { tools, input } = this.#sources;
+    const { tools, input } = sources;
     const box = tools.offer.tools;
     const known = [...box.list(OWNER), ...box.held().map(({ tool }) => tool)];
     const tool = known.find(({ definition }) => definition.name === name);
@@ -174,18 +161,20 @@ export class Tools {
     });
     const { config } = await loadConfig(input);
     box.policy = new Policy(toolPolicy(config));
-    return this.#row(tool, false);
+    return row(tool, false);
   }
 
-  async #approve(id: string): Promise<{ ok: true }> {
-    const found = this.approvals().find((row) => row.id === id);
+  async function approve(id: string): Promise<{ ok: true }> {
+    const found = approvals().find((row) => row.id === id);
     if (found === undefined) {
       const says = "This tool is not held any more, or has changed since it was shown. Look again.";
       throw new TrunklineError("conflict", says);
     }
-    await this.#sources.tools.approvals?.approve(found.server, found.name);
+    await sources.tools.approvals?.approve(found.server, found.name);
     return { ok: true };
   }
+
+  return { live, routes, approvals, profileFor };
 }
 
 /** The caller for whom the policy is shown. */
