@@ -38,8 +38,8 @@ export interface BubblewrapOptions {
   readonly view: FileView;
   /** The folder to start in, as it is seen inside. */
   readonly cwd?: string;
-  /** An open file with the executable `LAUNCHER`, which no other sandbox sees, and nobody reads. */
-  readonly launcher?: number;
+  /** Opens the file with the executable `LAUNCHER`, which no other sandbox sees, and nobody reads. */
+  readonly launcher?: () => number;
   /** The command line that is run inside. */
   readonly inside: readonly string[];
 }
@@ -53,19 +53,22 @@ export const LAUNCHER = "/launcher";
  */
 export function bubblewrapProgram(options: BubblewrapOptions): Required<Omit<Program, "env">> {
   const { bwrap, more, folder, view, cwd, launcher, inside } = options;
-  const first = [
-    openSync(join(folder, FILTER), "r"),
-    ...(launcher === undefined ? [] : [launcher]),
-  ];
-  const { args, files } = mountView(view, join(folder, EMPTY), first);
   const readAll = view.read.includes("/") ? "--ro-bind" : undefined;
   const all = view.write.includes("/") ? "--bind" : readAll;
+  const system = [
+    ...(all === undefined ? systemArguments() : [all, "/", "/"]),
+    ...["--proc", "/proc", ...kernelSettings(), "--dev", "/dev"],
+  ];
+  // Last, so that nothing that fails leaves files open.
+  const { args, files } = mountView(view, join(folder, EMPTY), [
+    () => openSync(join(folder, FILTER), "r"),
+    ...(launcher === undefined ? [] : [launcher]),
+  ]);
   const [command = "", ...rest] = [
     ...bwrap,
     ...SEPARATE,
     ...more,
-    ...(all === undefined ? systemArguments() : [all, "/", "/"]),
-    ...["--proc", "/proc", ...kernelSettings(), "--dev", "/dev"],
+    ...system,
     // Also for a user that is not root, such as that of a remote run.
     ...["--perms", "1777", "--tmpfs", "/dev/shm"],
     ...args,

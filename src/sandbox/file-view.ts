@@ -132,17 +132,18 @@ interface ViewPlace {
 }
 
 /**
- * Turns a view into arguments. `first` are descriptors that come before, and `empty` is an empty file.
+ * Turns a view into arguments. `first` opens descriptors that come before, and `empty` is an empty file.
  * Sources are opened without following links, and bubblewrap compares what it has mounted with what was
  * opened. Throws "unavailable" if something in the view is no file or folder, or is reached by a link.
  */
 export function mountView(
   view: FileView,
   empty: string,
-  first: readonly number[] = [],
+  first: readonly (() => number)[] = [],
 ): MountArguments {
-  const files = [...first];
+  const files: number[] = [];
   try {
+    for (const open of first) files.push(open());
     const places = protectWays(placesIn(view));
     const args: string[] = [];
     const closed: string[] = [];

@@ -100,14 +100,16 @@ const PROCESSORS = {
 } as const;
 type Processor = (typeof PROCESSORS)[keyof typeof PROCESSORS];
 const LANDLOCK = { create_ruleset: 444, add_rule: 445, restrict_self: 446 } as const;
+const CLOSE_RANGE = 436;
+const LAST_FD = 0xffffffff;
 
 /** Where parts of the file are in memory. A page has up to 64 KiB, and is at the same place in both. */
 const [CODE, CODE_AT] = [0x400000, 0x100] as const;
 const DATA = 0x410000;
 /** Two addresses, and those of the variables: where that of the next one goes, and the first call. */
 const [ENVIRONMENT, ENVIRONMENT_AT, BEGIN] = [0x10000000, 0x200, 16] as const;
-/** Memory for 131,072 more of them: the kernel passes on fewer. */
-const LONGEST_ENVIRONMENT = 0x100000;
+/** Memory for 524,288 more of them: the kernel passes on 6 MiB at most, of which each takes at least 13 bytes. */
+const LONGEST_ENVIRONMENT = 0x400000;
 
 interface Call {
   readonly number: number;
@@ -167,6 +169,8 @@ class Executable {
       }),
       ...(listener === undefined ? [] : this.#handOut(listener)),
       ...(landlock === undefined ? [] : this.#restrict(landlock)),
+      // What whoever started us left open, such as a folder of the machine. Linux before 5.9 cannot.
+      { number: CLOSE_RANGE, args: [STDERR + 1, LAST_FD] },
       ...this.#must(`cannot start '${program}' in the sandbox`, {
         number: execve,
         args: [this.#text(program), list, ENVIRONMENT + ENVIRONMENT_AT + BEGIN],
@@ -298,6 +302,11 @@ class Executable {
   }
 
   #text(value: string): number {
+    if (value.includes("\0")) {
+      // Without the text, which may be secret.
+      const why = "its command line, its folder or a variable has a zero byte";
+      throw new TrunklineError("usage", `Cannot start a program in a sandbox: ${why}.`);
+    }
     return this.#put(Buffer.from(`${value}\0`));
   }
 

@@ -76,7 +76,6 @@ export async function openSandbox(options: SandboxOptions) {
   const view = viewOf(options, folder);
   /** How to start a program in the sandbox. Its environment is passed on, but for our own folders. */
   const wrap = (program: Program): WrappedProgram => {
-    const file = openUnnamed(folder);
     const all = { ...(egress === undefined ? {} : PROXY_VARIABLES), ...variables };
     const start = bubblewrapProgram({
       bwrap: ["/bin/sh", "-c", SCRIPT, "sh", group?.folders.join(" ") ?? "", parts.bwrap],
@@ -86,11 +85,12 @@ export async function openSandbox(options: SandboxOptions) {
       ],
       folder,
       view,
-      launcher: file,
+      launcher: () => openUnnamed(folder),
       inside: [...becoming(user), LAUNCHER],
     });
     using opened = new DisposableStack();
     for (const each of start.files) opened.defer(() => closeSync(each));
+    const [, file = -1] = start.files;
     const { command, args, cwd } = program;
     const channel = FIRST_FD + start.files.length;
     const code = launcher({
