@@ -48,12 +48,12 @@ export async function openCommands(
   invocation: Invocation,
   { asks = true }: { readonly asks?: boolean } = {},
 ): Promise<IdentityCommands> {
-  const [options, { IdentityCommands }] = await Promise.all([
+  const [options, { openIdentityCommands }] = await Promise.all([
     identityOptions(invocation),
     import("../../identity/identity-commands.ts"),
   ]);
   const canAsk = asks && process.stdin.isTTY && process.stderr.isTTY;
-  const commands = new IdentityCommands({ ...options, ...(canAsk ? { ask: askSecret } : {}) });
+  const commands = openIdentityCommands({ ...options, ...(canAsk ? { ask: askSecret } : {}) });
   await repair(invocation, commands.identities);
   return commands;
 }
