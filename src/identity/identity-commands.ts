@@ -49,7 +49,7 @@ import {
 } from "./tokens/tokens.ts";
 import { type ValidateOptions, validateIdentity, identityReadiness } from "./validate/validate.ts";
 import { AuditLog } from "../store/audit/audit-log.ts";
-import { Identities, type IdentitiesOptions, type SwitchRequest } from "./identities.ts";
+import { identitiesFrom, type IdentitiesOptions, type SwitchRequest } from "./identities.ts";
 
 export interface IdentityCommandsOptions extends IdentitiesOptions {
   /** Prompts the person for the token file's passphrase, if there is one. */
@@ -68,7 +68,7 @@ export type IdentityCommands = ReturnType<typeof openIdentityCommands>;
 /** Identities with their tokens and guard. Both write to the audit. */
 export function openIdentityCommands(options: IdentityCommandsOptions) {
   const { data, cwd, env, ask, file, agentCommits: rules = [] } = options;
-  const identities = new Identities(options);
+  const identities = identitiesFrom(options);
   const tokens = new Tokens({ data, configFolder: dirname(identities.file), env, ask });
   /** How git and hooks start us, with the same configuration and data folder as this run. */
   const config = file.isNamed ? { config: file.path } : {};

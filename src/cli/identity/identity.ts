@@ -6,7 +6,11 @@ import { visibleLine } from "../../base/text/visible.ts";
 import { identitiesOptions } from "../../identity/open/open-identities.ts";
 import type { IdentityStatus } from "../../identity/detect/detect.ts";
 import type { GuardStatus } from "../../identity/guard/install-guard.ts";
-import { Identities, type IdentitiesOptions } from "../../identity/identities.ts";
+import {
+  type Identities,
+  identitiesFrom,
+  type IdentitiesOptions,
+} from "../../identity/identities.ts";
 import type { IdentityCommands } from "../../identity/identity-commands.ts";
 import type { Identity } from "../../identity/identity.ts";
 import type { SigningReadiness } from "../../identity/signing/signing-readiness.ts";
@@ -35,7 +39,7 @@ async function repair(invocation: Invocation, identities: Identities): Promise<v
 
 /** The identities alone. */
 export async function openIdentities(invocation: Invocation): Promise<Identities> {
-  const identities = new Identities(await identityOptions(invocation));
+  const identities = identitiesFrom(await identityOptions(invocation));
   await repair(invocation, identities);
   return identities;
 }
