@@ -76,8 +76,6 @@ const UNRESOLVE = `mutation($id: ID!) { unresolveReviewThread(input: { threadId:
 
 const MOST_PAGES = 100;
 
-export type GitHubReviews = ReturnType<typeof gitHubReviews>;
-
 /**
  * The review comments of a pull request. Comments come from GitHub's REST API; only its GraphQL API knows
  * threads, and whether they are resolved. `graphql` has the base URL that `/graphql` is at.

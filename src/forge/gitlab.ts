@@ -56,8 +56,6 @@ function read(answer: unknown): PullRequest | undefined {
   return { number: iid, url: webPage(web_url), isOpen: state === "opened", body };
 }
 
-export type GitLabReviews = ReturnType<typeof gitLabReviews>;
-
 /** The discussions of a merge request (GitLab REST v4, "Discussions"). */
 export function gitLabReviews(
   http: ForgeHttp,

@@ -2,8 +2,8 @@ import { isIP } from "node:net";
 import { lookup } from "node:dns/promises";
 
 import { TrunklineError } from "../../base/errors.ts";
-import { GitHub, type GitHubReviews, gitHubReviews } from "../../forge/github.ts";
-import { GitLab, type GitLabReviews, gitLabReviews } from "../../forge/gitlab.ts";
+import { GitHub, gitHubReviews } from "../../forge/github.ts";
+import { GitLab, gitLabReviews } from "../../forge/gitlab.ts";
 import { ForgeHttp } from "../../forge/forge-http.ts";
 import { apiOf } from "../../forge/forge.ts";
 import { isLoopback } from "../../base/private-address.ts";
