@@ -1,20 +1,25 @@
-import type { NewPullRequest, PullRequest } from "./forge.ts";
-import { GitHub, read } from "./github.ts";
+import type { ForgeHttp } from "./forge-http.ts";
+import type { Forge } from "./forge.ts";
+import { create, GitHub, read, repositoryOf } from "./github.ts";
 
 /** Gitea's REST API v1, which Forgejo has, too: the calls of "repository". They are mostly GitHub's. */
-export class Gitea extends GitHub {
-  static override headersFor(token: string): Readonly<Record<string, string>> {
-    return { authorization: `token ${token}` };
-  }
+export const Gitea = {
+  headersFor: (token: string) => ({ authorization: `token ${token}` }),
 
-  /** Finds it by both branches, because Gitea's list has no filter for one of them. Since Gitea 1.22. */
-  override async find(head: string, base: string): Promise<PullRequest | undefined> {
-    const path = `${encodeURIComponent(base)}/${head.split("/").map(encodeURIComponent).join("/")}`;
-    return read(await this.http.find(`${this.repository}/pulls/${path}`));
-  }
+  open(http: ForgeHttp, owner: string, repository: string): Forge {
+    const pulls = `${repositoryOf(owner, repository)}/pulls`;
+    return {
+      ...GitHub.open(http, owner, repository),
 
-  /** Gitea has no field for a draft: titles that begin with `WIP:` are drafts. */
-  override create({ isDraft, title, ...request }: NewPullRequest): Promise<PullRequest> {
-    return this.send({ ...request, title: isDraft ? `WIP: ${title}` : title });
-  }
-}
+      /** Finds it by both branches, because Gitea's list has no filter for one of them. Since Gitea 1.22. */
+      async find(head, base) {
+        const branches = [encodeURIComponent(base), ...head.split("/").map(encodeURIComponent)];
+        return read(await http.find(`${pulls}/${branches.join("/")}`));
+      },
+
+      /** Gitea has no field for a draft: titles that begin with `WIP:` are drafts. */
+      create: ({ isDraft, title, ...request }) =>
+        create(http, pulls, { ...request, title: isDraft ? `WIP: ${title}` : title }),
+    };
+  },
+};

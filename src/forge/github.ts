@@ -1,57 +1,51 @@
 import { TrunklineError } from "../base/errors.ts";
 import { type ForgeHttp, type Json, webPage } from "./forge-http.ts";
-import type { Forge, NewLines, NewPullRequest, PullRequest } from "./forge.ts";
+import type { Forge, NewLines, PullRequest } from "./forge.ts";
 
 /** GitHub's REST API, version 2022-11-28: "Pulls" and "Repositories". */
-export class GitHub implements Forge {
-  protected readonly http: ForgeHttp;
-  protected readonly repository: string;
-  readonly #owner: string;
+export const GitHub = {
+  headersFor: (token: string) => ({
+    accept: "application/vnd.github+json",
+    authorization: `Bearer ${token}`,
+    "x-github-api-version": "2022-11-28",
+  }),
 
-  constructor(http: ForgeHttp, owner: string, repository: string) {
-    this.http = http;
-    this.#owner = owner;
-    this.repository = `/repos/${encodeURIComponent(owner)}/${encodeURIComponent(repository)}`;
-  }
-
-  static headersFor(token: string): Readonly<Record<string, string>> {
+  open(http: ForgeHttp, owner: string, name: string): Forge {
+    const repository = repositoryOf(owner, name);
+    const pulls = `${repository}/pulls`;
     return {
-      accept: "application/vnd.github+json",
-      authorization: `Bearer ${token}`,
-      "x-github-api-version": "2022-11-28",
+      async defaultBranch() {
+        const { default_branch } = (await http.call("GET", repository)) as Json;
+        return String(default_branch);
+      },
+
+      get: async (number) => read(await http.find(`${pulls}/${number}`)),
+
+      async find(head) {
+        const query = new URLSearchParams({ state: "all", head: `${owner}:${head}` });
+        const listed = await http.call("GET", `${pulls}?${query.toString()}`);
+        // GitHub ignores a filter that it does not understand, and lists all pull requests.
+        const fitting = (Array.isArray(listed) ? (listed as Json[]) : []).filter(
+          (each) => (each.head as Json | undefined)?.ref === head,
+        );
+        return read(fitting.find(({ state }) => state === "open") ?? fitting[0]);
+      },
+
+      create: ({ isDraft: draft, ...request }) => create(http, pulls, { ...request, draft }),
+
+      async describe(number, body) {
+        await http.call("PATCH", `${pulls}/${number}`, { body });
+      },
     };
-  }
+  },
+};
 
-  async defaultBranch(): Promise<string> {
-    const { default_branch } = (await this.http.call("GET", this.repository)) as Json;
-    return String(default_branch);
-  }
+export function repositoryOf(owner: string, name: string): string {
+  return `/repos/${encodeURIComponent(owner)}/${encodeURIComponent(name)}`;
+}
 
-  async get(number: number): Promise<PullRequest | undefined> {
-    return read(await this.http.find(`${this.repository}/pulls/${number}`));
-  }
-
-  async find(head: string, _base: string): Promise<PullRequest | undefined> {
-    const query = new URLSearchParams({ state: "all", head: `${this.#owner}:${head}` });
-    const listed = await this.http.call("GET", `${this.repository}/pulls?${query.toString()}`);
-    // GitHub ignores a filter that it does not understand, and lists all pull requests.
-    const fitting = (Array.isArray(listed) ? (listed as Json[]) : []).filter(
-      (each) => (each.head as Json | undefined)?.ref === head,
-    );
-    return read(fitting.find(({ state }) => state === "open") ?? fitting[0]);
-  }
-
-  create({ isDraft, ...request }: NewPullRequest): Promise<PullRequest> {
-    return this.send({ ...request, draft: isDraft });
-  }
-
-  protected async send(body: Json): Promise<PullRequest> {
-    return requirePullRequest(read(await this.http.call("POST", `${this.repository}/pulls`, body)));
-  }
-
-  async describe(number: number, body: string): Promise<void> {
-    await this.http.call("PATCH", `${this.repository}/pulls/${number}`, { body });
-  }
+export async function create(http: ForgeHttp, pulls: string, body: Json): Promise<PullRequest> {
+  return requirePullRequest(read(await http.call("POST", pulls, body)));
 }
 
 /** The pull request in an answer of GitHub, or of Gitea, which has the same shape. */
@@ -84,87 +78,67 @@ const MOST_PAGES = 100;
 
 /**
  * The review comments of a pull request. Comments come from GitHub's REST API; only its GraphQL API knows
- * threads, and whether they are resolved.
+ * threads, and whether they are resolved. `graphql` has the base URL that `/graphql` is at.
  */
-export class GitHubReviews {
-  readonly #rest: ForgeHttp;
-  readonly #graphql: ForgeHttp;
-  readonly #names: { readonly owner: string; readonly name: string; readonly number: number };
-  readonly #pull: string;
-
-  /** `graphql` has the base URL that `/graphql` is at. */
-  constructor(
-    rest: ForgeHttp,
-    graphql: ForgeHttp,
-    { owner, repository: name, number }: { owner: string; repository: string; number: number },
-  ) {
-    this.#rest = rest;
-    this.#graphql = graphql;
-    this.#names = { owner, name, number };
-    this.#pull = `/repos/${encodeURIComponent(owner)}/${encodeURIComponent(name)}/pulls/${number}`;
-  }
-
-  comments(): Promise<unknown[]> {
-    return this.#rest.list(`${this.#pull}/comments?per_page=100`);
-  }
-
-  /** The nodes of `reviewThreads`, with the first comment of each. */
-  async threads(): Promise<unknown[]> {
-    const nodes: unknown[] = [];
-    let after: unknown = null;
-    for (let page = 0; page < MOST_PAGES; page++) {
-      const data = await this.#query(THREADS, { ...this.#names, after });
-      const { pullRequest } = (data.repository ?? {}) as Json;
-      const { reviewThreads } = (pullRequest ?? {}) as Json;
-      const { nodes: more, pageInfo } = (reviewThreads ?? {}) as Json;
-      for (const node of Array.isArray(more) ? (more as unknown[]) : []) nodes.push(node);
-      const { hasNextPage, endCursor } = (pageInfo ?? {}) as Json;
-      if (hasNextPage !== true) break;
-      after = endCursor;
-    }
-    return nodes;
-  }
-
-  /** Gives the id of the new comment. */
-  async reply(comment: string, body: string): Promise<string> {
-    const path = `${this.#pull}/comments/${encodeURIComponent(comment)}/replies`;
-    const { id } = (await this.#rest.call("POST", path, { body })) as Json;
-    return String(id);
-  }
-
-  async head(): Promise<string> {
-    const { head } = (await this.#rest.call("GET", this.#pull)) as Json;
-    return String((head as Json | undefined)?.sha);
-  }
-
-  /** Comments on lines as a commit has them; without a line, on the file. */
-  async open(
-    commit: string,
-    { path, side, line: start, end = start }: NewLines,
-    body: string,
-  ): Promise<void> {
-    const on = side === "old" ? "LEFT" : "RIGHT";
-    const range = start === end ? {} : { start_line: start, start_side: on };
-    const lines = end === undefined ? { subject_type: "file" } : { line: end, side: on, ...range };
-    await this.#rest.call("POST", `${this.#pull}/comments`, {
-      ...{ body, commit_id: commit, path },
-      ...lines,
-    });
-  }
-
-  async resolve(thread: string, isResolved: boolean): Promise<void> {
-    await this.#query(isResolved ? RESOLVE : UNRESOLVE, { id: thread });
-  }
+export function gitHubReviews(
+  rest: ForgeHttp,
+  graphql: ForgeHttp,
+  { owner, repository: name, number }: { owner: string; repository: string; number: number },
+) {
+  const pull = `${repositoryOf(owner, name)}/pulls/${number}`;
 
   /** GraphQL answers 200 to what it refuses. */
-  async #query(query: string, variables: Json): Promise<Json> {
-    const answer = await this.#graphql.call("POST", "/graphql", { query, variables });
+  const ask = async (query: string, variables: Json): Promise<Json> => {
+    const answer = await graphql.call("POST", "/graphql", { query, variables });
     const { data, errors } = answer as { data?: Json; errors?: { message?: unknown }[] };
     const [first] = Array.isArray(errors) ? errors : [];
-    if (first !== undefined) {
-      const says = String(first.message).slice(0, 300);
-      throw new TrunklineError("unavailable", `GitHub does not answer: ${says}`);
-    }
-    return data ?? {};
-  }
+    if (first === undefined) return data ?? {};
+    const says = String(first.message).slice(0, 300);
+    throw new TrunklineError("unavailable", `GitHub does not answer: ${says}`);
+  };
+
+  return {
+    comments: () => rest.list(`${pull}/comments?per_page=100`),
+
+    /** The nodes of `reviewThreads`, with the first comment of each. */
+    async threads(): Promise<unknown[]> {
+      const nodes: unknown[] = [];
+      let after: unknown = null;
+      for (let page = 0; page < MOST_PAGES; page++) {
+        const data = await ask(THREADS, { owner, name, number, after });
+        const { pullRequest } = (data.repository ?? {}) as Json;
+        const { reviewThreads } = (pullRequest ?? {}) as Json;
+        const { nodes: more, pageInfo } = (reviewThreads ?? {}) as Json;
+        for (const node of Array.isArray(more) ? (more as unknown[]) : []) nodes.push(node);
+        const { hasNextPage, endCursor } = (pageInfo ?? {}) as Json;
+        if (hasNextPage !== true) break;
+        after = endCursor;
+      }
+      return nodes;
+    },
+
+    /** Gives the id of the new comment. */
+    async reply(comment: string, body: string): Promise<string> {
+      const path = `${pull}/comments/${encodeURIComponent(comment)}/replies`;
+      return String(((await rest.call("POST", path, { body })) as Json).id);
+    },
+
+    async head(): Promise<string> {
+      const { head } = (await rest.call("GET", pull)) as Json;
+      return String((head as Json | undefined)?.sha);
+    },
+
+    /** Comments on lines as a commit has them; without a line, on the file. */
+    async open(commit: string, lines: NewLines, body: string): Promise<void> {
+      const { path, side: which, line: start, end: line = start } = lines;
+      const side = which === "old" ? "LEFT" : "RIGHT";
+      const range = start === line ? {} : { start_line: start, start_side: side };
+      const on = line === undefined ? { subject_type: "file" } : { line, side, ...range };
+      await rest.call("POST", `${pull}/comments`, { body, commit_id: commit, path, ...on });
+    },
+
+    async resolve(id: string, isResolved: boolean): Promise<void> {
+      await ask(isResolved ? RESOLVE : UNRESOLVE, { id });
+    },
+  };
 }

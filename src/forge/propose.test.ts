@@ -122,7 +122,7 @@ class Rig implements AsyncDisposable {
     const Kind = KINDS[this.#kind];
     const addresses = async (): Promise<string[]> => ["127.0.0.1"];
     const headers = Kind.headersFor(token);
-    return new Kind(new ForgeHttp({ api, headers, addresses, timeout }), owner, "app");
+    return Kind.open(new ForgeHttp({ api, headers, addresses, timeout }), owner, "app");
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

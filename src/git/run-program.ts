@@ -109,7 +109,7 @@ async function supervise(
   begin: (stdout: ProgramOutput, stderr: ProgramOutput) => RunningProgram | Promise<RunningProgram>,
 ): Promise<ProgramEnd> {
   const called = [run.command, ...run.args.slice(0, 2)].join(" ");
-  const stdout = new ProgramOutput(
+  const stdout = collectOutput(
     run.maxOutput,
     () => {
       const says = `'${called}' wrote more than its limit of ${run.maxOutput} bytes`;
@@ -117,7 +117,7 @@ async function supervise(
     },
     mark,
   );
-  const stderr = new ProgramOutput(MAX_STDERR, () => {}, mark);
+  const stderr = collectOutput(MAX_STDERR, () => {}, mark);
   const { group, code: ending } = await begin(stdout, stderr);
   let failure: Error | undefined;
   let tree: ProcessTree | undefined;
@@ -228,40 +228,30 @@ export interface RunningProgram {
 /** Bytes after a program's output: the mark of a shell, and an exit code of three digits. */
 const CODE_LENGTH = 3;
 
-/** What a program writes to one stream, up to a limit. */
-export class ProgramOutput {
-  readonly #most: number;
-  readonly #tooMuch: () => void;
-  /** A text that marks the end of the output, if several programs share the stream. */
-  readonly #mark: string;
-  readonly #chunks: Buffer[] = [];
-  #tail = Buffer.alloc(0);
-  #length = 0;
+/** What a program writes to one stream, up to a limit. `mark` ends it, if several programs share the stream. */
+export function collectOutput(most: number, tooMuch: () => void, mark = "") {
+  const chunks: Buffer[] = [];
+  let tail = Buffer.alloc(0);
+  let length = 0;
+  const after = mark === "" ? 0 : mark.length + CODE_LENGTH;
+  return {
+    add(chunk: Buffer): void {
+      if (length < most) chunks.push(chunk);
+      length += chunk.length;
+      if (after > 0) tail = Buffer.concat([tail, chunk.subarray(-after)]).subarray(-after);
+      if (length - after > most) tooMuch();
+    },
 
-  constructor(most: number, tooMuch: () => void, mark = "") {
-    this.#most = most;
-    this.#tooMuch = tooMuch;
-    this.#mark = mark;
-  }
+    /** The exit code, once the mark is there. */
+    get code(): number | undefined {
+      const text = tail.toString("latin1");
+      return text !== "" && text.startsWith(mark) ? Number(text.slice(mark.length)) : undefined;
+    },
 
-  add(chunk: Buffer): void {
-    const after = this.#mark === "" ? 0 : this.#mark.length + CODE_LENGTH;
-    if (this.#length < this.#most) this.#chunks.push(chunk);
-    this.#length += chunk.length;
-    if (after > 0)
-      this.#tail = Buffer.concat([this.#tail, chunk.subarray(-after)]).subarray(-after);
-    if (this.#length - after > this.#most) this.#tooMuch();
-  }
-
-  /** The exit code, once the mark is there. */
-  get code(): number | undefined {
-    const tail = this.#tail.toString("latin1");
-    if (!tail.startsWith(this.#mark) || tail === "") return undefined;
-    return Number(tail.slice(this.#mark.length));
-  }
-
-  get bytes(): Buffer {
-    const length = this.#length - this.#tail.length;
-    return Buffer.concat(this.#chunks).subarray(0, Math.min(length, this.#most));
-  }
+    get bytes(): Buffer {
+      return Buffer.concat(chunks).subarray(0, Math.min(length - tail.length, most));
+    },
+  };
 }
+
+export type ProgramOutput = ReturnType<typeof collectOutput>;

@@ -4,18 +4,10 @@ import { describeProblem, type Problem } from "../base/check.ts";
 import { TrunklineError } from "../base/errors.ts";
 import type { AgentCommitRule } from "./agent-commits.ts";
 import { Git } from "../git/git.ts";
-import {
-  type AppliedChange,
-  applyPlan,
-  type ChangePlan,
-  recoverIfNeeded,
-  type Recovery,
-} from "./switch/apply.ts";
+import { applyPlan, type ChangePlan, recoverIfNeeded } from "./switch/apply.ts";
 import {
   detectIdentity,
-  type Detection,
   identityStatus,
-  type IdentityStatus,
   readGitContext,
   readRepositoryContext,
   rightIdentity,
@@ -105,137 +97,97 @@ export interface IdentitiesOptions {
 
 export type SwitchRequest = Omit<SwitchOptions, "env" | "identities">;
 
+export type Identities = ReturnType<typeof identitiesFrom>;
+
 /** The configured identities, and the operations on them. */
-export class Identities {
-  readonly list: readonly Identity[];
-  /** The user's file, in which they are kept. */
-  readonly file: string;
-  readonly #options: IdentitiesOptions;
-  readonly #journal: Journal;
+export function identitiesFrom(options: IdentitiesOptions) {
+  const { settings: configured, file, data, env, cwd, juggler } = options;
+  const list = resolveIdentities(configured, env);
+  const journal = new Journal(data);
+  const find = (name: string): Identity => findIdentity(list, name);
+  const gitIn = (folder: string): Git => new Git(resolve(cwd, folder), { env });
+  const contextOf = (folder: string) => readGitContext(gitIn(folder));
+  const put = (name: string, value: unknown) => file.edit([{ path: ["identities", name], value }]);
+  return {
+    list,
+    /** The user's file, in which they are kept. */
+    file: file.path,
+    find,
+    /** Completes or rolls back an interrupted change. Call it before anything else; it is cheap. */
+    recover: () => recoverIfNeeded(journal),
+    detect: async (folder: string) => await detectIdentity(list, await contextOf(folder)),
+    /** The name of the identity that a folder needs, if that can be decided. */
+    right: async (folder: string) =>
+      (await rightIdentity(list, await contextOf(folder), env)).identity?.name,
+    status: async (folder: string) => await identityStatus(list, await contextOf(folder), env),
 
-  constructor(options: IdentitiesOptions) {
-    const { settings, file, data, env } = options;
-    this.#options = options;
-    this.list = resolveIdentities(settings, env);
-    this.file = file.path;
-    this.#journal = new Journal(data);
-  }
+    async planSwitch(name: string, folder: string, request: SwitchRequest = {}) {
+      const identity = find(name);
+      const git = gitIn(folder);
+      const context = request.global ? await readGitContext(git) : await readRepositoryContext(git);
+      return await planSwitch(identity, context, { ...request, env, identities: list });
+    },
 
-  find(name: string): Identity {
-    return findIdentity(this.list, name);
-  }
+    /**
+     * Undoes the last change in a folder's work tree; without a folder, the last change of the user's
+     * own files.
+     */
+    async planUndo(folder: string | undefined, how: Omit<UndoOptions, "worktree">) {
+      const { id } = how;
+      if (folder === undefined || id !== undefined) return await planUndo(journal, gitIn("/"), how);
+      const git = gitIn(folder);
+      const { repository } = await readRepositoryContext(git);
+      const { worktree = repository.commonDir } = repository;
+      return await planUndo(journal, git, { ...how, worktree });
+    },
 
-  /** Completes or rolls back an interrupted change. Call it before anything else; it is cheap. */
-  async recover(): Promise<Recovery | undefined> {
-    return await recoverIfNeeded(this.#journal);
-  }
+    /** Writes the managed blocks in the person's own configuration of ssh and git, or removes them. */
+    planSync: (how: { readonly remove?: boolean } = {}) =>
+      planSync(list, gitIn("/"), { ...how, env, folder: join(dirname(file.path), "identities") }),
 
-  async detect(folder: string): Promise<Detection> {
-    return await detectIdentity(this.list, await readGitContext(this.#git(folder)));
-  }
+    /** Makes a plan and carries it out. The plan is made once no other change is running. */
+    apply: (folder: string, makePlan: () => Promise<ChangePlan>) =>
+      applyPlan(journal, gitIn(folder), makePlan),
 
-  /** The name of the identity that a folder needs, if that can be decided. */
-  async right(folder: string): Promise<string | undefined> {
-    const context = await readGitContext(this.#git(folder));
-    return (await rightIdentity(this.list, context, this.#options.env)).identity?.name;
-  }
+    /** The changes in the journal, oldest first. */
+    history: () => journal.entries(),
 
-  async status(folder: string): Promise<IdentityStatus> {
-    return await identityStatus(
-      this.list,
-      await readGitContext(this.#git(folder)),
-      this.#options.env,
-    );
-  }
+    /** Writes an identity to the user's file. Throws "usage" where a new one has the name of another. */
+    async save(name: string, settings: IdentitySettings, isNew: boolean): Promise<void> {
+      checkName(name);
+      if (isNew && list.some((identity) => identity.name === name)) {
+        const next = `Change it with \`trunkline identity edit ${name}\``;
+        throw new TrunklineError("usage", `There is already an identity '${name}'. ${next}`);
+      }
+      if (!isNew) find(name);
+      const problem = await file.check(settings);
+      if (problem !== undefined) {
+        // About the given values, not about the file, which does not have them yet.
+        const says = describeProblem("", problem);
+        throw new TrunklineError("usage", `Cannot save identity '${name}': ${says}`);
+      }
+      await put(name, settings);
+    },
 
-  async planSwitch(name: string, folder: string, request: SwitchRequest = {}): Promise<ChangePlan> {
-    const identity = this.find(name);
-    const git = this.#git(folder);
-    const context = request.global ? await readGitContext(git) : await readRepositoryContext(git);
-    const { env } = this.#options;
-    return await planSwitch(identity, context, { ...request, env, identities: this.list });
-  }
+    async remove(name: string): Promise<void> {
+      find(name);
+      await put(name, undefined);
+    },
 
-  /**
-   * Undoes the last change in a folder's work tree; without a folder, the last change of the user's
-   * own files.
-   */
-  async planUndo(
-    folder: string | undefined,
-    options: Omit<UndoOptions, "worktree">,
-  ): Promise<ChangePlan> {
-    if (folder === undefined || options.id !== undefined) {
-      return await planUndo(this.#journal, this.#git("/"), options);
-    }
-    const git = this.#git(folder);
-    const { repository } = await readRepositoryContext(git);
-    const { worktree = repository.commonDir } = repository;
-    return await planUndo(this.#journal, git, { ...options, worktree });
-  }
+    /** Reads RemoteJuggler's configuration; `importAll` takes it over. */
+    readJuggler: importJuggler,
 
-  /** Writes the managed blocks in the person's own configuration of ssh and git, or removes them. */
-  async planSync(options: { readonly remove?: boolean } = {}): Promise<ChangePlan> {
-    const { env } = this.#options;
-    const folder = join(dirname(this.file), "identities");
-    return await planSync(this.list, this.#git("/"), { ...options, env, folder });
-  }
+    async importAll({ identities, rest }: JugglerImport): Promise<void> {
+      for (const name of Object.keys(identities)) checkName(name);
+      const edits: SettingsEdit[] = Object.entries(identities).map(([name, value]) => {
+        return { path: ["identities", name], value };
+      });
+      if (Object.keys(rest).length > 0) edits.push({ path: ["x-juggler"], value: rest });
+      await file.edit(edits);
+    },
 
-  /** Makes a plan and carries it out. The plan is made once no other change is running. */
-  async apply(folder: string, makePlan: () => Promise<ChangePlan>): Promise<AppliedChange> {
-    return await applyPlan(this.#journal, this.#git(folder), makePlan);
-  }
-
-  /** The changes in the journal, oldest first. */
-  async history(): Promise<JournalState[]> {
-    return await this.#journal.entries();
-  }
-
-  /** Writes an identity to the user's file. Throws "usage" where a new one has the name of another. */
-  async save(name: string, settings: IdentitySettings, isNew: boolean): Promise<void> {
-    checkName(name);
-    if (isNew && this.list.some((identity) => identity.name === name)) {
-      const next = `Change it with \`trunkline identity edit ${name}\``;
-      throw new TrunklineError("usage", `There is already an identity '${name}'. ${next}`);
-    }
-    if (!isNew) this.find(name);
-    await this.#check(name, settings);
-    await this.#options.file.edit([{ path: ["identities", name], value: settings }]);
-  }
-
-  async remove(name: string): Promise<void> {
-    this.find(name);
-    await this.#options.file.edit([{ path: ["identities", name], value: undefined }]);
-  }
-
-  /** Reads RemoteJuggler's configuration; `importAll` takes it over. */
-  readJuggler(text: string, file: string): JugglerImport {
-    return importJuggler(text, file);
-  }
-
-  async importAll({ identities, rest }: JugglerImport): Promise<void> {
-    for (const name of Object.keys(identities)) checkName(name);
-    const edits: SettingsEdit[] = Object.entries(identities).map(([name, value]) => {
-      return { path: ["identities", name], value };
-    });
-    if (Object.keys(rest).length > 0) edits.push({ path: ["x-juggler"], value: rest });
-    await this.#options.file.edit(edits);
-  }
-
-  jugglerView(): JugglerValues {
-    return jugglerView(this.#options.settings, this.#options.juggler);
-  }
-
-  /** The error is about the given values, not about the file, which does not have them yet. */
-  async #check(name: string, settings: IdentitySettings): Promise<void> {
-    const problem = await this.#options.file.check(settings);
-    if (problem === undefined) return;
-    const says = describeProblem("", problem);
-    throw new TrunklineError("usage", `Cannot save identity '${name}': ${says}`);
-  }
-
-  #git(folder: string): Git {
-    return new Git(resolve(this.#options.cwd, folder), { env: this.#options.env });
-  }
+    jugglerView: () => jugglerView(configured, juggler),
+  };
 }
 
 /** Names go on command lines and into files. */

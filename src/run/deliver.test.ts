@@ -7,13 +7,13 @@ import { describe, it } from "node:test";
 import { covers } from "../../test/support/requirement.ts";
 import { NO_CREDENTIALS } from "../../test/samples/sample-credentials.ts";
 import { ServerRepository } from "../../test/support/server-repository.ts";
-import { CHECKPOINT, Deliverer, type Delivery } from "./deliver.ts";
+import { CHECKPOINT, type Deliverer, delivererFor, type Delivery } from "./deliver.ts";
 import { DENIED_NAMES } from "./change/scan.ts";
 
 /** A deliverer that works on the branch `agent/x` of a clone. */
 async function begin(repository: ServerRepository): Promise<Deliverer> {
   repository.run("switch", "--quiet", "--create", "agent/x");
-  const deliverer = new Deliverer({
+  const deliverer = delivererFor({
     git: repository.git,
     tree: repository.tree,
     url: repository.url,

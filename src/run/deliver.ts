@@ -61,75 +61,57 @@ const MOST_CHANGES = 200;
 const PUSH_TIMEOUT = 5 * 60_000;
 
 /** Commits the changes, pushes them, and asks the remote to confirm that they arrived. */
-export class Deliverer {
-  readonly #options: DeliverOptions;
-  readonly #ref: string;
-
-  constructor(options: DeliverOptions) {
-    this.#options = options;
-    this.#ref = `refs/heads/${options.branch}`;
-  }
-
+export function delivererFor(options: DeliverOptions) {
+  const { git, tree, url, branch, limits, credentials, trailers: more = [] } = options;
+  const ref = `refs/heads/${branch}`;
+  const login: ServerCall = { remote: { url, credentials }, timeout: PUSH_TIMEOUT };
+  const names = authorVariables(options.author, options.committer);
   /** The last commit of the branch in the workspace. */
-  head(): Promise<string> {
-    return this.#options.git.text(["rev-parse", "--verify", this.#ref]);
-  }
-
+  const head = () => git.text(["rev-parse", "--verify", ref]);
   /** The last commit that the remote is known to have; undefined until something was pushed. */
-  pushed(): Promise<string | undefined> {
-    return this.#options.git.resolve(PUSHED);
-  }
+  const pushed = () => git.resolve(PUSHED);
 
   /** Throws "untrusted" or "unavailable" if it will not be possible to push. */
-  async checkPush(revision = "HEAD"): Promise<void> {
-    const { git, url } = this.#options;
-    const what = `${revision}:${this.#ref}`;
+  async function checkPush(revision = "HEAD"): Promise<void> {
+    const what = `${revision}:${ref}`;
     const push = ["push", "--quiet", "--dry-run", "--no-verify", "--", url, what];
-    await git.run(push, this.#withLogin());
+    await git.run(push, login);
   }
 
   /** `title` is the first line of the commit's message, and `body` the rest. */
-  async deliver(title: string, body: string): Promise<Delivery> {
-    const { git, tree, limits } = this.#options;
-    const staged = await stageChanges(git, tree, limits, this.#options);
+  async function deliver(title: string, body: string): Promise<Delivery> {
+    const staged = await stageChanges(git, tree, limits, options);
     const { index, files, problems: unstaged } = staged;
     const { changed, problems: found } = await scanIndex(git, index, limits.denied);
     const problems = [...unstaged, ...found];
     if (problems.length > 0) return { kind: "refused", problems };
-    if (changed.length > 0) await this.#commit(index, title, body);
+    if (changed.length > 0) await commit(index, title, body);
     // The index caches file metadata, so git does not read the files again.
     await rename(files, join(git.gitDir, "index"));
-    return await this.pushKept();
+    return await pushKept();
   }
 
   /** Pushes commits that could not be pushed before. */
-  async pushKept(): Promise<Delivery> {
-    const revision = await this.head();
-    const known = (await this.pushed()) ?? (await this.#options.git.resolve(BASE));
-    return revision === known ? { kind: "unchanged" } : await this.#push();
-  }
-
-  async #push(): Promise<Delivery> {
-    const { url, branch } = this.#options;
-    const revision = await this.head();
+  async function pushKept(): Promise<Delivery> {
+    const revision = await head();
+    const known = (await pushed()) ?? (await git.resolve(BASE));
+    if (revision === known) return { kind: "unchanged" };
     try {
-      await this.#options.pushing?.();
-      await this.#pushFrom(await this.pushed(), revision);
+      await options.pushing?.();
+      await pushFrom(await pushed(), revision);
     } catch (error) {
-      if (!(await this.#continues(revision))) {
-        return { kind: "unpushed", revision, why: error as Error };
-      }
+      const isPushed = await continues(revision).catch(() => false);
+      if (!isPushed) return { kind: "unpushed", revision, why: error as Error };
     }
-    return { kind: "pushed", target: { url, branch, revision }, changes: await this.#changes() };
+    return { kind: "pushed", target: { url, branch, revision }, changes: await changes() };
   }
 
   /** Creates the branch, or moves it forward from our last push; never overwrites what others pushed. */
-  async #pushFrom(known: string | undefined, revision: string): Promise<void> {
-    const { git, url, branch } = this.#options;
-    const lease = `--force-with-lease=${this.#ref}:${known ?? ""}`;
-    const push = ["push", "--quiet", "--no-verify", lease, "--", url, `${revision}:${this.#ref}`];
-    await git.run(push, this.#withLogin());
-    const seen = await this.#onRemote();
+  async function pushFrom(known: string | undefined, revision: string): Promise<void> {
+    const lease = `--force-with-lease=${ref}:${known ?? ""}`;
+    const push = ["push", "--quiet", "--no-verify", lease, "--", url, `${revision}:${ref}`];
+    await git.run(push, login);
+    const seen = await onRemote();
     if (seen !== revision) {
       const what = seen === undefined ? "is not there" : `is at ${seen}`;
       const why = `branch '${branch}' ${what} after it was pushed`;
@@ -142,76 +124,59 @@ export class Deliverer {
    * A process that was killed may have pushed a commit without recording it. Then the remote branch is
    * at a commit of ours, which we record now.
    */
-  async #continues(revision: string): Promise<boolean> {
-    const { git } = this.#options;
-    try {
-      const seen = await this.#onRemote();
-      if (seen === undefined || seen === (await this.pushed())) return false;
-      const ours = await git.text(["rev-list", revision, `^${BASE}`]);
-      if (!ours.split("\n").includes(seen)) return false;
-      await git.run(["update-ref", PUSHED, seen]);
-      if (seen !== revision) await this.#pushFrom(seen, revision);
-      return true;
-    } catch {
-      return false;
-    }
+  async function continues(revision: string): Promise<boolean> {
+    const seen = await onRemote();
+    if (seen === undefined || seen === (await pushed())) return false;
+    const ours = await git.text(["rev-list", revision, `^${BASE}`]);
+    if (!ours.split("\n").includes(seen)) return false;
+    await git.run(["update-ref", PUSHED, seen]);
+    if (seen !== revision) await pushFrom(seen, revision);
+    return true;
   }
 
   /** Stores the current files, except those over a limit, in a commit that is not on the branch. */
-  async checkpoint(): Promise<void> {
-    const { git, tree: files, limits } = this.#options;
-    const { index } = await stageChanges(git, files, limits, this.#options, "checkpoint");
-    const env = { ...this.#names(), GIT_INDEX_FILE: index };
-    const tree = await git.text(["write-tree"], { env });
-    const message = "Checkpoint";
-    const commit = await git.text(["commit-tree", tree, "-p", this.#ref, "-m", message], { env });
-    await git.run(["update-ref", CHECKPOINT, commit], { env });
+  async function checkpoint(): Promise<void> {
+    const { index } = await stageChanges(git, tree, limits, options, "checkpoint");
+    const env = { ...names, GIT_INDEX_FILE: index };
+    const files = await git.text(["write-tree"], { env });
+    const stored = await git.text(["commit-tree", files, "-p", ref, "-m", "Checkpoint"], { env });
+    await git.run(["update-ref", CHECKPOINT, stored], { env });
   }
 
   /** Records the commit that work began with. */
-  async begin(revision: string): Promise<void> {
-    await this.#options.git.run(["update-ref", BASE, revision]);
+  async function begin(revision: string): Promise<void> {
+    await git.run(["update-ref", BASE, revision]);
   }
 
   /** The changes of the branch, up to the limit. */
-  async #changes(): Promise<FileChange[]> {
-    const { git } = this.#options;
-    const lines = await git.list(["diff", "--numstat", "-z", "--no-renames", BASE, this.#ref]);
+  async function changes(): Promise<FileChange[]> {
+    const lines = await git.list(["diff", "--numstat", "-z", "--no-renames", BASE, ref]);
     return lines.slice(0, MOST_CHANGES).map((line) => {
       const [added, removed, ...path] = line.split("\t");
       return { path: path.join("\t"), added: Number(added) || 0, removed: Number(removed) || 0 };
     });
   }
 
-  async #commit(index: string, title: string, body: string): Promise<void> {
-    const { git, session, trailers: more = [] } = this.#options;
-    const env = { ...this.#names(), GIT_INDEX_FILE: index };
-    const trailers = [`Trunkline-Session: ${session}`, ...more];
-    const message = [maskWhole(title), maskWhole(body), trailers.join("\n")]
-      .filter((part) => part !== "")
-      .join("\n\n");
-    const tree = await git.text(["write-tree"], { env });
-    const parent = await this.head();
+  async function commit(index: string, title: string, body: string): Promise<void> {
+    const env = { ...names, GIT_INDEX_FILE: index };
+    const trailers = [`Trunkline-Session: ${options.session}`, ...more].join("\n");
+    const input = [maskWhole(title), maskWhole(body), trailers].filter(Boolean).join("\n\n");
+    const files = await git.text(["write-tree"], { env });
+    const parent = await head();
     // Plumbing commands only: they run no hook, no editor and no program that a repository configures.
-    const commit = await git.text(["commit-tree", tree, "-p", parent], { env, input: message });
-    await git.run(["update-ref", this.#ref, commit, parent], { env });
+    const made = await git.text(["commit-tree", files, "-p", parent], { env, input });
+    await git.run(["update-ref", ref, made, parent], { env });
   }
 
-  async #onRemote(): Promise<string | undefined> {
-    const { git, url } = this.#options;
-    const listed = await git.text(["ls-remote", "--", url, this.#ref], this.#withLogin());
+  async function onRemote(): Promise<string | undefined> {
+    const listed = await git.text(["ls-remote", "--", url, ref], login);
     return /^([0-9a-f]+)\t/.exec(listed)?.[1];
   }
 
-  #withLogin(): ServerCall {
-    const { url, credentials } = this.#options;
-    return { remote: { url, credentials }, timeout: PUSH_TIMEOUT };
-  }
-
-  #names(): NodeJS.ProcessEnv {
-    return authorVariables(this.#options.author, this.#options.committer);
-  }
+  return { head, pushed, checkPush, deliver, pushKept, checkpoint, begin };
 }
+
+export type Deliverer = ReturnType<typeof delivererFor>;
 
 /** Our own refs in the git folder of a workspace. They are never pushed. */
 export const BASE = "refs/trunkline/base";

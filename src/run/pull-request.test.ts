@@ -9,7 +9,8 @@ import {
   type Proposal,
   type ProposalResult,
   readRequestMode,
-  RunRequest,
+  type RunRequest,
+  openRequest,
   wordsOnRequest,
 } from "./pull-request.ts";
 
@@ -26,7 +27,7 @@ class Rig implements Disposable {
   }
 
   request(): RunRequest {
-    return new RunRequest({
+    return openRequest({
       git: this.repository.git,
       session: "s1",
       base: "main",

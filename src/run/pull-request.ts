@@ -1,6 +1,7 @@
 import { join } from "node:path";
 
 import { TrunklineError } from "../base/errors.ts";
+import { objectIn } from "../base/check.ts";
 import { readRegularFile } from "../base/file/read-regular-file.ts";
 import type { ServerGit } from "../git/server/server-git.ts";
 import { replaceFile } from "../store/replace-file.ts";
@@ -42,11 +43,9 @@ export type ProposalResult =
 /** Opens a pull request on a forge, or updates it. It does not throw. */
 export type PullRequestProposer = (proposal: Proposal) => Promise<ProposalResult>;
 
-export interface RunRequestOptions {
+export interface RunRequestOptions extends Pick<Proposal, "base" | "isDraft"> {
   readonly git: ServerGit;
   readonly session: string;
-  readonly base: string;
-  readonly isDraft: boolean;
   readonly propose: PullRequestProposer;
 }
 
@@ -63,54 +62,24 @@ const MOST_TITLES = 100;
 const MOST_FILES = 100;
 
 /** The one pull request of a run. */
-export class RunRequest {
-  readonly #options: RunRequestOptions;
-  readonly #stopped = new AbortController();
-  #kept: PullRequestRecord | undefined;
+export function openRequest({ git, session, base, isDraft, propose }: RunRequestOptions) {
+  const file = join(git.gitDir, FILE);
+  const stopped = new AbortController();
+  let kept = readKept(file);
 
-  constructor(options: RunRequestOptions) {
-    this.#options = options;
-    this.#kept = readKept(this.#file);
-  }
-
-  get #file(): string {
-    return join(this.#options.git.gitDir, FILE);
-  }
-
-  /** The stored pull request; undefined until one was opened. */
-  get known(): { readonly url: string; readonly number: number } | undefined {
-    if (this.#kept === undefined) return undefined;
-    const { url, number } = this.#kept;
-    return { url, number };
-  }
-
-  /** Opens the pull request or updates its description. Undefined if it is up to date. */
-  async update(target: RunTarget): Promise<ProposalResult | undefined> {
-    if (this.#kept?.revision === target.revision) return undefined;
-    return await this.#propose(target).catch((error: Error) => {
-      return { state: "failed" as const, why: error.message };
-    });
-  }
-
-  async #propose({ url, branch, revision }: RunTarget): Promise<ProposalResult> {
-    const { session, base, isDraft, propose } = this.#options;
-    const work = { session, ...(await this.#work(revision)) };
-    const known = this.#kept?.number;
-    const { signal } = this.#stopped;
+  async function proposeAll({ url, branch, revision }: RunTarget): Promise<ProposalResult> {
+    const work = { session, ...(await describe(revision)) };
+    const known = kept?.number;
+    const { signal } = stopped;
     const result = await propose({ url, head: branch, base, isDraft, known, work, signal });
     if (result.state === "failed") return result;
-    this.#kept = { number: result.number, url: result.url, revision };
+    kept = { number: result.number, url: result.url, revision };
     // Without the file, the pull request is found by its branch.
-    await replaceFile(this.#file, JSON.stringify(this.#kept)).catch(() => {});
+    await replaceFile(file, JSON.stringify(kept)).catch(() => {});
     return result;
   }
 
-  stop(): void {
-    this.#stopped.abort();
-  }
-
-  async #work(revision: string): Promise<Omit<Proposal["work"], "session">> {
-    const { git } = this.#options;
+  async function describe(revision: string): Promise<Omit<Proposal["work"], "session">> {
     const range = `${BASE}..${revision}`;
     const log = ["log", "--reverse", "--first-parent", "-z", "--format=%s", range, "--"];
     const titles = await git.list(log);
@@ -122,19 +91,33 @@ export class RunRequest {
       stat: await git.text(["diff", ...shape, "--no-textconv", BASE, revision, "--"]),
     };
   }
+
+  return {
+    /** The stored pull request; undefined until one was opened. */
+    get known() {
+      return kept && { url: kept.url, number: kept.number };
+    },
+
+    /** Opens the pull request or updates its description. Undefined if it is up to date. */
+    async update(target: RunTarget): Promise<ProposalResult | undefined> {
+      if (kept?.revision === target.revision) return undefined;
+      return await proposeAll(target).catch((error: Error) => {
+        return { state: "failed" as const, why: error.message };
+      });
+    },
+
+    stop: () => stopped.abort(),
+  };
 }
 
+export type RunRequest = ReturnType<typeof openRequest>;
+
 function readKept(path: string): PullRequestRecord | undefined {
-  const text = readRegularFile(path, { most: 64 * 1024 })?.toString("utf8");
-  if (text === undefined) return undefined;
-  try {
-    const { number, url, revision } = JSON.parse(text) as Partial<PullRequestRecord>;
-    const isWhole = Number.isInteger(number) && typeof url === "string";
-    return isWhole ? { number: number ?? 0, url, revision: String(revision) } : undefined;
-  } catch {
-    // The pull request is then searched by its branch.
-    return undefined;
-  }
+  const text = readRegularFile(path, { most: 64 * 1024 })?.toString("utf8") ?? "";
+  const { number, url, revision }: Partial<PullRequestRecord> = objectIn(text) ?? {};
+  const isWhole = Number.isInteger(number) && typeof url === "string";
+  // Without it, the pull request is searched by its branch.
+  return isWhole ? { number: number ?? 0, url, revision: String(revision) } : undefined;
 }
 
 /** Tells a person what happened to the pull request. */

@@ -10,12 +10,10 @@ import type {
   AgentOpenOptions,
   AgentSession,
   ClientFiles,
-  PauseWish,
   SessionSettings,
   SessionUpdate,
   Turn,
   TurnEnd,
-  TurnPart,
 } from "../session/agent.ts";
 import { inBothForms } from "../session/settings.ts";
 import type { RunTarget, Delivery } from "./deliver.ts";
@@ -36,42 +34,26 @@ export function progressUpdate(message: string): SessionUpdate {
 const PUSHED = "trunkline/pushed";
 
 /** What is stored with a session about its run and the agent in it; available before its files are. */
-class RunMemory implements PushMemory {
-  readonly #remember: AgentOpenOptions["remember"];
-  #pushed: string | undefined;
-  #agent: unknown;
-
-  constructor({ memory, remember }: Pick<AgentOpenOptions, "memory" | "remember">) {
-    const { [PUSHED]: pushed, agent } = Object(memory) as { [PUSHED]?: unknown; agent?: unknown };
-    const isOurs = typeof pushed === "string";
-    this.#pushed = isOurs ? pushed : undefined;
-    this.#agent = isOurs ? agent : memory;
-    this.#remember = remember;
-  }
-
-  get pushed(): string | undefined {
-    return this.#pushed;
-  }
-
-  async hasPushed(revision: string): Promise<void> {
-    this.#pushed = revision;
-    await this.#store();
-  }
-
-  get ofAgent(): Pick<AgentOpenOptions, "memory" | "remember"> {
-    return {
-      memory: this.#agent,
-      remember: (memory) => {
-        this.#agent = memory;
-        return this.#store();
-      },
-    };
-  }
-
-  #store(): Promise<void> {
-    const isPushed = this.#pushed !== undefined;
-    return this.#remember(isPushed ? { [PUSHED]: this.#pushed, agent: this.#agent } : this.#agent);
-  }
+function runMemory({ memory, remember }: Pick<AgentOpenOptions, "memory" | "remember">) {
+  const found = Object(memory) as { [PUSHED]?: unknown; agent?: unknown };
+  const isOurs = typeof found[PUSHED] === "string";
+  let pushed = isOurs ? String(found[PUSHED]) : undefined;
+  let agent = isOurs ? found.agent : memory;
+  const store = () => remember(pushed === undefined ? agent : { [PUSHED]: pushed, agent });
+  const ofRun: PushMemory = {
+    get pushed() {
+      return pushed;
+    },
+    hasPushed: (revision) => {
+      pushed = revision;
+      return store();
+    },
+  };
+  const rememberOfAgent = (it: unknown): Promise<void> => {
+    agent = it;
+    return store();
+  };
+  return { ofRun, ofAgent: () => ({ memory: agent, remember: rememberOfAgent }) };
 }
 
 /** A run whose workspace and agent are being prepared, or are ready. */
@@ -202,20 +184,20 @@ export class RunAgent implements Agent {
 
   async open(options: AgentOpenOptions): Promise<RunSession> {
     const { answerWithin, reopenWithin = answerWithin, budgetGrace = BUDGET_GRACE } = this.#options;
-    const memory = new RunMemory(options);
+    const memory = runMemory(options);
     const hide = (message: string): string => this.#options.runs.withoutFolder(message);
     const own = { ...options, budgetGrace, hide };
-    const attempt = (): Promise<RunAttempt> => this.#attempt({ ...own, ...memory.ofAgent }, memory);
+    const attempt = (): Promise<RunAttempt> =>
+      this.#attempt({ ...own, ...memory.ofAgent() }, memory.ofRun);
     await using opening = new AsyncDisposableStack();
-    const begun = new RunSession(await attempt(), attempt, own);
-    const session = opening.use(begun);
+    const session = opening.use(runSession(await attempt(), attempt, own));
     await session.readyWithin(options.history === undefined ? answerWithin : reopenWithin);
     opening.move();
     return session;
   }
 
   /** Begins to prepare the workspace, and the agent in it. */
-  async #attempt(options: RunSessionOptions, memory: RunMemory): Promise<RunAttempt> {
+  async #attempt(options: RunSessionOptions, memory: PushMemory): Promise<RunAttempt> {
     const { runs, plan, pace } = this.#options;
     const run = await runs.open(plan, options.sessionId, this.name, memory);
     const ends = new AsyncDisposableStack();
@@ -304,191 +286,164 @@ type RunSessionOptions = AgentOpenOptions & {
   readonly hide: (message: string) => string;
 };
 
-/** One session whose work comes back as a branch. */
-class RunSession implements AgentSession {
-  readonly #again: () => Promise<RunAttempt>;
-  readonly #options: RunSessionOptions;
-  #attempt: RunAttempt;
-  #hasFailed = false;
-  #isOver = false;
-  #beginning: Promise<void> | undefined;
-  #inner: AgentSession | undefined;
-
-  /** `again` starts another attempt if the workspace could not be prepared. */
-  constructor(attempt: RunAttempt, again: () => Promise<RunAttempt>, options: RunSessionOptions) {
-    this.#again = again;
-    this.#options = options;
-    this.#attempt = attempt;
-    this.#use(attempt);
-  }
-
-  get #run(): Run {
-    return this.#attempt.run;
-  }
-
-  get settings(): SessionSettings {
-    const { _meta, ...settings } = this.#inner?.settings ?? {};
-    return { ...settings, _meta: { ..._meta, target: this.#run.target } };
-  }
-
+interface RunSession extends AgentSession {
   /** Throws if preparing has failed by then; a workspace that takes longer is announced when it is ready. */
-  async readyWithin(milliseconds: number): Promise<void> {
-    const late = delay(milliseconds, undefined, { ref: false });
-    const inner = await Promise.race([this.#attempt.inner, late]);
-    if (inner === undefined) background(this.#tellWhenReady(), "Telling that a run is ready");
-  }
+  readyWithin(milliseconds: number): Promise<void>;
+}
 
-  async prompt(turn: Turn): Promise<TurnEnd> {
-    const inner = await waiting(turn, () => this.#ready(turn));
-    const enter = (): Promise<Disposable> =>
-      this.#run.enter(turn, (position) => {
-        tellOfProgress(
-          this.#options,
-          `Waiting for a free slot: position ${position} in the queue …`,
-        );
-      });
-    using _ = await waiting(turn, enter);
-    return await this.#work(inner, turn);
-  }
+/** One session whose work comes back as a branch. */
+function runSession(
+  first: RunAttempt,
+  again: () => Promise<RunAttempt>,
+  options: RunSessionOptions,
+): RunSession {
+  const { budgetGrace, hide } = options;
+  let current = first;
+  let hasFailed = false;
+  let isOver = false;
+  let beginning: Promise<void> | undefined;
+  let session: AgentSession | undefined;
+  const run = (): Run => current.run;
+  use(first);
 
-  async #work(inner: AgentSession, turn: Turn): Promise<TurnEnd> {
+  async function work(inner: AgentSession, turn: Turn): Promise<TurnEnd> {
     let end: TurnEnd;
-    using time = timeLimit(turn.signal, this.#run.limits.time);
+    using time = timeLimit(turn.signal, run().limits.time);
     const { signal } = time;
     try {
-      const work = workspaceTurn(turn, signal, this.#run.files, () => this.#run.checkpointSoon());
+      const work = workspaceTurn(turn, signal, run().files, () => run().checkpointSoon());
       const ending = inner.prompt(work);
       // Also ends a turn whose budget is spent, if the agent does not.
-      end = await endOrCancelled(ending, signal, this.#options.budgetGrace, isBudgetSpent);
+      end = await endOrCancelled(ending, signal, budgetGrace, isBudgetSpent);
     } catch (error) {
-      await this.#run.checkpoint();
+      await run().checkpoint();
       if (!isBudgetSpent(signal)) throw error;
       end = { stopReason: "cancelled" };
     }
     // A turn that a budget stopped is pushed; a turn that somebody cancelled is not.
     if (end.stopReason === "cancelled" && !isBudgetSpent(signal)) {
-      await this.#run.checkpoint();
+      await run().checkpoint();
       return end;
     }
     if (isBudgetSpent(signal) && !turn.signal.aborted) {
       await say(turn, (signal.reason as Error).message);
       end = { ...end, stopReason: "max_turn_requests" };
     }
-    const delivery = await waiting(turn, () => this.#run.deliver(turn));
+    const delivery = await waiting(turn, () => run().deliver(turn));
     // Changes that are not committed can be exported as a patch.
-    if (delivery.kind === "refused") await this.#run.checkpoint();
-    if (delivery.kind === "unpushed") this.#run.pushLater((target) => this.#tellOfPush(target));
-    await say(turn, this.#options.hide(wordsOn(delivery)));
-    const proposed = await this.#run.propose();
+    if (delivery.kind === "refused") await run().checkpoint();
+    if (delivery.kind === "unpushed") run().pushLater((target) => tellOfPush(target));
+    await say(turn, hide(wordsOn(delivery)));
+    const proposed = await run().propose();
     if (proposed !== undefined) await say(turn, wordsOnRequest(proposed));
-    const pullRequest = requestOf(proposed) ?? this.#run.pullRequest;
+    const pullRequest = requestOf(proposed) ?? run().pullRequest;
     const { _meta } = end;
-    const target = delivery.kind === "pushed" ? delivery.target : this.#run.pushed;
+    const target = delivery.kind === "pushed" ? delivery.target : run().pushed;
     return { ...end, _meta: { ..._meta, ...resultOf(delivery, target, pullRequest) } };
   }
 
-  isCommand(prompt: Turn["prompt"]): boolean {
-    return this.#inner?.isCommand?.(prompt) === true;
-  }
-
-  async cancelPart(part: TurnPart): Promise<boolean> {
-    return (await this.#inner?.cancelPart?.(part)) === true;
-  }
-
-  pausing(prompt: Turn["prompt"]): PauseWish | undefined {
-    return this.#inner?.pausing?.(prompt);
-  }
-
-  passPausing(prompt: Turn["prompt"]): Promise<PauseWish> | undefined {
-    return this.#inner?.passPausing?.(prompt);
-  }
-
-  async setMode(modeId: string): Promise<void> {
-    await this.#choose("mode", (inner) => inner.setMode?.(modeId));
-  }
-
-  async setModel(modelId: string): Promise<void> {
-    await this.#choose("model", (inner) => inner.setModel?.(modelId));
-  }
-
-  async setConfigOption(id: string, value: unknown): Promise<void> {
-    await this.#choose("option", (inner) => inner.setConfigOption?.(id, value));
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    // A stopped attempt counts as failed; a prompt that still waits must not start another.
-    this.#isOver = true;
-    await this.#beginning?.catch(() => {});
-    await this.#attempt.end();
-  }
-
-  async #ready(turn: Turn): Promise<AgentSession> {
-    return this.#inner ?? (await untilAborted(this.#begun(), turn.signal));
-  }
-
-  #use(attempt: RunAttempt): void {
-    this.#attempt = attempt;
-    this.#hasFailed = false;
+  function use(attempt: RunAttempt): void {
+    current = attempt;
+    hasFailed = false;
     attempt.inner.then(
-      (inner) => (this.#inner = inner),
+      (inner) => (session = inner),
       // The failure is reported by the calls that wait for it.
-      () => (this.#hasFailed = true),
+      () => (hasFailed = true),
     );
   }
 
   /** Tries once more what has failed: the remote may have been away. */
-  async #begun(): Promise<AgentSession> {
-    if (this.#hasFailed && !this.#isOver) {
-      this.#beginning ??= this.#beginAgain().finally(() => (this.#beginning = undefined));
+  async function begun(): Promise<AgentSession> {
+    if (hasFailed && !isOver) {
+      beginning ??= beginAgain().finally(() => (beginning = undefined));
     }
-    await this.#beginning;
-    return await this.#attempt.inner;
+    await beginning;
+    return await current.inner;
   }
 
-  async #beginAgain(): Promise<void> {
-    await this.#attempt.end();
-    this.#use(await this.#again());
+  async function beginAgain(): Promise<void> {
+    await current.end();
+    use(await again());
   }
 
-  async #choose(
+  async function choose(
     what: string,
     choose: (inner: AgentSession) => Promise<void> | undefined,
   ): Promise<void> {
-    const chosen = choose(await this.#begun());
+    const chosen = choose(await begun());
     if (chosen === undefined) {
       throw new TrunklineError("usage", `This agent offers no choice of ${what}.`);
     }
     await chosen;
   }
 
-  #tellOfPush(target: RunTarget): void {
-    this.#tell(wordsOnPush(target), { target });
-    background(this.#proposeLate(), "Opening a pull request");
+  function tellOfPush(target: RunTarget): void {
+    tell(wordsOnPush(target), { target });
+    background(proposeLate(), "Opening a pull request");
   }
 
-  async #proposeLate(): Promise<void> {
-    const proposed = await this.#run.propose();
-    if (proposed !== undefined) this.#tell(wordsOnRequest(proposed));
+  async function proposeLate(): Promise<void> {
+    const proposed = await run().propose();
+    if (proposed !== undefined) tell(wordsOnRequest(proposed));
   }
 
-  #tell(words: string, meta: object = {}): void {
-    this.#options.update({
+  function tell(words: string, meta: object = {}): void {
+    options.update({
       sessionUpdate: "agent_message_chunk",
       content: { type: "text", text: `\n\n_${words}_\n` },
       _meta: { "trunkline/aside": true, ...meta },
     });
   }
 
-  async #tellWhenReady(): Promise<void> {
-    const inner = await this.#attempt.inner.catch((error: unknown) => {
+  async function tellWhenReady(): Promise<void> {
+    const inner = await current.inner.catch((error: unknown) => {
       const why = error instanceof Error ? error.message : String(error);
-      tellOfProgress(this.#options, `The workspace could not be prepared: ${why}`);
+      tellOfProgress(options, `The workspace could not be prepared: ${why}`);
     });
     const { configOptions } = inBothForms(inner?.settings ?? {});
     if (configOptions !== undefined) {
-      this.#options.update({ sessionUpdate: "config_option_update", configOptions });
+      options.update({ sessionUpdate: "config_option_update", configOptions });
     }
   }
+
+  return {
+    get settings(): SessionSettings {
+      const { _meta, ...settings } = session?.settings ?? {};
+      return { ...settings, _meta: { ..._meta, target: run().target } };
+    },
+
+    async readyWithin(milliseconds) {
+      const late = delay(milliseconds, undefined, { ref: false });
+      const inner = await Promise.race([current.inner, late]);
+      if (inner === undefined) background(tellWhenReady(), "Telling that a run is ready");
+    },
+
+    async prompt(turn) {
+      const ready = async () => session ?? (await untilAborted(begun(), turn.signal));
+      const inner = await waiting(turn, ready);
+      const enter = (): Promise<Disposable> =>
+        run().enter(turn, (position) => {
+          tellOfProgress(options, `Waiting for a free slot: position ${position} in the queue …`);
+        });
+      using _ = await waiting(turn, enter);
+      return await work(inner, turn);
+    },
+
+    isCommand: (prompt) => session?.isCommand?.(prompt) === true,
+    cancelPart: async (part) => (await session?.cancelPart?.(part)) === true,
+    pausing: (prompt) => session?.pausing?.(prompt),
+    passPausing: (prompt) => session?.passPausing?.(prompt),
+    setMode: (modeId) => choose("mode", (inner) => inner.setMode?.(modeId)),
+    setModel: (modelId) => choose("model", (inner) => inner.setModel?.(modelId)),
+    setConfigOption: (id, value) => choose("option", (inner) => inner.setConfigOption?.(id, value)),
+
+    async [Symbol.asyncDispose]() {
+      // A stopped attempt counts as failed; a prompt that still waits must not start another.
+      isOver = true;
+      await beginning?.catch(() => {});
+      await current.end();
+    },
+  };
 }
 
 /** A signal that also ends a turn after some seconds. */

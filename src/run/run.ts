@@ -5,24 +5,19 @@ import { TrunklineError } from "../base/errors.ts";
 import { Backoff, type BackoffLimits } from "../base/limit/backoff.ts";
 import { maskWhole } from "../base/text/mask.ts";
 import type { ServerGit } from "../git/server/server-git.ts";
-import type { Turn, ClientFiles } from "../session/agent.ts";
+import type { Turn } from "../session/agent.ts";
 import {
   type RunActor,
   CHECKPOINT,
-  Deliverer,
+  type Deliverer,
+  delivererFor,
   type Delivery,
   PUSHED,
   type RunTarget,
 } from "./deliver.ts";
-import {
-  type RevisionContent,
-  type ContentFetcher,
-  objectFolders,
-  PLAIN,
-} from "./content/content.ts";
+import { type ContentFetcher, objectFolders, PLAIN } from "./content/content.ts";
 import type { Environments } from "./environment/environments.ts";
-import type { SetupLayer } from "./environment/layers.ts";
-import { type ProposalResult, RunRequest } from "./pull-request.ts";
+import { type ProposalResult, type RunRequest, openRequest } from "./pull-request.ts";
 import type { RepositoryCache } from "./repository-cache.ts";
 import { type EffectiveLimits, limitsFor } from "./run-limits.ts";
 import type { RunPlan } from "./run-plan.ts";
@@ -80,296 +75,247 @@ interface RunOptions extends RunsOptions, RunActor {
 /** Shortest interval between checkpoints, in milliseconds. */
 const CHECKPOINT_EVERY = 2_000;
 
+export type Run = ReturnType<typeof openRun>;
+
 /** A run while its session is open. */
-export class Run {
-  readonly #options: RunOptions;
-  #workspace: Workspace | undefined;
-  #deliverer: Deliverer | undefined;
-  readonly #planned: RunTarget;
-  #pushed: RunTarget | undefined;
-  #variables: Readonly<Record<string, string>> = {};
-  #request: RunRequest | undefined;
+export function openRun(options: RunOptions) {
+  const { plan, session, repository, credentials, workspaces, environments, carried } = options;
+  const planned: RunTarget = { url: plan.url, branch: plan.target, revision: plan.revision };
+  const before = options.memory?.pushed;
+  let pushed = before === undefined ? undefined : { ...planned, revision: before };
+  let workspace: Workspace | undefined;
+  let deliverer: Deliverer | undefined;
+  let variables: Readonly<Record<string, string>> = {};
+  let request: RunRequest | undefined;
   /** Git commands run one after another in a workspace. */
-  readonly #queue = new TaskQueue();
-  #checkpoint: NodeJS.Timeout | undefined;
-  readonly #backoff: Backoff;
-  #pushing: NodeJS.Timeout | undefined;
-  readonly #stopper = new AbortController();
-  #isStopped = false;
+  const queue = new TaskQueue();
+  const backoff = new Backoff(options.pushAgain ?? PUSH_AGAIN);
+  const stopper = new AbortController();
+  const { signal } = stopper;
+  let checkpointing: NodeJS.Timeout | undefined;
+  let pushing: NodeJS.Timeout | undefined;
 
-  constructor(options: RunOptions) {
-    this.#options = options;
-    const { url, target, revision } = options.plan;
-    this.#planned = { url, branch: target, revision };
-    const { pushed } = options.memory ?? {};
-    if (pushed !== undefined) this.#pushed = { ...this.#planned, revision: pushed };
-    this.#backoff = new Backoff(options.pushAgain ?? PUSH_AGAIN);
-  }
-
-  get plan(): RunPlan {
-    return this.#options.plan;
-  }
-
-  /** The branch and its commit on the remote; until the first push, the commit that work began with. */
-  get target(): RunTarget {
-    return this.#pushed ?? this.#planned;
-  }
-
-  /** The branch and its commit on the remote; undefined until the first push. */
-  get pushed(): RunTarget | undefined {
-    return this.#pushed;
-  }
-
-  /** The workspace, once it is ready. */
-  get workspace(): Workspace {
-    if (this.#workspace !== undefined) return this.#workspace;
+  const need = <T>(part: T | undefined): T => {
+    if (part !== undefined) return part;
     throw new TrunklineError("unavailable", "The workspace is not ready yet.");
-  }
-
-  /** The owner of its files, if that is not our own user. */
-  get owner(): FileOwner | undefined {
-    return this.#options.users?.of(this.plan.workspace);
-  }
-
-  /** What it may use. */
-  get limits(): EffectiveLimits {
-    const { limitsOf, plan } = this.#options;
-    return limitsOf?.(plan) ?? limitsFor({}, plan.url);
-  }
-
-  /** Variables of its repository for its agent. */
-  get variables(): Readonly<Record<string, string>> {
-    return this.#variables;
-  }
-
-  /** The folders of the objects that git needs in its workspace. */
-  get objects(): readonly string[] {
-    return objectFolders(this.#options.repository, this.workspace.content);
-  }
-
-  get files(): WorkspaceFiles {
-    return new WorkspaceFiles(this.workspace.tree, this.owner);
-  }
-
-  /** Prepares the workspace. */
-  async prepare(tell: (message: string) => void): Promise<Workspace> {
-    const { plan, repository, credentials, workspaces, contents, environments } = this.#options;
-    const { url, branch, revision, workspace: session } = plan;
-    if (!(await repository.has(revision))) tell(`Fetching ${revision.slice(0, 12)} of ${url} …`);
-    await repository.need({ url, branch, revision }, credentials);
-    const { within } = plan;
-    const { signal } = this.#stopper;
-    const wanted = { repository, revision, credentials, within, signal, tell };
-    const content = await contents.need(wanted);
-    signal.throwIfAborted();
-    const layer = await this.#layer(tell, content);
-    this.#variables = (await environments?.variables(repository, revision)) ?? {};
-    const request: WorkspaceRequest = {
-      session,
-      repository,
-      revision,
-      branch: plan.target,
-      owner: this.owner,
-      content,
-      layer,
-      keep: layer?.keep,
-    };
-    await this.#carryIn(request, tell);
-    const workspace = await workspaces.open(request);
-    this.#workspace = workspace;
-    this.#deliverer = this.#deliverTo(workspace.git, workspace.tree, workspace.content);
-    await this.#deliverer.begin(revision);
-    await this.#takeUp(workspace, this.#deliverer);
-    if (!this.#isStopped)
-      background(repository.fill(credentials), "Fetching the history of a repository");
-    return workspace;
-  }
-
-  get #carriedRun(): CheckpointedRun {
-    return { workspace: this.plan.workspace, session: this.#options.session };
-  }
+  };
+  const ownerOf = (): FileOwner | undefined => options.users?.of(plan.workspace);
+  const carriedRun: CheckpointedRun = { workspace: plan.workspace, session };
+  const notCarried = (error: unknown): void => {
+    options.log.warn("run.no-checkpoint", { workspace: plan.workspace, error });
+  };
 
   /** Gets the workspace from the machine that worked in it last, if that is another one. */
-  async #carryIn(request: WorkspaceRequest, tell: (message: string) => void): Promise<void> {
-    const { carried, workspaces } = this.#options;
-    const packed = await carried?.load(this.#carriedRun, workspaces.has(request.session));
+  const carryIn = async (wanted: WorkspaceRequest, tell: (message: string) => void) => {
+    const packed = await carried?.load(carriedRun, workspaces.has(wanted.session));
     if (packed === undefined) return;
     tell("Continuing with the files of the last checkpoint …");
-    await workspaces.carryIn(request, packed, CHECKPOINT);
-  }
+    await workspaces.carryIn(wanted, packed, CHECKPOINT);
+  };
 
   /** Stores what another machine needs to continue. */
-  async #carryOut(): Promise<void> {
-    const { carried, plan } = this.#options;
+  const carryOut = async (): Promise<void> => {
     if (carried === undefined) return;
     const refs = [`refs/heads/${plan.target}`, CHECKPOINT, PUSHED];
-    const packed = await packWorkspace(this.workspace.git, plan.revision, refs);
-    if (packed !== undefined) await carried.save(this.#carriedRun, packed);
-  }
+    const packed = await packWorkspace(need(workspace).git, plan.revision, refs);
+    if (packed !== undefined) await carried.save(carriedRun, packed);
+  };
+
+  const deliverTo = (git: ServerGit, tree: string, { submodules } = PLAIN): Deliverer =>
+    delivererFor({
+      ...options,
+      ...{ git, tree, limits: options.scan, submodules, url: plan.url, branch: plan.target },
+      pushing: carryOut,
+    });
 
   /** Reads what earlier turns have pushed. */
-  async #takeUp({ git, isNew }: Workspace, deliverer: Deliverer): Promise<void> {
-    const revision = isNew ? undefined : await deliverer.pushed();
-    if (revision !== undefined) this.#pushed = { ...this.#planned, revision };
-    const { pullRequest, session, plan } = this.#options;
+  const takeUp = async ({ git, isNew }: Workspace): Promise<void> => {
+    const revision = isNew ? undefined : await need(deliverer).pushed();
+    if (revision !== undefined) pushed = { ...planned, revision };
     const { branch: base, pullRequest: mode = "off" } = plan;
-    if (pullRequest === undefined || mode === "off") return;
-    const { propose } = pullRequest;
-    this.#request = new RunRequest({ git, session, base, isDraft: mode === "draft", propose });
-  }
+    if (options.pullRequest === undefined || mode === "off") return;
+    const { propose } = options.pullRequest;
+    request = openRequest({ git, session, base, isDraft: mode === "draft", propose });
+  };
 
-  /** Its pull request, if there is one. */
-  get pullRequest(): RunRequest["known"] {
-    return this.#request?.known;
-  }
+  const hasPushed = async (target: RunTarget): Promise<void> => {
+    pushed = target;
+    await options.memory?.hasPushed(target.revision).catch(notCarried);
+  };
 
-  /** Opens or updates the pull request. Undefined if none is wanted, or it is up to date. */
-  async propose(): Promise<ProposalResult | undefined> {
-    const [request, pushed] = [this.#request, this.#pushed];
-    if (request === undefined || pushed === undefined) return undefined;
-    return await this.#queue.run(() => request.update(pushed));
-  }
-
-  /** Throws "untrusted" or "unavailable" if it will not be possible to push. */
-  checkPush(): Promise<void> {
-    return this.#options.repository.checkPush(() => this.#need().checkPush());
-  }
-
-  /** Waits for a slot for a turn. `moved` is called with its position in the queue. */
-  enter({ principal, signal }: Turn, moved: (position: number) => void): Promise<Disposable> {
-    return this.#options.queue.enter({ key: principal.id, signal, moved });
-  }
-
-  /** Commits and pushes the changes of a turn. */
-  deliver(turn: Turn): Promise<Delivery> {
-    clearTimeout(this.#checkpoint);
-    const { title, body } = commitMessage(turn);
-    return this.#queue.run(async () => {
-      const delivery = await this.#need().deliver(title, body);
-      if (delivery.kind === "pushed") {
-        await this.#hasPushed(delivery.target);
-        await this.#carryOut().catch(this.#notCarried);
-      }
-      if (delivery.kind === "unpushed") this.#options.repository.forgetPushCheck();
-      return delivery;
-    });
-  }
-
-  async #hasPushed(target: RunTarget): Promise<void> {
-    this.#pushed = target;
-    await this.#options.memory?.hasPushed(target.revision).catch(this.#notCarried);
-  }
+  /** Retries the push after a while. */
+  const pushLater = (told: (target: RunTarget) => void): void => {
+    if (signal.aborted) return;
+    clearTimeout(pushing);
+    const again = (): void => background(pushKept(told), "Pushing what could not be pushed before");
+    pushing = setTimeout(again, backoff.failed());
+  };
 
   /**
    * Pushes commits that are not on the remote, and retries until that succeeds or the run is closed.
-   * `pushed` is called on success.
+   * `told` is called on success.
    */
-  async pushKept(pushed: (target: RunTarget) => void): Promise<void> {
-    clearTimeout(this.#pushing);
-    const delivery = await this.#queue.run(() => this.#need().pushKept());
-    if (delivery.kind === "unpushed") return this.pushLater(pushed);
-    this.#backoff.succeeded();
+  const pushKept = async (told: (target: RunTarget) => void): Promise<void> => {
+    clearTimeout(pushing);
+    const delivery = await queue.run(() => need(deliverer).pushKept());
+    if (delivery.kind === "unpushed") return pushLater(told);
+    backoff.succeeded();
     if (delivery.kind !== "pushed") return;
-    await this.#hasPushed(delivery.target);
-    pushed(delivery.target);
-  }
-
-  /** Retries the push after a while. */
-  pushLater(pushed: (target: RunTarget) => void): void {
-    if (this.#isStopped) return;
-    clearTimeout(this.#pushing);
-    this.#pushing = setTimeout(() => {
-      background(this.pushKept(pushed), "Pushing what could not be pushed before");
-    }, this.#backoff.failed());
-  }
-
-  /** Stores the current files as a checkpoint; a failure loses only the checkpoint. */
-  async checkpoint(): Promise<void> {
-    clearTimeout(this.#checkpoint);
-    this.#checkpoint = undefined;
-    const stored = this.#queue.run(async () => {
-      await this.#need().checkpoint();
-      await this.#carryOut();
-    });
-    await stored.catch(this.#notCarried);
-  }
-
-  readonly #notCarried = (error: unknown): void => {
-    this.#options.log.warn("run.no-checkpoint", { workspace: this.plan.workspace, error });
+    await hasPushed(delivery.target);
+    told(delivery.target);
   };
 
-  /** Stores a checkpoint after the interval. */
-  checkpointSoon(): void {
-    this.#checkpoint ??= setTimeout(
-      () => background(this.checkpoint(), "Storing a checkpoint of a run"),
-      CHECKPOINT_EVERY,
-    );
-  }
-
-  stop(): void {
-    this.#isStopped = true;
-    this.#request?.stop();
-    this.#stopper.abort(new TrunklineError("unavailable", "The session has ended."));
-    clearTimeout(this.#checkpoint);
-    clearTimeout(this.#pushing);
-  }
-
-  /** Releases the workspace, which stays on disk. */
-  async close(): Promise<void> {
-    this.stop();
-    await this.#queue.idle();
-    await this.#workspace?.close();
-  }
-
-  /** The layer of set-up that the workspace begins with. */
-  #layer(
-    tell: (message: string) => void,
-    content: RevisionContent,
-  ): Promise<SetupLayer | undefined> | undefined {
-    const { plan, repository, credentials, environments } = this.#options;
-    const { workspace, revision, retrySetup: retry = false } = plan;
-    // A missing right to push is reported now, not after minutes of set-up.
-    const check = (): Promise<void> =>
-      this.#deliverTo(repository.git, repository.git.gitDir).checkPush(revision);
-    const request = { workspace, repository, credentials, revision, content, retry, tell, check };
-    return environments?.prepare({ ...request, signal: this.#stopper.signal });
-  }
-
-  #deliverTo(git: ServerGit, tree: string, { submodules } = PLAIN): Deliverer {
-    const { plan, scan: limits } = this.#options;
-    return new Deliverer({
-      ...this.#options,
-      ...{ git, tree, limits, submodules, url: plan.url, branch: plan.target },
-      pushing: () => this.#carryOut(),
+  /** Stores the current files as a checkpoint; a failure loses only the checkpoint. */
+  const checkpoint = async (): Promise<void> => {
+    clearTimeout(checkpointing);
+    checkpointing = undefined;
+    const stored = queue.run(async () => {
+      await need(deliverer).checkpoint();
+      await carryOut();
     });
-  }
+    await stored.catch(notCarried);
+  };
 
-  #need(): Deliverer {
-    if (this.#deliverer !== undefined) return this.#deliverer;
-    throw new TrunklineError("unavailable", "The workspace is not ready yet.");
-  }
+  const stop = (): void => {
+    request?.stop();
+    stopper.abort(new TrunklineError("unavailable", "The session has ended."));
+    clearTimeout(checkpointing);
+    clearTimeout(pushing);
+  };
+
+  return {
+    ...{ plan, pushKept, pushLater, checkpoint, stop },
+
+    /** The branch and its commit on the remote; until the first push, the commit that work began with. */
+    get target(): RunTarget {
+      return pushed ?? planned;
+    },
+
+    /** The branch and its commit on the remote; undefined until the first push. */
+    get pushed() {
+      return pushed;
+    },
+
+    /** The workspace, once it is ready. */
+    get workspace() {
+      return need(workspace);
+    },
+
+    /** The owner of its files, if that is not our own user. */
+    get owner() {
+      return ownerOf();
+    },
+
+    /** What it may use. */
+    get limits(): EffectiveLimits {
+      return options.limitsOf?.(plan) ?? limitsFor({}, plan.url);
+    },
+
+    /** Variables of its repository for its agent. */
+    get variables() {
+      return variables;
+    },
+
+    /** The folders of the objects that git needs in its workspace. */
+    get objects() {
+      return objectFolders(repository, need(workspace).content);
+    },
+
+    get files() {
+      return workspaceFiles(need(workspace).tree, ownerOf());
+    },
+
+    /** Its pull request, if there is one. */
+    get pullRequest() {
+      return request?.known;
+    },
+
+    /** Prepares the workspace. */
+    async prepare(tell: (message: string) => void): Promise<Workspace> {
+      const { url, branch, revision, within, retrySetup: retry = false } = plan;
+      if (!(await repository.has(revision))) tell(`Fetching ${revision.slice(0, 12)} of ${url} …`);
+      await repository.need({ url, branch, revision }, credentials);
+      const wanted = { repository, revision, credentials, within, signal, tell };
+      const content = await options.contents.need(wanted);
+      signal.throwIfAborted();
+      // The layer of set-up that the workspace begins with.
+      const layer = await environments?.prepare({
+        ...{ workspace: plan.workspace, repository, credentials, revision, content, retry, tell },
+        // A missing right to push is reported now, not after minutes of set-up.
+        check: () => deliverTo(repository.git, repository.git.gitDir).checkPush(revision),
+        signal,
+      });
+      variables = (await environments?.variables(repository, revision)) ?? {};
+      const opening: WorkspaceRequest = {
+        ...{ session: plan.workspace, repository, revision, branch: plan.target },
+        ...{ owner: ownerOf(), content, layer, keep: layer?.keep },
+      };
+      await carryIn(opening, tell);
+      workspace = await workspaces.open(opening);
+      deliverer = deliverTo(workspace.git, workspace.tree, workspace.content);
+      await deliverer.begin(revision);
+      await takeUp(workspace);
+      if (!signal.aborted)
+        background(repository.fill(credentials), "Fetching the history of a repository");
+      return workspace;
+    },
+
+    /** Opens or updates the pull request. Undefined if none is wanted, or it is up to date. */
+    async propose(): Promise<ProposalResult | undefined> {
+      const [open, target] = [request, pushed];
+      if (open === undefined || target === undefined) return undefined;
+      return await queue.run(() => open.update(target));
+    },
+
+    /** Throws "untrusted" or "unavailable" if it will not be possible to push. */
+    checkPush: () => repository.checkPush(() => need(deliverer).checkPush()),
+
+    /** Waits for a slot for a turn. `moved` is called with its position in the queue. */
+    enter: (turn: Turn, moved: (position: number) => void) =>
+      options.queue.enter({ key: turn.principal.id, signal: turn.signal, moved }),
+
+    /** Commits and pushes the changes of a turn. */
+    deliver(turn: Turn): Promise<Delivery> {
+      clearTimeout(checkpointing);
+      const { title, body } = commitMessage(turn);
+      return queue.run(async () => {
+        const delivery = await need(deliverer).deliver(title, body);
+        if (delivery.kind === "pushed") {
+          await hasPushed(delivery.target);
+          await carryOut().catch(notCarried);
+        }
+        if (delivery.kind === "unpushed") repository.forgetPushCheck();
+        return delivery;
+      });
+    },
+
+    /** Stores a checkpoint after the interval. */
+    checkpointSoon(): void {
+      const store = (): void => background(checkpoint(), "Storing a checkpoint of a run");
+      checkpointing ??= setTimeout(store, CHECKPOINT_EVERY);
+    },
+
+    /** Releases the workspace, which stays on disk. */
+    async close(): Promise<void> {
+      stop();
+      await queue.idle();
+      await workspace?.close();
+    },
+  };
 }
 
 const { O_CREAT, O_NOFOLLOW, O_NONBLOCK, O_WRONLY } = constants;
 const LARGEST = 10 * 1024 * 1024;
 
 /** The files of a workspace for an agent that asks for them by `fs/*`. No link leads out of them. */
-export class WorkspaceFiles implements ClientFiles {
-  readonly #tree: string;
-  readonly #owner: FileOwner | undefined;
-
-  constructor(tree: string, owner: FileOwner | undefined) {
-    this.#tree = tree;
-    this.#owner = owner;
-  }
-
-  readonly readTextFile = async (
+export function workspaceFiles(tree: string, owner: FileOwner | undefined) {
+  const readTextFile = async (
     path: string,
     range: { line?: number; limit?: number } = {},
   ): Promise<string> => {
-    this.#stepsTo(path);
+    stepsTo(path);
     try {
-      const limits = { most: LARGEST, followsLinks: false, inside: [this.#tree] };
+      const limits = { most: LARGEST, followsLinks: false, inside: [tree] };
       const bytes = readRegularFile(path, limits);
       if (bytes === undefined) throw noFile(path);
       return linesOf(bytes.toString("utf8"), range);
@@ -377,39 +323,14 @@ export class WorkspaceFiles implements ClientFiles {
       throw fileProblem(error, path);
     }
   };
-
-  readonly writeTextFile = async (path: string, content: string): Promise<void> => {
-    await using file = await this.#openToWrite(path);
+  const writeTextFile = async (path: string, content: string): Promise<void> => {
+    await using file = await openToWrite(path);
     if (!(await file.stat()).isFile()) {
       throw fileProblem(new UnfitFileError("it is not a regular file"), path);
     }
     overwrite(file.fd, content);
   };
-
-  /** The folders on the way, and the name of the file. Throws for what is not in the tree, or is git's own. */
-  #stepsTo(path: string): string[] {
-    const steps = relative(this.#tree, path).split(sep);
-    const name = steps.at(-1) ?? "";
-    if (steps[0] === ".." || name === ".." || name === "" || name === ".") throw notInTree(path);
-    if (steps.some((step) => step.toLowerCase() === ".git")) throw notInTree(path);
-    return steps;
-  }
-
-  async #openToWrite(path: string): Promise<FileHandle> {
-    const steps = this.#stepsTo(path).map((step) => Buffer.from(step));
-    const name = steps.pop() ?? Buffer.alloc(0);
-    try {
-      await using folder = await folderBelow(this.#tree, steps, this.#enterOrMake);
-      const flags = O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK;
-      const file = await open(nameIn(folder, name), flags, 0o644);
-      await this.#give(file);
-      return file;
-    } catch (error) {
-      throw fileProblem(error, path);
-    }
-  }
-
-  readonly #enterOrMake = async (folder: FileHandle, step: Buffer): Promise<FileHandle> => {
+  const enterOrMake = async (folder: FileHandle, step: Buffer): Promise<FileHandle> => {
     try {
       return await openFolder(folder, step);
     } catch (error) {
@@ -417,13 +338,38 @@ export class WorkspaceFiles implements ClientFiles {
     }
     await mkdir(nameIn(folder, step), { mode: 0o755 });
     const made = await openFolder(folder, step);
-    await this.#give(made);
+    await give(made);
     return made;
   };
 
-  async #give(file: FileHandle): Promise<void> {
-    if (this.#owner !== undefined) await file.chown(this.#owner.uid, this.#owner.gid);
+  /** The folders on the way, and the name of the file. Throws for what is not in the tree, or is git's own. */
+  function stepsTo(path: string): string[] {
+    const steps = relative(tree, path).split(sep);
+    const name = steps.at(-1) ?? "";
+    if (steps[0] === ".." || name === ".." || name === "" || name === ".") throw notInTree(path);
+    if (steps.some((step) => step.toLowerCase() === ".git")) throw notInTree(path);
+    return steps;
   }
+
+  async function openToWrite(path: string): Promise<FileHandle> {
+    const steps = stepsTo(path).map((step) => Buffer.from(step));
+    const name = steps.pop() ?? Buffer.alloc(0);
+    try {
+      await using folder = await folderBelow(tree, steps, enterOrMake);
+      const flags = O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK;
+      const file = await open(nameIn(folder, name), flags, 0o644);
+      await give(file);
+      return file;
+    } catch (error) {
+      throw fileProblem(error, path);
+    }
+  }
+
+  async function give(file: FileHandle): Promise<void> {
+    if (owner !== undefined) await file.chown(owner.uid, owner.gid);
+  }
+
+  return { readTextFile, writeTextFile };
 }
 
 function notInTree(path: string): SessionError {

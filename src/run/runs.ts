@@ -10,7 +10,7 @@ import type { RunActor } from "./deliver.ts";
 import { type HostResolver, writeAskpass } from "../git/server/pin-connection.ts";
 import { ContentFetcher } from "./content/content.ts";
 import { writeLfsFilter } from "./content/lfs-filter.ts";
-import { Environments, type RunSetup } from "./environment/environments.ts";
+import { type Environments, openEnvironments, type RunSetup } from "./environment/environments.ts";
 import { Layers } from "./environment/layers.ts";
 import { readRetrySetup } from "./environment/recipe.ts";
 import { type PullRequestProposer, readRequestMode, type RequestMode } from "./pull-request.ts";
@@ -23,7 +23,7 @@ import type { SharedCheckpoints } from "./workspace/shared-checkpoints.ts";
 import type { FileOwner, WorkspaceDriver } from "./workspace/driver.ts";
 import type { RunUsers } from "./workspace/run-users.ts";
 import { Workspaces } from "./workspace/workspace.ts";
-import { type PushMemory, Run } from "./run.ts";
+import { type PushMemory, openRun, type Run } from "./run.ts";
 import type { EffectiveLimits } from "./run-limits.ts";
 import { background } from "../base/background.ts";
 
@@ -106,7 +106,7 @@ export class Runs implements AsyncDisposable {
     this.#workspaces = workspaces;
     this.#tidy = tidy({ ...options, workspaces, cache: this.#cache });
     if (setup === undefined) return;
-    this.#environments = new Environments({ ...setup, layers, workspaces, driver, users, log });
+    this.#environments = openEnvironments({ ...setup, layers, workspaces, driver, users, log });
   }
 
   static async open(options: RunsOptions): Promise<Runs> {
@@ -161,7 +161,7 @@ export class Runs implements AsyncDisposable {
     this.#urls.delete(plan.url);
     this.#urls.add(plan.url);
     const [workspaces, queue, environments] = [this.#workspaces, this.#queue, this.#environments];
-    return new Run({
+    return openRun({
       ...this.#options,
       plan,
       session,

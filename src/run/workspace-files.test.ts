@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
 
-import { WorkspaceFiles } from "./run.ts";
+import { workspaceFiles } from "./run.ts";
 
 async function open() {
   const folder = await mkdtemp(join(tmpdir(), "workspace-files-"));
@@ -17,7 +17,7 @@ async function open() {
   return {
     folder,
     tree,
-    files: new WorkspaceFiles(tree, undefined),
+    files: workspaceFiles(tree, undefined),
     [Symbol.asyncDispose]: () => rm(folder, { recursive: true }),
   };
 }

@@ -60,8 +60,8 @@ export async function openLink(
 ): Promise<Link> {
   if ("command" in settings) return startProgram(settings, events, limits, serves);
   if (!("openapi" in settings)) return openAddress(settings, { limits, authorization });
-  const { OpenApiServer } = await import("./openapi/openapi-server.ts");
-  return await OpenApiServer.open(settings, limits);
+  const { openApiServer } = await import("./openapi/openapi-server.ts");
+  return await openApiServer(settings, limits);
 }
 
 async function startProgram(

@@ -7,7 +7,7 @@ import { pathToFileURL } from "node:url";
 import { AppContext } from "../../src/config/app-context.ts";
 import { defaultConfig } from "../../src/config/config.ts";
 import { systemProgram } from "../../src/sandbox/remedy.ts";
-import { LocalSandbox } from "../../src/sandbox/open/local-sandbox.ts";
+import { openLocalSandbox } from "../../src/sandbox/open/local-sandbox.ts";
 import { AgentRig } from "../agent/agent-rig.ts";
 import { FakeLlm } from "../agent/fake-llm.ts";
 import { ALLOW } from "../agent/sample-turn.ts";
@@ -178,7 +178,7 @@ async function told(project: CheckedProject): Promise<{ answer: string; asked: s
   await using rig = new AgentRig({
     llm,
     files: project.files,
-    sandbox: (folders) => new LocalSandbox(app, folders),
+    sandbox: (folders) => openLocalSandbox(app, folders),
     // Machines are busy: it waits for as long as it takes.
     limits: { diagnostics: 600_000 },
   });

@@ -10,7 +10,7 @@ import { text } from "node:stream/consumers";
 import { usualVariables } from "../../src/base/process/environment.ts";
 import { defaultConfig } from "../../src/config/config.ts";
 import { AppContext } from "../../src/config/app-context.ts";
-import { LocalSandbox } from "../../src/sandbox/open/local-sandbox.ts";
+import { openLocalSandbox } from "../../src/sandbox/open/local-sandbox.ts";
 import type { Program } from "../../src/sandbox/bubblewrap.ts";
 import { EgressProxy } from "../../src/sandbox/egress-proxy.ts";
 import { probeSandbox } from "../../src/sandbox/probe.ts";
@@ -58,7 +58,7 @@ export const localSession: OpenInside = async (env) => {
   const files = { ...base.agent.files, show: [process.execPath] };
   const app = new AppContext({ ...base, agent: { ...base.agent, files } });
   const own = { ...process.env, ...env, HOME: home };
-  const sandbox = new LocalSandbox(app, [work], own);
+  const sandbox = openLocalSandbox(app, [work], own);
   return {
     ...{ work, home, data },
     async sh(line) {

@@ -3,7 +3,11 @@ import { join } from "node:path";
 
 import { Log } from "../../src/base/log.ts";
 import { OwnedChild } from "../../src/base/process/child-process.ts";
-import { type EnvironmentRequest, Environments } from "../../src/run/environment/environments.ts";
+import {
+  type EnvironmentRequest,
+  type Environments,
+  openEnvironments,
+} from "../../src/run/environment/environments.ts";
 import { Layers } from "../../src/run/environment/layers.ts";
 import type { RepositorySetup } from "../../src/run/environment/recipe.ts";
 import { type CachedRepository, RepositoryCache } from "../../src/run/repository-cache.ts";
@@ -50,7 +54,7 @@ export class EnvironmentRig implements AsyncDisposable {
 
   environments(setup: RepositorySetup, secrets: Record<string, string> = {}): Environments {
     const { layers, workspaces } = this;
-    return new Environments({
+    return openEnvironments({
       settings: { repositories: { "*": setup }, from: ["script", "devcontainer"] },
       layers,
       workspaces,

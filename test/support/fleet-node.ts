@@ -6,7 +6,7 @@ import { Log } from "../../src/base/log.ts";
 import { FleetConnection } from "../../src/fleet/connection/connect.ts";
 import type { NodeAddress } from "../../src/fleet/connection/node-server.ts";
 import { type MemberChange, Members, type NodeState } from "../../src/fleet/members/members.ts";
-import { JobQueue } from "../../src/fleet/members/job-queue.ts";
+import { type JobQueue, openJobQueue } from "../../src/fleet/members/job-queue.ts";
 import { type JobServer, serveJobs, WorkerSlots } from "../../src/fleet/members/job-server.ts";
 import { Placer } from "../../src/fleet/members/placer.ts";
 import { subjectsOf } from "../../src/fleet/subjects.ts";
@@ -142,7 +142,7 @@ export class GatewayNode extends FleetNode {
     }));
     const { members, lines } = this;
     const log = new Log("info", (line) => lines.push(line));
-    const queue = new JobQueue({ members, most, checkEvery: 100 });
+    const queue = openJobQueue({ members, most, checkEvery: 100 });
     this.queue = this.ends.use(queue);
     this.placer = new Placer({ members, queue, longestWait, takeOverWithin, log });
     members.join();

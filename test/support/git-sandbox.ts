@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 
 import { AppContext } from "../../src/config/app-context.ts";
-import { LocalSandbox } from "../../src/sandbox/open/local-sandbox.ts";
+import { openLocalSandbox } from "../../src/sandbox/open/local-sandbox.ts";
+import type { CommandSandbox } from "../../src/agent/files/command-sandbox.ts";
 import { systemProgram } from "../../src/sandbox/remedy.ts";
 import { SampleHome } from "../samples/sample-home.ts";
 import { runFromShell } from "./run-from-shell.ts";
@@ -33,13 +34,13 @@ interface Ran {
 export class GitSandbox implements AsyncDisposable {
   readonly home: SampleHome;
   readonly repo: string;
-  readonly #sandbox: LocalSandbox;
+  readonly #sandbox: CommandSandbox;
   readonly env: NodeJS.ProcessEnv;
 
   private constructor(
     home: SampleHome,
     repo: string,
-    sandbox: LocalSandbox,
+    sandbox: CommandSandbox,
     env: NodeJS.ProcessEnv,
   ) {
     this.home = home;
@@ -68,7 +69,7 @@ export class GitSandbox implements AsyncDisposable {
     const { config } = await home.load();
     const app = new AppContext(config, { files: [], load: async () => config });
     const env = { PATH: process.env.PATH, HOME: home.path, ...NAMES };
-    return new GitSandbox(home, repo, new LocalSandbox(app, [folder], env), env);
+    return new GitSandbox(home, repo, openLocalSandbox(app, [folder], env), env);
   }
 
   /** Runs a command line in the sandbox, to its end. */

@@ -1,5 +1,5 @@
 import { limitsFor } from "../../base/limit/limits.ts";
-import { JobQueue } from "../../fleet/members/job-queue.ts";
+import { openJobQueue } from "../../fleet/members/job-queue.ts";
 import {
   Placer,
   type PlacementRequest,
@@ -37,7 +37,7 @@ export async function openFleetGateway(
   const fleet = opening.use(await connectFleet(app, { role: "gateway", isTyped }));
   const shared = opening.use(await shareNode(app, fleet, { role: "gateway", offer }));
   const { members } = fleet;
-  const queue = opening.use(new JobQueue({ members, most: app.config.fleet.waiting }));
+  const queue = opening.use(openJobQueue({ members, most: app.config.fleet.waiting }));
   let address: string | undefined;
   fleet.tells(() => ({ url: address, waiting: queue.waiting, ...shared.tools.state }));
   // What the dashboard and the metrics show.

@@ -6,7 +6,11 @@ import { visibleLine } from "../../base/text/visible.ts";
 import { identitiesOptions } from "../../identity/open/open-identities.ts";
 import type { IdentityStatus } from "../../identity/detect/detect.ts";
 import type { GuardStatus } from "../../identity/guard/install-guard.ts";
-import { Identities, type IdentitiesOptions } from "../../identity/identities.ts";
+import {
+  type Identities,
+  identitiesFrom,
+  type IdentitiesOptions,
+} from "../../identity/identities.ts";
 import type { IdentityCommands } from "../../identity/identity-commands.ts";
 import type { Identity } from "../../identity/identity.ts";
 import type { SigningReadiness } from "../../identity/signing/signing-readiness.ts";
@@ -35,7 +39,7 @@ async function repair(invocation: Invocation, identities: Identities): Promise<v
 
 /** The identities alone. */
 export async function openIdentities(invocation: Invocation): Promise<Identities> {
-  const identities = new Identities(await identityOptions(invocation));
+  const identities = identitiesFrom(await identityOptions(invocation));
   await repair(invocation, identities);
   return identities;
 }
@@ -48,12 +52,12 @@ export async function openCommands(
   invocation: Invocation,
   { asks = true }: { readonly asks?: boolean } = {},
 ): Promise<IdentityCommands> {
-  const [options, { IdentityCommands }] = await Promise.all([
+  const [options, { openIdentityCommands }] = await Promise.all([
     identityOptions(invocation),
     import("../../identity/identity-commands.ts"),
   ]);
   const canAsk = asks && process.stdin.isTTY && process.stderr.isTTY;
-  const commands = new IdentityCommands({ ...options, ...(canAsk ? { ask: askSecret } : {}) });
+  const commands = openIdentityCommands({ ...options, ...(canAsk ? { ask: askSecret } : {}) });
   await repair(invocation, commands.identities);
   return commands;
 }

@@ -4,12 +4,11 @@ import {
   AckPolicy,
   DiscardPolicy,
   jetstream,
-  type JetStreamManager,
   jetstreamManager,
   RetentionPolicy,
   StorageType,
 } from "@nats-io/jetstream";
-import { errors, type Msg, nanos, type Subscription } from "@nats-io/transport-node";
+import { errors, type Msg, nanos } from "@nats-io/transport-node";
 import { objectIn } from "../../base/check.ts";
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
@@ -43,8 +42,7 @@ export interface OfferAnswer {
 /** Undefined for what is no job. */
 export function readJob(text: string): Job | undefined {
   const job: Partial<Job> | undefined = objectIn(text);
-  const isJob = isId(job?.id) && isAddress(job.gateway);
-  return isJob ? (job as Job) : undefined;
+  return isId(job?.id) && isAddress(job.gateway) ? (job as Job) : undefined;
 }
 
 /** Undefined for what is no offer. */
@@ -104,92 +102,62 @@ interface WaitingJob {
  * The requests of a gateway that wait for a free slot. They wait in a stream, so that they are served in
  * order whichever gateway they came to, and so that all gateways together keep the limit.
  */
-export class JobQueue implements Disposable {
-  readonly #options: JobQueueOptions;
-  readonly #jobs = new Map<string, WaitingJob>();
-  readonly #offers: Subscription;
-  readonly #tidying: NodeJS.Timeout;
-
-  constructor(options: JobQueueOptions) {
-    const { checkEvery = CHECK_EVERY } = options;
-    const { connection, self } = options.members;
-    this.#options = options;
-    this.#tidying = setInterval(() => {
-      background(this.#tidy(), "Removing abandoned requests for slots");
-    }, checkEvery).unref();
-    const subject = connection.subjects.offer(addressOf(self), "*");
-    this.#offers = connection.listen(subject, (message) => this.#offered(message));
-  }
-
-  /** The waiting requests, for the heartbeats: workers look for requests only if some wait. */
-  get waiting(): QueuedRequests[] {
-    const counts = new Map<string, QueuedRequests>();
-    for (const { labels } of this.#jobs.values()) {
-      const name = queueName(labels);
-      counts.set(name, { labels, count: (counts.get(name)?.count ?? 0) + 1 });
-    }
-    return [...counts.values()];
-  }
+export function openJobQueue(options: JobQueueOptions) {
+  const { members, most, checkEvery = CHECK_EVERY } = options;
+  const { connection, self } = members;
+  const { subjects, nats } = connection;
+  const openManager = () => jetstreamManager(nats, { checkAPI: false, timeout: TIMEOUT });
+  const jobs = new Map<string, WaitingJob>();
+  const tidying = setInterval(() => {
+    background(tidy(), "Removing abandoned requests for slots");
+  }, checkEvery).unref();
+  const offers = connection.listen(subjects.offer(addressOf(self), "*"), (message) =>
+    offered(message),
+  );
 
   /**
    * Waits for a worker with a free slot. `queued` is told the place in the queue. Rejects with "limit" if
    * too many wait already.
    */
-  async wait(
+  async function wait(
     labels: Readonly<Record<string, string>>,
     signal: AbortSignal,
     queued: (place: number) => void = () => {},
   ): Promise<NodeAddress> {
     const id = randomUUID();
     const offered = Promise.withResolvers<NodeAddress>();
-    const { members } = this.#options;
-    const { self: gateway, state } = members;
-    const job: Job = { id, labels, gateway, version: state.version };
-    this.#jobs.set(id, { labels, offered });
+    const job: Job = { id, labels, gateway: self, version: members.state.version };
+    jobs.set(id, { labels, offered });
     const over = new AbortController();
     let sequence: number | undefined;
     try {
       for (let attempt = 0; ; attempt++) {
-        sequence = await this.#enqueue(job, attempt, signal);
+        sequence = await enqueue(job, attempt, signal);
         members.tell();
         if (attempt === 0)
-          background(this.#tellPlace(id, labels, queued), "Reporting the place in the queue");
-        const gone = this.#untilGone(sequence, over.signal);
+          background(tellPlace(id, labels, queued), "Reporting the place in the queue");
+        const gone = untilGone(sequence, over.signal);
         const worker = await untilAborted(Promise.race([offered.promise, gone]), signal);
         if (worker !== undefined) return worker;
       }
     } catch (error) {
-      if (sequence !== undefined)
-        background(this.#remove(sequence), "Removing a request for a slot");
+      if (sequence !== undefined) background(remove(sequence), "Removing a request for a slot");
       throw error;
     } finally {
       over.abort();
-      this.#jobs.delete(id);
+      jobs.delete(id);
       members.tell();
     }
   }
 
-  [Symbol.dispose](): void {
-    clearInterval(this.#tidying);
-    this.#offers.unsubscribe();
-    const error = new TrunklineError("closed", "This gateway is closing.");
-    for (const { offered } of this.#jobs.values()) {
-      offered.promise.catch(() => {});
-      offered.reject(error);
-    }
-  }
-
   /** Repeats until the stream has it. An attempt whose answer was lost is recognised by its id. */
-  async #enqueue(job: Job, attempt: number, signal: AbortSignal): Promise<number> {
-    const { most, members } = this.#options;
-    const { connection } = members;
-    const { subjects, nats } = connection;
+  async function enqueue(job: Job, attempt: number, signal: AbortSignal): Promise<number> {
     const name = queueName(job.labels);
     const options = { msgID: `${job.id}:${attempt}`, timeout: TIMEOUT };
     for (;;) {
       await connection.connected(signal);
       try {
-        await untilAborted(this.#prepare(name), signal);
+        await untilAborted(prepare(name), signal);
         const published = jetstream(nats).publish(subjects.job(name), JSON.stringify(job), options);
         return (await published).seq;
       } catch (error) {
@@ -205,18 +173,16 @@ export class JobQueue implements Disposable {
   }
 
   /** The request was the last to arrive, so this is how many wait for the same labels. */
-  async #tellPlace(
+  async function tellPlace(
     id: string,
     labels: Readonly<Record<string, string>>,
     queued: (place: number) => void,
   ): Promise<void> {
-    const { connection } = this.#options.members;
-    const { subjects } = connection;
     const subject = subjects.job(queueName(labels));
     try {
-      const manager = await this.#manager();
+      const manager = await openManager();
       const { state } = await manager.streams.info(subjects.jobs, { subjects_filter: subject });
-      if (this.#jobs.has(id)) queued(state.subjects?.[subject] ?? 1);
+      if (jobs.has(id)) queued(state.subjects?.[subject] ?? 1);
     } catch (error) {
       // The loss of the connection is reported elsewhere. A server that has just started finds its streams later.
       if (connection.isConnected && !isCode(error, NO_STREAM)) throw error;
@@ -227,10 +193,8 @@ export class JobQueue implements Disposable {
    * Resolves if the request is not in the stream any more: NATS lost its data, or a worker took this
    * gateway for dead.
    */
-  async #untilGone(sequence: number, signal: AbortSignal): Promise<undefined> {
-    const { members, checkEvery = CHECK_EVERY } = this.#options;
-    const { subjects } = members.connection;
-    const manager = await this.#manager();
+  async function untilGone(sequence: number, signal: AbortSignal): Promise<undefined> {
+    const manager = await openManager();
     let isThere = true;
     while (isThere) {
       await delay(checkEvery, undefined, { signal });
@@ -242,10 +206,8 @@ export class JobQueue implements Disposable {
   }
 
   /** Makes the stream, and the consumer that all workers with these labels share. */
-  async #prepare(name: string): Promise<void> {
-    const { members, most } = this.#options;
-    const { subjects, replicas } = members.connection;
-    const manager = await this.#manager();
+  async function prepare(name: string): Promise<void> {
+    const manager = await openManager();
     const config = {
       name: subjects.jobs,
       subjects: [subjects.job("*")],
@@ -255,7 +217,7 @@ export class JobQueue implements Disposable {
       max_msgs: most,
       max_age: nanos(LONGEST_WAIT),
     };
-    const { config: found } = await ensureStream(manager, config, replicas);
+    const { config: found } = await ensureStream(manager, config, connection.replicas);
     if (found.max_msgs !== most)
       await manager.streams.update(config.name, { ...found, max_msgs: most });
     await manager.consumers.add(subjects.jobs, {
@@ -268,9 +230,8 @@ export class JobQueue implements Disposable {
   }
 
   /** It is no longer wanted. If that fails, the worker that gets it is told so. */
-  async #remove(sequence: number): Promise<void> {
-    const { subjects } = this.#options.members.connection;
-    const manager = await this.#manager().catch(() => undefined);
+  async function remove(sequence: number): Promise<void> {
+    const manager = await openManager().catch(() => undefined);
     // It may have been taken meanwhile, or NATS cannot be reached.
     await manager?.streams.deleteMessage(subjects.jobs, sequence, false).catch(() => false);
   }
@@ -279,13 +240,10 @@ export class JobQueue implements Disposable {
    * Removes requests that nobody waits for: their gateway was killed, or NATS did not answer when it
    * removed them. Workers look for requests only while a gateway waits, so they would stay and count.
    */
-  async #tidy(): Promise<void> {
-    const { members } = this.#options;
-    const { connection, self } = members;
-    const { subjects } = connection;
+  async function tidy(): Promise<void> {
     if (!connection.isConnected || !members.isReady) return;
     try {
-      const manager = await this.#manager();
+      const manager = await openManager();
       const { state } = await manager.streams.info(subjects.jobs);
       const waiting = members.alive.flatMap((member) => member.waiting);
       const wanted = waiting.reduce((sum, { count }) => sum + count, 0);
@@ -297,40 +255,54 @@ export class JobQueue implements Disposable {
         ({ seq } = message);
         const { id = "", gateway = self } = readJob(message.string()) ?? {};
         const isOwn = gateway.id === self.id;
-        const isWanted = isOwn ? this.#jobs.has(id) : members.get(gateway.id) !== undefined;
-        if (!isWanted) await this.#remove(seq);
+        const isWanted = isOwn ? jobs.has(id) : members.get(gateway.id) !== undefined;
+        if (!isWanted) await remove(seq);
       }
     } catch {
       // There is no stream yet, or NATS cannot be reached. The next check retries.
     }
   }
 
-  #manager(): Promise<JetStreamManager> {
-    const { nats } = this.#options.members.connection;
-    return jetstreamManager(nats, { checkAPI: false, timeout: TIMEOUT });
-  }
-
-  #offered(message: Msg): void {
+  function offered(message: Msg): void {
     const id = message.subject.slice(message.subject.lastIndexOf(".") + 1);
     const offer = readOffer(message.string());
     if (offer === undefined) return;
-    const job = this.#jobs.get(id);
+    const job = jobs.get(id);
     // It stays in the queue if nobody answers. The worker may be too old to know that it must not serve it.
-    if (job !== undefined && !this.#mayServe(offer.worker, job)) return;
-    this.#jobs.delete(id);
+    if (job !== undefined && !mayServe(offer.worker, job)) return;
+    jobs.delete(id);
     job?.offered.resolve(offer.worker);
     const answer: OfferAnswer = { isWanted: job !== undefined };
     message.respond(JSON.stringify(answer));
   }
 
   /** True for a worker that has sent no heartbeat yet. */
-  #mayServe({ id }: NodeAddress, { labels }: WaitingJob): boolean {
-    const { members } = this.#options;
+  function mayServe({ id }: NodeAddress, { labels }: WaitingJob): boolean {
     const worker = members.get(id);
     if (worker === undefined) return true;
     return hasLabels(worker, labels) && isCompatible(worker.version, members.state.version);
   }
+
+  return {
+    /** The waiting requests, for the heartbeats: workers look for requests only if some wait. */
+    get waiting(): QueuedRequests[] {
+      const queues = Map.groupBy(jobs.values(), ({ labels }) => queueName(labels)).values();
+      return Array.from(queues, (all) => ({ labels: all[0]?.labels ?? {}, count: all.length }));
+    },
+    wait,
+    [Symbol.dispose](): void {
+      clearInterval(tidying);
+      offers.unsubscribe();
+      const error = new TrunklineError("closed", "This gateway is closing.");
+      for (const { offered } of jobs.values()) {
+        offered.promise.catch(() => {});
+        offered.reject(error);
+      }
+    },
+  };
 }
+
+export type JobQueue = ReturnType<typeof openJobQueue>;
 
 /** Whether the permissions of this gateway do not suffice: trying again does not help. */
 function isForbidden(error: unknown): error is Error {

@@ -91,16 +91,11 @@ export interface JournalSubscription extends AsyncDisposable {
 }
 
 /** The messages of sessions in streams of NATS, with a subject for each session. */
-export class StreamJournal implements Journal {
-  readonly #options: StreamJournalOptions;
+export function streamJournal({ client, connection, manager }: StreamJournalOptions) {
+  const { subjects, nats } = connection;
 
-  constructor(options: StreamJournalOptions) {
-    this.#options = options;
-  }
-
-  async publish(id: string, message: EventMessage, after: number): Promise<number> {
-    const { client, connection } = this.#options;
-    const { stream, subject } = this.#placeOf(id);
+  async function publish(id: string, message: EventMessage, after: number): Promise<number> {
+    const { stream, subject } = placeOf(id);
     const options = {
       msgID: message.id,
       headers: headersOf(message),
@@ -113,21 +108,19 @@ export class StreamJournal implements Journal {
     return seq;
   }
 
-  async last(id: string): Promise<StoredMessage | undefined> {
-    const { stream, subject } = this.#placeOf(id);
-    return await this.#get(stream, { last_by_subj: subject });
+  async function last(id: string): Promise<StoredMessage | undefined> {
+    const { stream, subject } = placeOf(id);
+    return await get(stream, { last_by_subj: subject });
   }
 
   /** The first message of a session from a sequence on. */
-  async next(id: string, from: number): Promise<StoredMessage | undefined> {
-    const { stream, subject } = this.#placeOf(id);
-    return await this.#get(stream, firstFrom(from, subject));
+  async function next(id: string, from: number): Promise<StoredMessage | undefined> {
+    const { stream, subject } = placeOf(id);
+    return await get(stream, firstFrom(from, subject));
   }
 
   /** Reports the last message of each session, and then each new message. */
-  follow(heard: Follower): JournalSubscription {
-    const { connection } = this.#options;
-    const { subjects, nats } = connection;
+  function follow(heard: Follower): JournalSubscription {
     const reading = { deliver_policy: DeliverPolicy.LastPerSubject, headers_only: true };
     const fetching = { max_messages: HEADS_AHEAD, expires: HEADS_WAIT };
     const known = subjects.eventStreams.map(() => Promise.withResolvers<void>());
@@ -157,11 +150,11 @@ export class StreamJournal implements Journal {
     };
   }
 
-  async *read(id: string, from: number, to: number): AsyncGenerator<StoredMessage> {
+  async function* read(id: string, from: number, to: number): AsyncGenerator<StoredMessage> {
     let next = Math.max(from, 1);
     for (let attempt = 1; next <= to; attempt++) {
       try {
-        for await (const message of this.#readOn(id, next, to)) {
+        for await (const message of readOn(id, next, to)) {
           next = message.sequence + 1;
           attempt = 1;
           yield message;
@@ -170,24 +163,21 @@ export class StreamJournal implements Journal {
       } catch (error) {
         if (isFinal(error)) throw error;
         if (isLastAttempt(attempt, error)) throw unanswered(error);
-        await this.#options.connection.pause(attempt);
+        await connection.pause(attempt);
       }
     }
   }
 
   /** Fails if no message comes: a server that was restarted does not know its readers any more. */
-  async *#readOn(id: string, from: number, to: number): AsyncGenerator<StoredMessage> {
-    const { connection } = this.#options;
-    const { stream, subject } = this.#placeOf(id);
+  async function* readOn(id: string, from: number, to: number): AsyncGenerator<StoredMessage> {
+    const { stream, subject } = placeOf(id);
     const reading = {
       filter_subject: subject,
       deliver_policy: DeliverPolicy.StartSequence,
       opt_start_seq: from,
     };
-    const options = { ...AHEAD, expires: HEADS_WAIT };
-    const reader = await connection.ask(() =>
-      openReader(connection.nats, stream, reading, options),
-    );
+    const fetching = { ...AHEAD, expires: HEADS_WAIT };
+    const reader = await connection.ask(() => openReader(nats, stream, reading, fetching));
     using late = setTimeout(() => reader.stop(), LONGEST_WAIT).unref();
     try {
       for await (const message of reader) {
@@ -205,26 +195,26 @@ export class StreamJournal implements Journal {
     throw new TrunklineError("unavailable", `Cannot read the events of session '${id}': ${why}.`);
   }
 
-  async purge(id: string, before: number): Promise<void> {
-    const { manager, connection } = this.#options;
-    const { stream, subject } = this.#placeOf(id);
-    const purged = { filter: subject, seq: before };
-    await connection.ask(() => manager.streams.purge(stream, purged));
+  async function purge(id: string, before: number): Promise<void> {
+    const { stream, subject } = placeOf(id);
+    await connection.ask(() => manager.streams.purge(stream, { filter: subject, seq: before }));
   }
 
-  async #get(stream: string, query: MsgRequest): Promise<StoredMessage | undefined> {
-    const { manager, connection } = this.#options;
+  async function get(stream: string, query: MsgRequest): Promise<StoredMessage | undefined> {
     const found = await connection.ask(() => manager.streams.getMessage(stream, query));
     return found === null ? undefined : messageOf(found, found.header);
   }
 
   /** Where the messages of a session are. */
-  #placeOf(id: string): { readonly stream: string; readonly subject: string } {
-    const { subjects } = this.#options.connection;
+  function placeOf(id: string): { readonly stream: string; readonly subject: string } {
     if (isSessionId(id)) return { stream: subjects.eventStreamOf(id), subject: subjects.event(id) };
     throw sessionNotFound(id);
   }
+
+  return { publish, last, next, follow, read, purge };
 }
+
+export type StreamJournal = ReturnType<typeof streamJournal>;
 
 function headersOf({ epoch, node, first, last, more }: EventMessage): MsgHdrs {
   const map = headers();

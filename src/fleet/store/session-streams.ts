@@ -10,7 +10,7 @@ import { Kvm } from "@nats-io/kv";
 import { TrunklineError } from "../../base/errors.ts";
 import type { FleetConnection } from "../connection/connect.ts";
 import { ensureStream, type Stream } from "../stream-reader.ts";
-import { StreamJournal } from "../ownership/journal.ts";
+import { streamJournal } from "../ownership/journal.ts";
 import { kvRecords, retryUnanswered } from "../ownership/session-entry.ts";
 import type { Subjects } from "../subjects.ts";
 import { SessionMirror, type SessionMirrorOptions } from "./session-mirror.ts";
@@ -122,7 +122,7 @@ export async function openSessionStreams(connection: FleetConnection) {
   // Without "direct" the leader answers, which knows every write that was acknowledged.
   const kv = await new Kvm(client).open(subjects.sessions, { allow_direct: false });
   const records = kvRecords(kv, connection, most);
-  const journal = new StreamJournal({ connection, client, manager });
+  const journal = streamJournal({ connection, client, manager });
   const stream = bucketStream(subjects);
   const lastRevision = async (): Promise<number> => {
     const { state } = await connection.ask(() => manager.streams.info(stream));

@@ -10,6 +10,6 @@ export async function openToolHooks(
   audit: Audit | undefined,
 ): Promise<ToolHooks | undefined> {
   if (Object.keys(toolHooks).length === 0) return undefined;
-  const { ToolHooks } = await import("./tool-hooks.ts");
-  return new ToolHooks(app, toolHooks, audit);
+  const { toolHooksFor } = await import("./tool-hooks.ts");
+  return toolHooksFor(app, toolHooks, audit);
 }

@@ -26,7 +26,7 @@ import {
 } from "../../tool/tool.ts";
 import { Toolbox } from "../../tool/toolbox.ts";
 import type { HookEntry, HookEvent } from "../hook.ts";
-import { ToolHooks } from "./tool-hooks.ts";
+import { type ToolHooks, toolHooksFor } from "./tool-hooks.ts";
 
 const SCHEMA = {
   type: "object",
@@ -68,7 +68,7 @@ class Rig implements AsyncDisposable {
       if ("event" in entry) this.runs.push({ ...entry });
       else this.entries.push(entry as AuditEntry);
     };
-    this.#hooks = new ToolHooks(Object.assign(app, reported), settings, { record }, env);
+    this.#hooks = toolHooksFor(Object.assign(app, reported), settings, { record }, env);
     this.box = new Toolbox({
       policy: new Policy({ default: "allow", rules }),
       audit: { record },

@@ -26,38 +26,33 @@ const OURS = "trunkline";
 
 const NO_REASON = "it gave no reason";
 
+export type ToolHooks = CallHooks & AsyncDisposable;
+
 /** The hooks of a gateway: what its owner runs before and after every call of a tool. */
-export class ToolHooks implements CallHooks, AsyncDisposable {
-  readonly #hooks: Hooks;
-  readonly #report: AppContext["report"];
+export function toolHooksFor(
+  app: AppContext,
+  settings: HookSettings,
+  audit: { record(entry: object): void } | undefined,
+  env: NodeJS.ProcessEnv = process.env,
+): ToolHooks {
+  const path = new Lazy(async () => absolutePath(await loginPath(env)));
+  const references = serverReferences(app, env);
+  const hooks = new Hooks({
+    sessionId: "",
+    // Not the caller's folder, since hooks belong to the owner.
+    cwd: homedir(),
+    settings: { gateway: settings },
+    env: async () => ({ ...env, PATH: await path.get() }),
+    resolve: (headers, to) => resolveTexts("toolHooks.headers", headers, references, to),
+    record: (run, { by, input }) => {
+      const { session_id: session, cwd: workspace } = input as Record<string, string>;
+      if (audit !== undefined)
+        recordRun(audit, run, { session, workspace, by: by === "" ? undefined : by });
+    },
+  });
+  for (const why of hooks.problems) app.report("hook.problem", { why });
 
-  constructor(
-    app: AppContext,
-    settings: HookSettings,
-    audit: { record(entry: object): void } | undefined,
-    env: NodeJS.ProcessEnv = process.env,
-  ) {
-    const path = new Lazy(async () => absolutePath(await loginPath(env)));
-    const references = serverReferences(app, env);
-    this.#report = app.report;
-    this.#hooks = new Hooks({
-      sessionId: "",
-      // Not the caller's folder, since hooks belong to the owner.
-      cwd: homedir(),
-      settings: { gateway: settings },
-      env: async () => ({ ...env, PATH: await path.get() }),
-      resolve: (headers, to) => resolveTexts("toolHooks.headers", headers, references, to),
-      record: (run, { by, input }) => {
-        const { session_id: session, cwd: workspace } = input as Record<string, string>;
-        if (audit !== undefined)
-          recordRun(audit, run, { session, workspace, by: by === "" ? undefined : by });
-      },
-    });
-    for (const why of this.#hooks.problems) app.report("hook.problem", { why });
-  }
-
-  for(tool: Tool, context: ToolContext): HooksOfCall | undefined {
-    const hooks = this.#hooks;
+  const hooksOf = (tool: Tool, context: ToolContext): HooksOfCall | undefined => {
     const { definition, source, bringer = OURS } = tool;
     const called = source?.name ?? definition.name;
     const names = [`mcp__${source?.server ?? bringer}__${called}`, definition.name];
@@ -77,7 +72,7 @@ export class ToolHooks implements CallHooks, AsyncDisposable {
       };
       const by = caller.principal.id;
       const verdict = await hooks.run({ event, names, input, signal, by, ran: hooksRan });
-      for (const says of verdict.messages) this.#report("hook.says", { tool: names[0], says });
+      for (const says of verdict.messages) app.report("hook.says", { tool: names[0], says });
       return verdict;
     };
     const told: string[] = [];
@@ -100,11 +95,8 @@ export class ToolHooks implements CallHooks, AsyncDisposable {
         return withWords(await resultBy(verdict, result, definition), told);
       },
     };
-  }
-
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.#hooks[Symbol.asyncDispose]();
-  }
+  };
+  return { for: hooksOf, [Symbol.asyncDispose]: () => hooks[Symbol.asyncDispose]() };
 }
 
 function argumentsBy({ decision, stop, reason = NO_REASON, input }: HookVerdict): HookedArguments {

@@ -1,4 +1,4 @@
-import { mkdir, rm } from "node:fs/promises";
+import { mkdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 
 import { shellQuote } from "../../base/text/shell-word.ts";
@@ -43,8 +43,4 @@ export async function writeHelperFile(git: Git, path: string, helper: string): P
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   const bytes = await editConfig(git, Buffer.alloc(0), helperSettings(helper));
   await replaceFile(path, bytes.toString("utf8"));
-}
-
-export async function removeHelperFile(path: string): Promise<void> {
-  await rm(path, { force: true });
 }

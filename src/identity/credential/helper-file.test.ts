@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
+import { rm } from "node:fs/promises";
 import { describe, it } from "node:test";
 
 import { SampleIdentities } from "../../../test/samples/sample-identities.ts";
-import { helperFile, removeHelperFile, writeHelperFile } from "./helper-command.ts";
+import { helperFile, writeHelperFile } from "./helper-command.ts";
 
 describe("writeHelperFile()", () => {
   it("gives every switched repository our helper, and only it, until the file is removed", async () => {
@@ -15,7 +16,7 @@ describe("writeHelperFile()", () => {
     await writeHelperFile(sample.git, path, "!'ours' \"x\"");
     assert.deepEqual(helpers(), ["own", "", "!'ours' \"x\""]);
     assert.equal(sample.config("credential.useHttpPath"), "true");
-    await removeHelperFile(path);
+    await rm(path);
     assert.deepEqual(helpers(), ["own"]);
     await writeHelperFile(sample.git, path, "!ours");
     await sample.switch("home");

@@ -55,9 +55,9 @@ export async function currentIdentities(
   folder: string,
   env: NodeJS.ProcessEnv,
 ): Promise<IdentityCommands> {
-  const { IdentityCommands } = await import("../identity-commands.ts");
+  const { openIdentityCommands } = await import("../identity-commands.ts");
   const { config, input } = await currentConfig(app, folder, env);
-  return new IdentityCommands(identitiesOptions(config, input));
+  return openIdentityCommands(identitiesOptions(config, input));
 }
 
 /** The configuration in a folder as the files have it now. */

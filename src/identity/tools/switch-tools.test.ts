@@ -6,7 +6,7 @@ import { HOME, WORK } from "../../../test/samples/sample-identities.ts";
 import { SampleRepository } from "../../../test/samples/sample-repository.ts";
 import { covers } from "../../../test/support/requirement.ts";
 import type { Arguments } from "../../tool/tool.ts";
-import { IdentityCommands } from "../identity-commands.ts";
+import { openIdentityCommands } from "../identity-commands.ts";
 import type { IdentitySettings } from "../identity.ts";
 import { IDENTITY_TOOLS, type ToolCommands, type ToolHandler } from "./switch-tools.ts";
 
@@ -22,7 +22,7 @@ class Rig extends SampleRepository {
     const file = { path: join(this.home, "config.jsonc"), isNamed: false, edit, check };
     const data = join(this.home, "data");
     const env = { ...this.env, TRUNKLINE_TOKEN_STORE: "file" };
-    const commands = new IdentityCommands({ settings, file, data, env, cwd: this.path });
+    const commands = openIdentityCommands({ settings, file, data, env, cwd: this.path });
     this.commands = Object.assign(commands, { reload: () => assert.fail("nothing is reloaded") });
   }
 

@@ -2,8 +2,8 @@ import { isIP } from "node:net";
 import { lookup } from "node:dns/promises";
 
 import { TrunklineError } from "../../base/errors.ts";
-import { GitHub, GitHubReviews } from "../../forge/github.ts";
-import { GitLab, GitLabReviews } from "../../forge/gitlab.ts";
+import { GitHub, gitHubReviews } from "../../forge/github.ts";
+import { GitLab, gitLabReviews } from "../../forge/gitlab.ts";
 import { ForgeHttp } from "../../forge/forge-http.ts";
 import { apiOf } from "../../forge/forge.ts";
 import { isLoopback } from "../../base/private-address.ts";
@@ -93,7 +93,7 @@ function onGitHub(
   const headers = token === undefined ? {} : GitHub.headersFor(token);
   const api = apiOf("github", reference);
   const graphql = httpAt(api.replace(/\/v3$/, ""), headers);
-  const forge = new GitHubReviews(httpAt(api, headers), graphql, reference);
+  const forge = gitHubReviews(httpAt(api, headers), graphql, reference);
   const states = async (): Promise<unknown[]> => {
     if (token === undefined) return [];
     try {
@@ -112,7 +112,7 @@ function onGitHub(
 
 function onGitLab(reference: RemoteReference, token: string | undefined) {
   const headers = token === undefined ? {} : GitLab.headersFor(token);
-  const forge = new GitLabReviews(httpAt(apiOf("gitlab", reference), headers), reference);
+  const forge = gitLabReviews(httpAt(apiOf("gitlab", reference), headers), reference);
   return { forge, threads: async () => readGitLabDiscussions(await forge.discussions()) };
 }
 

@@ -113,20 +113,15 @@ const LARGEST_FILE = 1024 * 1024;
 const AT_ONCE = 4;
 
 /** Sets repositories up, once for all runs that can use the result. */
-export class Environments {
-  readonly #options: EnvironmentsOptions;
-  readonly #slots = new Semaphore({ running: AT_ONCE });
-
-  constructor(options: EnvironmentsOptions) {
-    this.#options = options;
-  }
+export function openEnvironments(options: EnvironmentsOptions) {
+  const { driver, findSecret, layers, log, machine, parse, settings, workspaces } = options;
+  const slots = new Semaphore({ running: AT_ONCE });
 
   /**
    * The layer that a workspace begins with, or began with. Undefined if there is nothing to set up, or if
    * set-up failed: the session has been told, and continues without it.
    */
-  async prepare(request: EnvironmentRequest): Promise<SetupLayer | undefined> {
-    const { log } = this.#options;
+  async function prepare(request: EnvironmentRequest): Promise<SetupLayer | undefined> {
     let refusal: unknown;
     const check = (): Promise<void> =>
       request.check().catch((error: unknown) => {
@@ -134,7 +129,7 @@ export class Environments {
         throw error;
       });
     try {
-      return await this.#layerFor({ ...request, check });
+      return await layerFor({ ...request, check });
     } catch (error) {
       request.signal.throwIfAborted();
       if (error === refusal) throw error;
@@ -144,24 +139,22 @@ export class Environments {
     }
   }
 
-  async #layerFor(request: EnvironmentRequest): Promise<SetupLayer | undefined> {
-    const { layers, driver, workspaces } = this.#options;
+  async function layerFor(request: EnvironmentRequest): Promise<SetupLayer | undefined> {
     const begun = await workspaces.layerOf(request.workspace);
-    if (begun === undefined) return await this.#need(request);
+    if (begun === undefined) return await need(request);
     if (begun === null) return undefined;
     const layer = await layers.exactly(request.repository, begun);
     // A workspace that is a copy already contains the layer's files.
-    return layer ?? (driver.name === "overlay" ? await this.#need(request) : undefined);
+    return layer ?? (driver.name === "overlay" ? await need(request) : undefined);
   }
 
   /** Finds a layer, waits for one that is being made, or makes it. */
-  async #need(request: EnvironmentRequest): Promise<SetupLayer | undefined> {
-    const { layers } = this.#options;
-    const wanted = await this.#want(request);
+  async function need(request: EnvironmentRequest): Promise<SetupLayer | undefined> {
+    const wanted = await want(request);
     if (wanted === undefined) return undefined;
     const { repository, name, recipe, tell, signal } = wanted;
     for (let looks = 0; ; looks++) {
-      const known = await this.#known(wanted);
+      const known = await knownFor(wanted);
       if (known !== undefined) return known.layer;
       if (await layers.isBeingMade(repository, name)) {
         if (looks === 1)
@@ -172,20 +165,19 @@ export class Environments {
       using right = await layers.begin(repository, name);
       if (right === undefined) continue;
       // The previous holder of the lock may have finished in between.
-      const since = await this.#known(wanted);
+      const since = await knownFor(wanted);
       if (since !== undefined) return since.layer;
       await request.check();
-      return await this.#makeInTurn(wanted);
+      return await makeInTurn(wanted);
     }
   }
 
   /** The known result of set-up: a layer, or a failure that must not be retried yet. */
-  async #known(
+  async function knownFor(
     wanted: WantedLayer,
   ): Promise<{ readonly layer: SetupLayer | undefined } | undefined> {
-    const { layers, log } = this.#options;
     const { repository, name, recipe, tell, begun, retry } = wanted;
-    const layer = await this.#find(wanted);
+    const layer = await findLayer(wanted);
     if (layer !== undefined) {
       log.info("run.setup-hit", { url: repository.url, layer: layer.id });
       return { layer };
@@ -196,15 +188,14 @@ export class Environments {
     return { layer };
   }
 
-  async #want(request: EnvironmentRequest): Promise<WantedLayer | undefined> {
-    const { settings, machine } = this.#options;
+  async function want(request: EnvironmentRequest): Promise<WantedLayer | undefined> {
     const { repository, revision } = request;
     const begun = Date.now();
     // Most repositories have no set-up, so this is checked before anything is read.
     const { repositories, from } = settings;
     if (from.length === 0 && entryFor(repository.url, repositories) === undefined) return undefined;
     const files = await filesOf(repository, revision);
-    const source = this.#source(repository, revision, files);
+    const source = sourceOf(repository, revision, files);
     const recipe = await recipeFor(source, settings);
     if (recipe === undefined) return undefined;
     const name = { key: layerKey(recipe, files, machine), revision };
@@ -212,19 +203,21 @@ export class Environments {
   }
 
   /** The variables that agents get; none if they cannot be read, about which `prepare` tells the session. */
-  async variables(
+  async function variables(
     repository: CachedRepository,
     revision: string,
   ): Promise<Readonly<Record<string, string>>> {
-    const { settings } = this.#options;
     if (!settings.from.includes("devcontainer")) return {};
     const files = await filesOf(repository, revision);
-    const source = this.#source(repository, revision, files);
+    const source = sourceOf(repository, revision, files);
     return await variablesOf(source, settings).catch(() => ({}));
   }
 
-  #source(repository: CachedRepository, revision: string, files: RevisionFiles): RecipeSource {
-    const { parse } = this.#options;
+  function sourceOf(
+    repository: CachedRepository,
+    revision: string,
+    files: RevisionFiles,
+  ): RecipeSource {
     const { git, url } = repository;
     return {
       url,
@@ -237,13 +230,12 @@ export class Environments {
     };
   }
 
-  async #find({
+  async function findLayer({
     repository,
     name,
     files,
     credentials,
   }: WantedLayer): Promise<SetupLayer | undefined> {
-    const { layers } = this.#options;
     const found = await layers.find(repository, name, files);
     if (found !== undefined) return found;
     const isKnown =
@@ -254,15 +246,14 @@ export class Environments {
     return await layers.find(repository, name, files);
   }
 
-  async #makeInTurn(wanted: WantedLayer): Promise<SetupLayer | undefined> {
-    if (!this.#slots.isFree()) {
+  async function makeInTurn(wanted: WantedLayer): Promise<SetupLayer | undefined> {
+    if (!slots.isFree()) {
       wanted.tell("Waiting for a free slot: other environments are being set up …");
     }
-    return await this.#slots.run(() => this.#make(wanted), { signal: wanted.signal });
+    return await slots.run(() => make(wanted), { signal: wanted.signal });
   }
 
-  async #make(wanted: WantedLayer): Promise<SetupLayer | undefined> {
-    const { layers, log } = this.#options;
+  async function make(wanted: WantedLayer): Promise<SetupLayer | undefined> {
     const { repository, name, recipe, tell, signal } = wanted;
     const { url } = repository;
     tell(`Setting up the environment (${recipe.title}) …`);
@@ -271,8 +262,8 @@ export class Environments {
     const begun = performance.now();
     const seconds = (): string => `${((performance.now() - begun) / 1_000).toFixed(1)} s`;
     try {
-      const secrets = await secretsFor(recipe, this.#options.findSecret);
-      const layer = await buildLayer(this.#options, { ...wanted, secrets });
+      const secrets = await secretsFor(recipe, findSecret);
+      const layer = await buildLayer(options, { ...wanted, secrets });
       log.info("run.setup-miss", { url, layer: layer.id, seconds: seconds() });
       tell(`The environment is set up (${recipe.title}): ${seconds()}.`);
       return layer;
@@ -288,7 +279,11 @@ export class Environments {
       return undefined;
     }
   }
+
+  return { prepare, variables };
 }
+
+export type Environments = ReturnType<typeof openEnvironments>;
 
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);

@@ -308,7 +308,7 @@ function forgeAt(
     signal: AbortSignal.any([signal, AbortSignal.timeout(TIME)]),
     timeout: TIME_OF_A_CALL,
   };
-  return new Kind(new ForgeHttp(options), address.owner, address.repository);
+  return Kind.open(new ForgeHttp(options), address.owner, address.repository);
 }
 
 interface RunSetupOptions {

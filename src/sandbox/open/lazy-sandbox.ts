@@ -6,8 +6,8 @@ import type { AppContext } from "../../config/app-context.ts";
 export function lazySandbox(app: AppContext, env = process.env): CommandSandboxOpener {
   return (folders) => {
     const sandbox = new Lazy(async () => {
-      const { LocalSandbox } = await import("./local-sandbox.ts");
-      return new LocalSandbox(app, folders, env);
+      const { openLocalSandbox } = await import("./local-sandbox.ts");
+      return openLocalSandbox(app, folders, env);
     });
     return {
       mayBeLeft: app.config.agent.sandbox !== "on",

@@ -14,7 +14,7 @@ import { systemProgram } from "../remedy.ts";
 import { AppContext } from "../../config/app-context.ts";
 import { defaultConfig } from "../../config/config.ts";
 import { agentIdentity } from "../../identity/open/open-identities.ts";
-import { LocalSandbox, sandboxPrograms } from "./local-sandbox.ts";
+import { openLocalSandbox, sandboxPrograms } from "./local-sandbox.ts";
 
 type Programs = ReturnType<typeof sandboxPrograms>;
 
@@ -41,7 +41,7 @@ describe("LocalSandbox", { skip, timeout: 60_000 }, () => {
       const paths = files.map(({ path }) => path);
       const app = new AppContext(config, { files: paths, load: async () => config });
       const env = { PATH: process.env.PATH, HOME: home.path, XDG_CACHE_HOME: cache, ...named.env };
-      await using sandbox = new LocalSandbox(app, [project], env);
+      await using sandbox = openLocalSandbox(app, [project], env);
       await using inside = await sandbox.enter(async () => false);
       const shell = { command: "/bin/sh", args: ["-c", SCRIPT], env, cwd: project };
       const child = spawnWrapped(inside.confine(shell) as Program);
@@ -69,7 +69,7 @@ describe("a commit in LocalSandbox", { skip, timeout: 60_000 }, () => {
     const env = { PATH: process.env.PATH, HOME: home.path };
     const app = new AppContext(config, { files: [file], load: async () => config });
     const acts = await agentIdentity(app, { agent: "helper" }, env)(project);
-    await using sandbox = new LocalSandbox(app, [project], env);
+    await using sandbox = openLocalSandbox(app, [project], env);
     await using inside = await sandbox.enter(async () => false);
     const script = `git commit --quiet --allow-empty -m One && cd "$(git config core.hooksPath)" &&
       ls commit-msg; rm commit-msg; echo evil > commit-msg; echo over`;
@@ -94,9 +94,9 @@ describe("a local session", { skip, timeout: 60_000 }, () => {
     const home = await SampleHome.create();
     const base = defaultConfig(home.data);
     const env = { PATH: process.env.PATH, HOME: home.path };
-    const at = (folder: string, wanted = sandbox, with_ = programs): LocalSandbox => {
+    const at = (folder: string, wanted = sandbox, with_ = programs) => {
       const app = new AppContext({ ...base, agent: { ...base.agent, sandbox: wanted } });
-      return new LocalSandbox(app, [folder], env, with_);
+      return openLocalSandbox(app, [folder], env, with_);
     };
     return { home, at, [Symbol.asyncDispose]: () => home[Symbol.asyncDispose]() };
   }
@@ -123,7 +123,7 @@ describe("a local session", { skip, timeout: 60_000 }, () => {
     await assert.rejects(rig.at("/").isThere(), /contains your home folder/);
     await rig.home.write(join(rig.home.data, "file"), "");
     await assert.rejects(rig.at(rig.home.data).isThere(), /belongs to Trunkline itself/);
-    await using inside = new LocalSandbox(
+    await using inside = openLocalSandbox(
       new AppContext(defaultConfig(rig.home.data)),
       [rig.home.project],
       { PATH: process.env.PATH, HOME: rig.home.path, TRUNKLINE_SERVICES: "http://127.0.0.1:1" },

@@ -13,11 +13,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative, resolve, dirname } from "node:path";
-import type {
-  HostConsent,
-  CommandSandbox,
-  Confinement,
-} from "../../agent/files/command-sandbox.ts";
+import type { HostConsent, CommandSandbox } from "../../agent/files/command-sandbox.ts";
 import { attempt } from "../../base/attempt.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { isInside, realPath } from "../../base/file/path.ts";
@@ -72,140 +68,87 @@ const UNASKED = {
 let isSaid = false;
 
 /** The sandbox that the commands of one session share, opened for the first command. */
-export class LocalSandbox implements CommandSandbox {
-  readonly #app: AppContext;
-  readonly #folders: readonly string[];
-  readonly #env: NodeJS.ProcessEnv;
-  readonly #programs: typeof sandboxPrograms;
-  readonly #visits = new Set<RunningCommand>();
-  readonly #opened = new Lazy(() => this.#open());
+export function openLocalSandbox(
+  app: AppContext,
+  given: readonly string[],
+  env: NodeJS.ProcessEnv = process.env,
+  programs = sandboxPrograms,
+): CommandSandbox {
+  const { config, log, reloading } = app;
+  const { sandbox: wanted, egress, files: listed, variables } = config.agent;
+  const visits = new Set<RunningCommand>();
+  const folders = given.map((folder) => resolve(folder));
 
-  /** `programs` finds those that make a sandbox. */
-  constructor(
-    app: AppContext,
-    folders: readonly string[],
-    env: NodeJS.ProcessEnv = process.env,
-    programs = sandboxPrograms,
-  ) {
-    this.#app = app;
-    this.#programs = programs;
-    this.#folders = folders.map((folder) => resolve(folder));
-    this.#env = env;
-  }
-
-  get mayBeLeft(): boolean {
-    return this.#app.config.agent.sandbox !== "on";
-  }
-
-  async isThere(): Promise<boolean> {
-    // The folder may be on the machine of the editor, which then runs commands in its terminal. Looked up
-    // each time: a command of another session may have removed the folder, and may make it again.
-    const isElsewhere = this.#folders.every((folder) => !existsSync(folder));
-    if (isElsewhere && this.mayBeLeft && (await this.#opened.opened()) === undefined) return false;
-    return (await this.#opened.get()) !== undefined;
-  }
-
-  async enter(ask?: HostConsent): Promise<Confinement> {
-    const opened = await this.#opened.get();
-    if (opened === undefined) throw new TrunklineError("unavailable", "There is no sandbox.");
-    const { sandbox, isShown } = opened;
-    const git = await opened.git.enter();
-    const refused = new Map<string, string>();
-    const visit = ask && { ask, answers: new Map(), refused };
-    if (visit !== undefined) this.#visits.add(visit);
-    const confine: Confiner = (program) =>
-      this.#wrap(sandbox, program, git.mounts, visit !== undefined);
-    const notes: string[] = [];
-    const end = new Lazy(async () => {
-      if (visit !== undefined) this.#visits.delete(visit);
-      notes.push(...(await git.end()));
-    });
-    const { limits } = git;
-    return { refused, isShown, notes, limits, confine, [Symbol.asyncDispose]: () => end.get() };
-  }
-
-  #wrap(
+  function wrap(
     sandbox: Sandbox,
     program: ChildOptions,
     mounts: readonly Mount[],
     hasNetwork = true,
   ): ChildOptions {
-    const { command, args = [], env, cwd = "/", ...rest } = program;
-    const { variables } = this.#app.config.agent;
-    const shown = { ...UNASKED, ...listedVariables(env, this.#env, variables) };
+    const { command, args = [], env: own, cwd = "/", ...rest } = program;
+    const shown = { ...UNASKED, ...listedVariables(own, env, variables) };
     const inside = { command, args, env: shown, cwd: realPath(cwd) };
     // Git runs them where an agent's rule adds lines to its commits; no command can change them.
-    const at = agentHooks(this.#app.config.data);
+    const at = agentHooks(config.data);
     const hooks = existsSync(at) ? [{ at, from: realPath(at), isWritable: false }] : [];
     return { ...rest, ...sandbox.wrap(inside, [...mounts, ...hooks], hasNetwork) };
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    await (await this.#opened.opened())?.[Symbol.asyncDispose]();
-  }
-
   /** Undefined where this machine can have no sandbox, and never had one. */
-  async #open(): Promise<OpenSandbox | undefined> {
-    const { config, log } = this.#app;
-    const { sandbox: wanted } = config.agent;
+  const opened = new Lazy(async (): Promise<OpenSandbox | undefined> => {
     const works = workedFile(config.data);
     try {
-      const opened = await this.#start();
+      const started = await start();
       writeFileSync(works, "", { mode: 0o600 });
-      return opened;
+      return started;
     } catch (error) {
       if (wanted === "on" || existsSync(works)) throw unsafe(error as Error, wanted);
       // The cause may be in the project. Commands run without a sandbox only if the machine allows none.
-      const why = await problemOfMachine(this.#programs);
+      const why = await problemOfMachine(programs);
       if (why === undefined) throw unsafe(error as Error, wanted);
       if (!isSaid) log.warn("agent.no-sandbox", { why, next: "Run `trunkline doctor`." });
       isSaid = true;
       return undefined;
     }
-  }
+  });
 
-  async #start(): Promise<OpenSandbox> {
-    const { bwrap, nsenter } = this.#programs();
-    const { data } = this.#app.config;
+  async function start(): Promise<OpenSandbox> {
+    const { bwrap, nsenter } = programs();
+    const { data } = config;
     const homes = new ProjectHomes(data);
-    const user = userOf(this.#env);
-    const folders = this.#folders.map((folder) => homes.real(folder));
-    const problem = problemWith(folders, user.home, realPath(data));
+    const user = userOf(env);
+    const real = folders.map((folder) => homes.real(folder));
+    const problem = problemWith(real, user.home, realPath(data));
     if (problem !== undefined) throw new TrunklineError("unavailable", problem);
-    const files = this.#view(homes, folders, user.home);
+    const files = viewOf(homes, real, user.home);
     homes.note(files.write);
-    const home = homes.of(await projectOf(folders[0] ?? "/", data));
-    const etc = await personalGitConfig(folders[0] ?? "/", this.#env);
+    const home = homes.of(await projectOf(real[0] ?? "/", data));
+    const etc = await personalGitConfig(real[0] ?? "/", env);
     await using opening = new AsyncDisposableStack();
-    const egress = opening.use(this.#egress());
-    const folder = join(data, "sandbox");
-    const options = { data: folder, bwrap, nsenter, files, user, home, etc, egress };
-    const sandbox = opening.use(await openCommandSandbox(options));
+    const proxy = new EgressProxy({
+      allowHosts: egress.allowHosts,
+      forbids: (address) => !isOtherMachine(address),
+      setting: SETTING,
+      permit,
+      refused: (host, why) => {
+        for (const { refused } of visits) refused.set(host, why);
+      },
+    });
+    const own = { data: join(data, "sandbox"), files, user, home, etc, egress: opening.use(proxy) };
+    const sandbox = opening.use(await openCommandSandbox({ ...own, bwrap, nsenter }));
     const git = await ShadowGit.open({
       data: join(data, "git"),
-      folders,
-      confine: (program, mounts) => this.#wrap(sandbox, program, mounts),
+      folders: real,
+      confine: (program, mounts) => wrap(sandbox, program, mounts),
     });
     const open = opening.move();
     const isShown = (path: string): boolean => sandbox.shows(path);
     return { sandbox, git, isShown, [Symbol.asyncDispose]: () => open.disposeAsync() };
   }
 
-  #egress(): EgressProxy {
-    return new EgressProxy({
-      allowHosts: this.#app.config.agent.egress.allowHosts,
-      forbids: (address) => !isOtherMachine(address),
-      setting: SETTING,
-      permit: (host) => this.#permit(host),
-      refused: (host, why) => {
-        for (const { refused } of this.#visits) refused.set(host, why);
-      },
-    });
-  }
-
   /** Asks in the newest command, because it is not known which of several commands connects. */
-  async #permit(host: string): Promise<boolean> {
-    const visit = [...this.#visits].at(-1);
+  async function permit(host: string): Promise<boolean> {
+    const visit = [...visits].at(-1);
     if (visit === undefined) return false;
     try {
       return await visit.answers.getOrInsertComputed(host, visit.ask);
@@ -216,28 +159,26 @@ export class LocalSandbox implements CommandSandbox {
     }
   }
 
-  #view(
+  function viewOf(
     homes: ProjectHomes,
-    folders: readonly string[],
+    real: readonly string[],
     home: string,
   ): Pick<FileView, "read" | "write" | "also" | "hide"> {
-    const { config, reloading } = this.#app;
-    const { files } = config.agent;
     // The files too: they may be in a folder of the session.
-    const own = ownPaths(config.data, reloading?.files, this.#env);
+    const own = ownPaths(config.data, reloading?.files, env);
     const isOwn = (path: string): boolean => own.some((it) => isInside(path, realPath(it)));
     const seen = (at: string, isWritable: boolean): Mount => {
       return { at: homes.inRoot(at), from: homes.real(at), isWritable };
     };
     const toolchains = TOOLCHAINS.map((path) => join(home, path));
     const tools = toolchains.filter((path) => homes.follow(path) !== undefined);
-    const named = namedFiles(this.#env, home, (path) => homes.follow(path));
+    const named = namedFiles(env, home, (path) => homes.follow(path));
     const read = [
-      ...[...files.show, ...tools, ...tops(folders, home)].map((path) => seen(path, false)),
+      ...[...listed.show, ...tools, ...tops(real, home)].map((path) => seen(path, false)),
       ...named.map(({ at }) => seen(at, false)),
     ].filter(({ from }) => !isOwn(from));
-    const write = [...this.#folders, ...files.write].map((path) => seen(path, true));
-    const hide = [...files.hide, ...own].flatMap((path) => [path, realPath(path)]);
+    const write = [...folders, ...listed.write].map((path) => seen(path, true));
+    const hide = [...listed.hide, ...own].flatMap((path) => [path, realPath(path)]);
     return {
       read: read.map(({ from }) => from),
       write: write.map(({ from }) => from),
@@ -245,6 +186,42 @@ export class LocalSandbox implements CommandSandbox {
       hide: [...new Set(hide)],
     };
   }
+
+  return {
+    mayBeLeft: wanted !== "on",
+
+    async isThere() {
+      // The folder may be on the machine of the editor, which then runs commands in its terminal. Looked up
+      // each time: a command of another session may have removed the folder, and may make it again.
+      const isElsewhere = folders.every((folder) => !existsSync(folder));
+      const mayBeWithout = isElsewhere && wanted !== "on";
+      if (mayBeWithout && (await opened.opened()) === undefined) return false;
+      return (await opened.get()) !== undefined;
+    },
+
+    async enter(ask) {
+      const open = await opened.get();
+      if (open === undefined) throw new TrunklineError("unavailable", "There is no sandbox.");
+      const { sandbox, isShown } = open;
+      const git = await open.git.enter();
+      const refused = new Map<string, string>();
+      const visit = ask && { ask, answers: new Map(), refused };
+      if (visit !== undefined) visits.add(visit);
+      const confine: Confiner = (program) =>
+        wrap(sandbox, program, git.mounts, visit !== undefined);
+      const notes: string[] = [];
+      const end = new Lazy(async () => {
+        if (visit !== undefined) visits.delete(visit);
+        notes.push(...(await git.end()));
+      });
+      const { limits } = git;
+      return { refused, isShown, notes, limits, confine, [Symbol.asyncDispose]: () => end.get() };
+    },
+
+    async [Symbol.asyncDispose]() {
+      await (await opened.opened())?.[Symbol.asyncDispose]();
+    },
+  };
 }
 
 /** The programs that a sandbox for commands needs. Throws "unavailable" if one is missing. */

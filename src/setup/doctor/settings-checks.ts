@@ -30,7 +30,7 @@ import { identitiesOptions } from "../../identity/open/open-identities.ts";
 import { openKeys } from "../../identity/open/open-secret-store.ts";
 import { findProgram } from "../../run/open/find-program.ts";
 import { openTools } from "../../app/tool/open-tools.ts";
-import { IdentityCommands } from "../../identity/identity-commands.ts";
+import { type IdentityCommands, openIdentityCommands } from "../../identity/identity-commands.ts";
 import { approving } from "../../plugin/plugin/permissions.ts";
 import type { UpstreamStatus } from "../../upstream/upstream.ts";
 import type { Invocation } from "../../cli/shell/command.ts";
@@ -341,7 +341,7 @@ export async function checkIdentities(
 ): Promise<CheckResult[]> {
   const options = identitiesOptions(config, { cwd, env, flags: configFlags(values) });
   // Without `ask`: nobody is asked for a passphrase.
-  await using commands = new IdentityCommands(options);
+  await using commands = openIdentityCommands(options);
   const list = commands.identities.list;
   const [guard, ...parts] = await Promise.all([
     checkGuard(commands, cwd),

@@ -170,7 +170,7 @@ export class ServerLogins {
   #at(key: string, server: URL, whose: Pick<LoginState, "person" | "name"> = {}): LoginStore {
     const { data } = this.#options;
     const [states, secrets] = [this.#states, this.#secrets];
-    return new StoredLogin({ key, server: server.href, whose, data, states, secrets });
+    return storedLogin({ key, server: server.href, whose, data, states, secrets });
   }
 
   /** The tokens for requests to a server, whose references are resolved. */
@@ -214,78 +214,64 @@ interface StoredLoginOptions {
   readonly secrets: Lazy<SecretStore>;
 }
 
-class StoredLogin implements LoginStore {
-  readonly #options: StoredLoginOptions;
+function storedLogin(options: StoredLoginOptions): LoginStore {
+  const { key, server, whose, data, states, secrets } = options;
+  const name: SecretName = { service: SERVICE, account: key };
+  const state = async (): Promise<LoginState> => (await states.get(key)) ?? {};
+  return {
+    state,
 
-  constructor(options: StoredLoginOptions) {
-    this.#options = options;
-  }
+    async read() {
+      const { issuer, ended } = await state();
+      // Most servers want no login: their secrets are not looked for.
+      if (issuer === undefined || ended !== undefined) return undefined;
+      const text = await (await secrets.get()).get(name);
+      // The error of a parser would quote from the secret.
+      const login = parsedJson(text ?? "") as Login | undefined;
+      holdSecrets(login);
+      return login?.server === server && login.issuer === issuer ? login : undefined;
+    },
 
-  async read(): Promise<Login | undefined> {
-    const { issuer, ended } = await this.state();
-    // Most servers want no login: their secrets are not looked for.
-    if (issuer === undefined || ended !== undefined) return undefined;
-    const text = await (await this.#options.secrets.get()).get(this.#name);
-    // The error of a parser would quote from the secret.
-    const login = parsedJson(text ?? "") as Login | undefined;
-    holdSecrets(login);
-    return login?.server === this.#options.server && login.issuer === issuer ? login : undefined;
-  }
+    async write(login) {
+      const { issuer, scopes, expiresAt, refreshToken } = login;
+      holdSecrets(login);
+      await (await secrets.get()).set(name, JSON.stringify(login));
+      await states.change(key, (known) => ({
+        ...{ ...whose, issuer, scopes, isRenewed: refreshToken !== undefined },
+        ...(expiresAt === undefined ? {} : { expiresAt }),
+        ...wantedBeyond(known?.wanted ?? [], scopes),
+      }));
+    },
 
-  async write(login: Login): Promise<void> {
-    const { issuer, scopes, expiresAt, refreshToken } = login;
-    holdSecrets(login);
-    await (await this.#options.secrets.get()).set(this.#name, JSON.stringify(login));
-    await this.#options.states.change(this.#options.key, (known) => ({
-      ...this.#options.whose,
-      issuer,
-      scopes,
-      ...(expiresAt === undefined ? {} : { expiresAt }),
-      isRenewed: refreshToken !== undefined,
-      ...wantedBeyond(known?.wanted ?? [], scopes),
-    }));
-  }
+    async remove(left) {
+      const wasThere = await (await secrets.get()).remove(name);
+      await states.change(key, () => left && { ...whose, ...left });
+      return wasThere;
+    },
 
-  async remove(state?: LoginState): Promise<boolean> {
-    const wasThere = await (await this.#options.secrets.get()).remove(this.#name);
-    await this.#options.states.change(this.#options.key, () => {
-      return state && { ...this.#options.whose, ...state };
-    });
-    return wasThere;
-  }
+    /**
+     * Bounded, because all processes are notified of each change, and a server may name other scopes each time.
+     */
+    async want(scopes) {
+      const beyond = (wanted: readonly string[] = []): readonly string[] => {
+        const more = scopes.filter((scope) => scope.length <= LONGEST_SCOPE);
+        return [...new Set([...wanted, ...more])].slice(0, Math.max(wanted.length, MOST_SCOPES));
+      };
+      const { wanted = [] } = await state();
+      if (beyond(wanted).length === wanted.length) return;
+      await states.change(key, (known = {}) => {
+        return { ...whose, ...known, wanted: beyond(known.wanted) };
+      });
+    },
 
-  async state(): Promise<LoginState> {
-    return (await this.#options.states.get(this.#options.key)) ?? {};
-  }
+    stamp: () => states.stamp(),
 
-  /**
-   * Bounded, because all processes are notified of each change, and a server may name other scopes each time.
-   */
-  async want(scopes: readonly string[]): Promise<void> {
-    const beyond = (wanted: readonly string[] = []): readonly string[] => {
-      const more = scopes.filter((scope) => scope.length <= LONGEST_SCOPE);
-      return [...new Set([...wanted, ...more])].slice(0, Math.max(wanted.length, MOST_SCOPES));
-    };
-    const { wanted = [] } = await this.state();
-    if (beyond(wanted).length === wanted.length) return;
-    await this.#options.states.change(this.#options.key, (known = {}) => {
-      return { ...this.#options.whose, ...known, wanted: beyond(known.wanted) };
-    });
-  }
-
-  stamp(): string {
-    return this.#options.states.stamp();
-  }
-
-  async alone<T>(work: () => Promise<T>): Promise<T> {
-    const path = join(this.#options.data, `login-${hashOf(this.#options.key)}.lock`);
-    using _lock = await FileLock.takeBrief(path, LONGEST_RENEWAL);
-    return await work();
-  }
-
-  get #name(): SecretName {
-    return { service: SERVICE, account: this.#options.key };
-  }
+    async alone(work) {
+      const path = join(data, `login-${hashOf(key)}.lock`);
+      using _lock = await FileLock.takeBrief(path, LONGEST_RENEWAL);
+      return await work();
+    },
+  };
 }
 
 /** Scopes that the server wants and that a login does not have. */

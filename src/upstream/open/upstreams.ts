@@ -32,262 +32,85 @@ export interface OpenOfferOptions {
   readonly reloading?: ReloadSource;
 }
 
+export type ConfiguredOffer = Awaited<ReturnType<typeof openOffer>>;
+
 /**
- * Offers what the configuration names. Where it names no MCP servers, nothing for them is loaded.
+ * Offers what the configuration names, with the tools of the configured MCP servers. Where it names no MCP
+ * servers, nothing for them is loaded.
  */
-export async function openOffer(
-  app: AppContext,
-  options: OpenOfferOptions = {},
-): Promise<ConfiguredOffer> {
-  const opened = new ConfiguredOffer(app, options);
-  await opened.open();
-  return opened;
-}
-
-/** The offer with the tools of the configured MCP servers. */
-export class ConfiguredOffer implements AsyncDisposable {
-  readonly offer: Offer;
-  readonly #app: AppContext;
-  readonly #options: OpenOfferOptions;
-  readonly #ends: (() => void)[] = [];
-  #table: Config["mcpServers"];
-  #upstreams: Upstreams | undefined;
+export async function openOffer(app: AppContext, options: OpenOfferOptions = {}) {
+  const { offer = new Offer(), reloading } = options;
+  const { config, log } = app;
+  const ends = new DisposableStack();
+  let table = enabledServers(config.mcpServers);
+  let upstreams: Upstreams | undefined;
   /** The servers that each person uses as themselves, and what is open of them, by person. */
-  #personal: Config["mcpServers"] = {};
-  readonly #persons = new Map<string, PersonServers>();
-  readonly #changes = new TaskQueue();
-  #configuring: Promise<void> | undefined;
-  #followsLogins = false;
-  #isOver = false;
+  let personal: Config["mcpServers"] = {};
+  const persons = new Map<string, PersonServers>();
+  const changes = new TaskQueue();
+  let configuring: Promise<void> | undefined;
+  let followsLogins = false;
   /** The settings that decide what clients see, as text. */
-  #shown: string;
+  let shown = JSON.stringify([config.policy, config.profiles]);
   /** The settings of the gateway's hooks, as text. */
-  #hooked = "{}";
-  #hooks: ToolHooks | undefined;
-
-  constructor(app: AppContext, options: OpenOfferOptions) {
-    this.offer = options.offer ?? new Offer();
-    this.#app = app;
-    this.#options = options;
-    this.#table = enabledServers(app.config.mcpServers);
-    this.#shown = JSON.stringify([app.config.policy, app.config.profiles]);
-  }
-
-  /** Starts every configured MCP server, and waits until each is up or has failed. */
-  async started(): Promise<void> {
-    await this.#upstreams?.started();
-    // Only the owner starts all servers.
-    const own = await this.#serversOf(OWNER);
-    await own?.upstreams.started();
-  }
-
-  /** The status of each configured MCP server. */
-  status(): UpstreamStatus[] {
-    const own = this.#persons.get(personOf(OWNER) ?? "");
-    return [...(this.#upstreams?.status() ?? []), ...(own?.upstreams.status() ?? [])];
-  }
-
-  /** Ends a configured MCP server and starts it anew. Throws "not-found" where there is none. */
-  async restart(name: string): Promise<void> {
-    await this.#opened();
-    const all = [this.#upstreams, ...this.#persons.values().map(({ upstreams }) => upstreams)];
-    const having = all.filter((each) => each?.get(name) !== undefined);
-    await Promise.all(having.map(async (each) => each?.restart(name)));
-    if (having.length === 0 && !Object.hasOwn(this.#personal, name))
-      throw new TrunklineError("not-found", `There is no MCP server '${name}'.`);
-  }
-
-  async open(): Promise<void> {
-    const { reloading } = this.#options;
-    this.offer.waitFor({
-      known: (principal) => this.#serversOf(principal)?.then((servers) => servers?.known()),
-      opened: (principal) => {
-        return this.#openedFor(principal) === undefined ? this.#serversOf(principal) : undefined;
-      },
-      arrival: (principal) => {
-        const servers = this.#openedFor(principal);
-        return servers === undefined
-          ? this.#serversOf(principal)?.then((opened) => opened?.upstreams.arrival())
-          : servers.upstreams.arrival();
-      },
-      missing: (_, principal) => this.#openedFor(principal)?.upstreams.missing() ?? [],
-    });
-    this.#ends.push(
-      this.offer.tools.onChange(() => {
-        for (const { upstreams } of this.#persons.values()) upstreams.refresh();
-      }, NOBODY),
-    );
-    if (Object.keys(this.#table).length > 0) await this.#opened();
-    const { log, config } = this.#app;
-    await this.#applyHooks(config);
-    this.#ends.push(
-      followConfig(reloading, log, async (config) => {
-        this.offer.tools.policy = new Policy(toolPolicy(config));
-        await this.#applyHooks(config);
-        return this.#applyProfiles(config);
-      }),
-      followConfig(reloading, log, ({ mcpServers }) => this.#configure(enabledServers(mcpServers))),
-    );
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#isOver = true;
-    for (const end of this.#ends) end();
-    await this.#configuring?.catch(() => {});
-    await Promise.all(this.#persons.values().map((each) => each[Symbol.asyncDispose]()));
-    await this.#upstreams?.[Symbol.asyncDispose]();
-    await this.#hooks?.[Symbol.asyncDispose]();
-  }
+  let hooked = "{}";
+  let hooks: ToolHooks | undefined;
 
   /** Hooks that have not changed go on, with what they have counted. */
-  async #applyHooks(config: Pick<LiveConfig, "toolHooks">): Promise<void> {
-    const settings = JSON.stringify(config.toolHooks);
-    if (settings === this.#hooked) return;
-    this.#hooked = settings;
-    const before = this.#hooks;
-    const { tools } = this.offer;
-    this.#hooks = await openToolHooks(this.#app, config, tools.audit);
-    tools.hooks = this.#hooks;
+  const applyHooks = async (now: Pick<LiveConfig, "toolHooks">): Promise<void> => {
+    const settings = JSON.stringify(now.toolHooks);
+    if (settings === hooked) return;
+    hooked = settings;
+    const before = hooks;
+    hooks = await openToolHooks(app, now, offer.tools.audit);
+    offer.tools.hooks = hooks;
     await before?.[Symbol.asyncDispose]();
-  }
+  };
 
   /** A changed policy or profile changes the lists that clients see. */
-  async #applyProfiles(config: LiveConfig): Promise<void> {
-    const text = JSON.stringify([config.policy, config.profiles]);
-    if (text === this.#shown) return;
-    this.#shown = text;
-    const isNeeded = this.offer.profiles !== undefined || Object.keys(config.profiles).length > 0;
-    this.offer.profiles = isNeeded ? await profilesOf(config) : undefined;
-  }
-
-  /** Resolves when the servers are configured as the configuration last said. */
-  #opened(): Promise<void> {
-    return this.#configuring ?? this.#configure(this.#table);
-  }
-
-  #configure(table: Config["mcpServers"]): Promise<void> {
-    this.#table = table;
-    const now = this.#changes.run(() => this.#configureNow(table));
-    this.#configuring = now;
-    now.catch(() => {
-      if (this.#configuring === now) this.#configuring = undefined;
-    });
-    return now;
-  }
-
-  async #configureNow(table: Config["mcpServers"]): Promise<void> {
-    if (this.#isOver) return;
-    const { isPersonal } = await import("../settings.ts");
-    const all = Object.entries(table);
-    const shared = all.filter(([, settings]) => !isPersonal(settings));
-    this.#personal = Object.fromEntries(all.filter(([, settings]) => isPersonal(settings)));
-    await Promise.all(this.#persons.values().map((each) => each.configure(this.#personal)));
-    if (this.#upstreams === undefined && shared.length === 0) return;
-    this.#upstreams ??= await this.#load();
-    await this.#upstreams.configure(Object.fromEntries(shared));
-  }
-
-  /** The servers that a person uses as themselves, where they are open. */
-  #openedFor(principal: Principal | undefined): PersonServers | undefined {
-    return principal && this.#persons.get(personOf(principal) ?? NOBODY);
-  }
-
-  /** The same, opened if need be. Undefined where there are none. */
-  #serversOf(principal: Principal | undefined): Promise<PersonServers | undefined> | undefined {
-    const person = principal && personOf(principal);
-    if (person === undefined || Object.keys(this.#personal).length === 0) return undefined;
-    return this.#changes.run(async () => {
-      const known = this.#persons.get(person);
-      if (known !== undefined || this.#isOver) return known;
-      const made = await this.#openFor(person, principal as Principal);
-      await made.configure(this.#personal);
-      return made;
-    });
-  }
-
-  async #openFor(person: string, principal: Principal): Promise<PersonServers> {
-    await this.#options.beforeUpstreams?.();
-    const { PersonServers } = await import("./person-servers.ts");
-    const { config, log } = this.#app;
-    const connect = await this.#connecting();
-    const close = (which: string): void => {
-      const servers = this.#persons.get(which);
-      this.#persons.delete(which);
-      background(servers?.[Symbol.asyncDispose]() ?? Promise.resolve(), "Closing servers");
-    };
-    const servers: PersonServers = new PersonServers({
-      ...{ log, offer: this.offer, principal: { ...principal, person } },
-      folder: join(config.data, "upstreams", `person-${hashOf(person)}`),
-      channelLimits: config.limits,
-      unused: () => close(person),
-      connect,
-      tokensOf: (name, settings) => this.#tokensOf(person, name, settings),
-    });
-    this.#persons.set(person, servers);
-    const [oldest = ""] = this.#persons.keys();
-    if (this.#persons.size > MOST_PERSONS) close(oldest);
-    return servers;
-  }
-
-  async #load(): Promise<Upstreams> {
-    await this.#options.beforeUpstreams?.();
-    const { Upstreams } = await import("../upstreams.ts");
-    const { config, log } = this.#app;
-    const connect = await this.#connecting();
-    const upstreams = new Upstreams({
-      offer: this.offer,
-      folder: join(config.data, "upstreams"),
-      log,
-      channelLimits: config.limits,
-      open: connect(async (name, resolved) => {
-        return (await this.#openLogins()).tokensFor(name, resolved, log);
-      }),
-    });
-    this.offer.waitFor(upstreams);
-    return upstreams;
-  }
+  const applyProfiles = async (now: LiveConfig): Promise<void> => {
+    const text = JSON.stringify([now.policy, now.profiles]);
+    if (text === shown) return;
+    shown = text;
+    const isNeeded = offer.profiles !== undefined || Object.keys(now.profiles).length > 0;
+    offer.profiles = isNeeded ? await profilesOf(now) : undefined;
+  };
 
   /** Makes the function that connects to a server with given tokens. */
-  async #connecting(): Promise<(tokens: TokensFor) => OpenLink> {
+  const connecting = async (): Promise<(tokens: TokensFor) => OpenLink> => {
     const { serverReferences } = await import("./server-references.ts");
     const { withReferences } = await import("../references.ts");
     const { withHelpedHeaders } = await import("./headers-helper.ts");
     const { openLink } = await import("../link.ts");
     const { isAddress } = await import("../settings.ts");
-    const references = serverReferences(this.#app);
+    const references = serverReferences(app);
     return (tokens) => async (settings, events, limits, name) => {
       const resolved = await withHelpedHeaders(await withReferences(settings, references), name);
       const authorization = isAddress(resolved) ? await tokens(name, resolved) : undefined;
       return openLink(resolved, events, limits, { authorization });
     };
-  }
+  };
 
   /** Somebody has logged in or out: servers that are down may have waited for that. */
-  async #retryDown(): Promise<void> {
-    this.#upstreams?.wake();
-    await Promise.all(this.#persons.values().map((each) => each.wake()));
-  }
+  const retryDown = async (): Promise<void> => {
+    upstreams?.wake();
+    await Promise.all(persons.values().map((each) => each.wake()));
+  };
 
-  async #openLogins(): Promise<ServerLogins> {
+  const openLogins = async (): Promise<ServerLogins> => {
     const { ServerLogins } = await import("./server-logins.ts");
-    const { config } = this.#app;
-    if (!this.#followsLogins) {
-      this.#followsLogins = true;
-      this.#ends.push(
-        watchFiles([loginsPath(config.data)], () =>
-          background(this.#retryDown(), "Trying servers again"),
-        ),
-      );
-    }
+    const retry = (): void => background(retryDown(), "Trying servers again");
+    if (!followsLogins && !ends.disposed) ends.defer(watchFiles([loginsPath(config.data)], retry));
+    followsLogins = true;
     return new ServerLogins({ data: config.data, env: process.env });
-  }
+  };
 
   /** The tokens with which one person uses a server. */
-  async #tokensOf(
+  const tokensOf = async (
     person: string,
     name: string,
     settings: AddressSettings,
-  ): Promise<PersonAuthorization> {
+  ): Promise<PersonAuthorization> => {
     const { loginMistake, identityProviderOf, isLoginless, atProvider } =
       await import("../settings.ts");
     const mistake = loginMistake(settings);
@@ -295,19 +118,157 @@ export class ConfiguredOffer implements AsyncDisposable {
     const { ExchangedTokens, gatewaySubject, plainExchange } =
       await import("../oauth/exchanged-tokens.ts");
     if (isLoginless(settings)) {
-      const subject = gatewaySubject(() => this.#app.subjectTokens.get(person));
+      const subject = gatewaySubject(() => app.subjectTokens.get(person));
       return new ExchangedTokens(subject, plainExchange(settings));
     }
-    const logins = await this.#openLogins();
-    const page = this.offer.loginPage?.(name);
+    const logins = await openLogins();
+    const page = offer.loginPage?.(name);
     const store = logins.ofCaller(person, name, settings);
     const provider = identityProviderOf(settings);
     const place = provider === undefined ? settings : atProvider(provider);
-    const tokens = logins.tokensAt(store, name, place, this.#app.log, page);
+    const tokens = logins.tokensAt(store, name, place, log, page);
     if (provider === undefined) return tokens;
     const { managedExchange } = await import("../oauth/managed-exchange.ts");
     return new ExchangedTokens(tokens, managedExchange(settings, provider));
-  }
+  };
+
+  const load = async (): Promise<Upstreams> => {
+    await options.beforeUpstreams?.();
+    const { Upstreams: Loaded } = await import("../upstreams.ts");
+    const connect = await connecting();
+    const loaded = new Loaded({
+      ...{ offer, log, folder: join(config.data, "upstreams"), channelLimits: config.limits },
+      open: connect(async (name, to) => (await openLogins()).tokensFor(name, to, log)),
+    });
+    offer.waitFor(loaded);
+    return loaded;
+  };
+
+  const configureNow = async (): Promise<void> => {
+    if (ends.disposed) return;
+    const { isPersonal } = await import("../settings.ts");
+    const all = Object.entries(table);
+    const shared = all.filter(([, settings]) => !isPersonal(settings));
+    personal = Object.fromEntries(all.filter(([, settings]) => isPersonal(settings)));
+    await Promise.all(persons.values().map((each) => each.configure(personal)));
+    if (upstreams === undefined && shared.length === 0) return;
+    upstreams ??= await load();
+    await upstreams.configure(Object.fromEntries(shared));
+  };
+
+  const configure = (): Promise<void> => {
+    const now = changes.run(configureNow);
+    configuring = now;
+    now.catch(() => {
+      if (configuring === now) configuring = undefined;
+    });
+    return now;
+  };
+
+  const openFor = async (person: string, principal: Principal): Promise<PersonServers> => {
+    await options.beforeUpstreams?.();
+    const { PersonServers: Opened } = await import("./person-servers.ts");
+    const connect = await connecting();
+    const close = (which: string): void => {
+      const servers = persons.get(which);
+      persons.delete(which);
+      background(servers?.[Symbol.asyncDispose](), "Closing servers");
+    };
+    const servers: PersonServers = new Opened({
+      ...{ log, offer, principal: { ...principal, person }, channelLimits: config.limits, connect },
+      folder: join(config.data, "upstreams", `person-${hashOf(person)}`),
+      unused: () => close(person),
+      tokensOf: (name, settings) => tokensOf(person, name, settings),
+    });
+    persons.set(person, servers);
+    const [oldest = ""] = persons.keys();
+    if (persons.size > MOST_PERSONS) close(oldest);
+    return servers;
+  };
+
+  /** The servers that a person uses as themselves, where they are open. */
+  const openedFor = (principal: Principal | undefined): PersonServers | undefined =>
+    principal && persons.get(personOf(principal) ?? NOBODY);
+
+  /** The same, opened if need be. Undefined where there are none. */
+  const serversOf = (
+    principal: Principal | undefined,
+  ): Promise<PersonServers | undefined> | undefined => {
+    const person = principal && personOf(principal);
+    if (person === undefined || Object.keys(personal).length === 0) return undefined;
+    return changes.run(async () => {
+      const known = persons.get(person);
+      if (known !== undefined || ends.disposed) return known;
+      const made = await openFor(person, principal as Principal);
+      await made.configure(personal);
+      return made;
+    });
+  };
+
+  offer.waitFor({
+    known: (principal) => serversOf(principal)?.then((servers) => servers?.known()),
+    opened: (principal) => (openedFor(principal) === undefined ? serversOf(principal) : undefined),
+    arrival: (principal) => {
+      const servers = openedFor(principal);
+      return servers === undefined
+        ? serversOf(principal)?.then((opened) => opened?.upstreams.arrival())
+        : servers.upstreams.arrival();
+    },
+    missing: (_, principal) => openedFor(principal)?.upstreams.missing() ?? [],
+  });
+  const refresh = (): void => {
+    for (const { upstreams: own } of persons.values()) own.refresh();
+  };
+  ends.defer(offer.tools.onChange(refresh, NOBODY));
+  if (Object.keys(table).length > 0) await configure();
+  await applyHooks(config);
+  const applyAll = async (now: LiveConfig): Promise<void> => {
+    offer.tools.policy = new Policy(toolPolicy(now));
+    await applyHooks(now);
+    return applyProfiles(now);
+  };
+  ends.defer(followConfig(reloading, log, applyAll));
+  const configureAs = ({ mcpServers }: LiveConfig): Promise<void> => {
+    table = enabledServers(mcpServers);
+    return configure();
+  };
+  ends.defer(followConfig(reloading, log, configureAs));
+
+  return {
+    offer,
+
+    /** Starts every configured MCP server, and waits until each is up or has failed. */
+    async started(): Promise<void> {
+      await upstreams?.started();
+      // Only the owner starts all servers.
+      const own = await serversOf(OWNER);
+      await own?.upstreams.started();
+    },
+
+    /** The status of each configured MCP server. */
+    status(): UpstreamStatus[] {
+      const own = persons.get(personOf(OWNER) ?? "");
+      return [...(upstreams?.status() ?? []), ...(own?.upstreams.status() ?? [])];
+    },
+
+    /** Ends a configured MCP server and starts it anew. Throws "not-found" where there is none. */
+    async restart(name: string): Promise<void> {
+      await (configuring ?? configure());
+      const all = [upstreams, ...persons.values().map((each) => each.upstreams)];
+      const having = all.filter((each) => each?.get(name) !== undefined);
+      await Promise.all(having.map(async (each) => each?.restart(name)));
+      if (having.length === 0 && !Object.hasOwn(personal, name))
+        throw new TrunklineError("not-found", `There is no MCP server '${name}'.`);
+    },
+
+    async [Symbol.asyncDispose](): Promise<void> {
+      ends.dispose();
+      await configuring?.catch(() => {});
+      await Promise.all(persons.values().map((each) => each[Symbol.asyncDispose]()));
+      await upstreams?.[Symbol.asyncDispose]();
+      await hooks?.[Symbol.asyncDispose]();
+    },
+  };
 }
 
 /** Persons whose connections are open at once; one more closes those of who came first. */

@@ -9,7 +9,7 @@ import { SampleContext } from "../../../test/upstream/sample-context.ts";
 import type { McpClient } from "../../protocol/mcp/connect/connect.ts";
 import type { HttpRequest } from "../http/http-call.ts";
 import type { OpenApiSettings } from "../settings.ts";
-import { type Credentials, OpenApiServer, requestFor, withCredentials } from "./openapi-server.ts";
+import { type Credentials, openApiServer, requestFor, withCredentials } from "./openapi-server.ts";
 import { OpenApiDocument } from "./document.ts";
 import { operationsOf } from "./operations.ts";
 
@@ -210,7 +210,7 @@ class Rig implements AsyncDisposable {
     await mkdir(folder.path, { recursive: true });
     const openapi = join(folder.path, "pets.json");
     await writeFile(openapi, JSON.stringify(PETS));
-    const opened = await OpenApiServer.open({ openapi, url: api.url.origin, ...settings }, {});
+    const opened = await openApiServer({ openapi, url: api.url.origin, ...settings }, {});
     const client = await connectClient(opened.channel);
     return new Rig(api, client, folder, () => opened.end());
   }

@@ -2,7 +2,7 @@ import { abortSignalOf } from "../../base/abort.ts";
 import { STATUS_CODES } from "node:http";
 import { isObject, parsedJson } from "../../base/check.ts";
 import { DEFAULT_LIMITS } from "../../base/limit/limits.ts";
-import type { Channel, ChannelLimits } from "../../wire/channel.ts";
+import type { ChannelLimits } from "../../wire/channel.ts";
 import { memoryPair } from "../../wire/channel/memory.ts";
 import type { OpenApiSettings } from "../settings.ts";
 import { isDeeper, type Json, textOf, listOf, OpenApiDocument, refused } from "./document.ts";
@@ -12,7 +12,7 @@ import { type Operation, operationsOf, type Parameter, schemesOf } from "./opera
 import { mcpDialect } from "../../protocol/mcp/dialect.ts";
 import { METHODS } from "../../protocol/mcp/methods.ts";
 import { Peer } from "../../rpc/peer.ts";
-import { route, type Routes, routes } from "../../rpc/route.ts";
+import { route, routes } from "../../rpc/route.ts";
 import { parseAnywhere } from "../../rpc/message/parse-apart.ts";
 import { resolvePeerLimits } from "../../rpc/peer-options.ts";
 import { readRegularFile } from "../../base/file/read-regular-file.ts";
@@ -271,92 +271,67 @@ const LARGEST_ANSWER = 1_000_000;
  * The operations of an OpenAPI document as an MCP server in this process: whoever uses it need not know
  * that it is none.
  */
-export class OpenApiServer {
-  readonly #settings: OpenApiSettings;
-  readonly #base: string;
-  readonly #schemes: Readonly<Record<string, Json>>;
-  readonly #info: Json;
+export async function openApiServer(settings: OpenApiSettings, limits: Partial<ChannelLimits>) {
+  // A document that is read is served to whoever has the other end of the channel.
+  const { document, base } = await loadDocument(settings);
+  const { auth = {}, headers: configured = {} } = settings;
+  const schemes = schemesOf(document);
+  const { info, servers } = document.value;
   /** The address of the API in the document; `url` of the settings replaces it. */
-  readonly #named: string | undefined;
-  readonly #operations: ReadonlyMap<string, Operation>;
+  const named = placeOf(servers);
+  const operations = new Map(
+    operationsOf(document, settings).map((each) => [each.tool.name, each]),
+  );
 
-  constructor({ document, base }: LoadedDocument, settings: OpenApiSettings) {
-    this.#settings = settings;
-    this.#base = base;
-    this.#schemes = schemesOf(document);
-    const { info, servers } = document.value;
-    this.#named = placeOf(servers);
-    this.#info = isObject(info) ? info : {};
-    const operations = operationsOf(document, settings);
-    this.#operations = new Map(operations.map((each) => [each.tool.name, each]));
-  }
+  /** An operation with `servers` of its own is called there, if that is the same origin. */
+  const baseFor = (own: Operation["servers"]): string => {
+    // Some documents repeat their own address with each path.
+    const place = placeOf(own);
+    if (place !== undefined && place === named) return base;
+    const from = new URL(base);
+    const other = own === undefined ? undefined : serverOf(own, from);
+    if (other === undefined) return base;
+    if (other.origin === from.origin) return trimmed(other);
+    throw new BadArguments(`its document sends it elsewhere, to ${other.origin}`);
+  };
 
-  /** Reads the document, and serves it to whoever has the other end of the channel. */
-  static async open(
-    settings: OpenApiSettings,
-    limits: Partial<ChannelLimits>,
-  ): Promise<{ readonly channel: Channel<string>; end(): Promise<void> }> {
-    const server = new OpenApiServer(await loadDocument(settings), settings);
-    const [ours, theirs] = memoryPair(limits);
-    const peer = new Peer(ours, undefined, { dialect: mcpDialect, routes: server.#routes() });
-    return { channel: theirs, end: () => peer.close(0) };
-  }
+  const requestOf = (operation: Operation, args: Json): HttpRequest => {
+    const plainly = requestFor(operation, baseFor(operation.servers), args);
+    const request = withCredentials(plainly, operation.security, schemes, auth);
+    // A model must not replace configured headers, in upper or lower case.
+    const own = new Set(Object.keys(configured).map((name) => name.toLowerCase()));
+    const others = Object.entries(request.headers).filter(([name]) => !own.has(name.toLowerCase()));
+    return { ...request, headers: { ...Object.fromEntries(others), ...configured } };
+  };
 
-  #routes(): Routes<undefined> {
-    const { title, version } = this.#info;
-    const serverInfo = { name: textOf(title) ?? "OpenAPI", version: textOf(version) ?? "" };
-    const hello = { protocolVersion: "2025-11-25", capabilities: { tools: {} }, serverInfo };
-    return routes(
-      route(METHODS.initialize, () => hello),
-      route(METHODS.ping, () => ({})),
-      route(METHODS.listTools, () => ({
-        tools: Array.from(this.#operations.values(), ({ tool }) => tool),
-      })),
-      route(METHODS.callTool, ({ name, arguments: args }, { signal }) =>
-        this.#call(name, args ?? {}, abortSignalOf(signal)),
-      ),
-    );
-  }
-
-  async #call(name: string, args: Json, signal: AbortSignal): Promise<object> {
-    const operation = this.#operations.get(name);
+  const call = async (name: string, args: Json, signal: AbortSignal): Promise<object> => {
+    const operation = operations.get(name);
     if (operation === undefined) return failed(`There is no operation '${name}'`);
     const what = `${operation.method} ${operation.path}`;
     try {
-      const request = this.#request(operation, args);
-      return resultOf(what, await httpCall(request, LARGEST_ANSWER, signal));
+      return resultOf(what, await httpCall(requestOf(operation, args), LARGEST_ANSWER, signal));
     } catch (error) {
       if (error instanceof BadArguments) return failed(`Cannot call ${what}: ${error.message}`);
       const { code, message } = error as NodeJS.ErrnoException;
       return failed(`${what} failed: ${message || code || String(error)}`);
     }
-  }
+  };
 
-  #request(operation: Operation, args: Json): HttpRequest {
-    const { auth = {}, headers = {} } = this.#settings;
-    const request = requestFor(operation, this.#baseOf(operation), args);
-    const {
-      url,
-      headers: sent,
-      ...rest
-    } = withCredentials(request, operation.security, this.#schemes, auth);
-    // A model must not replace configured headers, in upper or lower case.
-    const own = new Set(Object.keys(headers).map((name) => name.toLowerCase()));
-    const others = Object.entries(sent).filter(([name]) => !own.has(name.toLowerCase()));
-    return { ...rest, url, headers: { ...Object.fromEntries(others), ...headers } };
-  }
-
-  /** An operation with `servers` of its own is called there, if that is the same origin. */
-  #baseOf({ servers }: Operation): string {
-    // Some documents repeat their own address with each path.
-    const place = placeOf(servers);
-    if (place !== undefined && place === this.#named) return this.#base;
-    const base = new URL(this.#base);
-    const other = servers === undefined ? undefined : serverOf(servers, base);
-    if (other === undefined) return this.#base;
-    if (other.origin === base.origin) return trimmed(other);
-    throw new BadArguments(`its document sends it elsewhere, to ${other.origin}`);
-  }
+  const { title, version } = isObject(info) ? info : {};
+  const serverInfo = { name: textOf(title) ?? "OpenAPI", version: textOf(version) ?? "" };
+  const hello = { protocolVersion: "2025-11-25", capabilities: { tools: {} }, serverInfo };
+  const tools = Array.from(operations.values(), ({ tool }) => tool);
+  const [ours, theirs] = memoryPair(limits);
+  const table = routes(
+    route(METHODS.initialize, () => hello),
+    route(METHODS.ping, () => ({})),
+    route(METHODS.listTools, () => ({ tools })),
+    route(METHODS.callTool, ({ name, arguments: args }, { signal }) =>
+      call(name, args ?? {}, abortSignalOf(signal)),
+    ),
+  );
+  const peer = new Peer(ours, undefined, { dialect: mcpDialect, routes: table });
+  return { channel: theirs, end: () => peer.close(0) };
 }
 
 const LARGEST = 32 * 1024 * 1024;
