@@ -24,10 +24,8 @@ interface Row {
 
 /** The most files in a flat folder. */
 const FOLDER_FILES = 24;
-/** The lines of code that `dist` should bundle at most. It has more, and may not grow until it fits. */
+/** The most lines of code in what `dist` bundles, and the most files in a circle of imports. */
 const CODE_LINES = 128_000;
-const MOST_CODE_LINES = 129_350;
-/** The most files in a circle of imports. */
 const CIRCLE_FILES = 3;
 /** What the build starts from: programs, the dashboard and the modules of the plugin SDK. */
 const ENTRY = /(?:^|[/-])main\.(?:ts|tsx|css)$|\/trunkline-plugin[^/]*\.ts$/;
@@ -87,8 +85,8 @@ function weightRows(): Row[] {
     {
       what: "lines of code in dist, by hand",
       is: `${lines} in ${written.length} files`,
-      wanted: `${CODE_LINES}, and at most ${MOST_CODE_LINES} until it fits`,
-      isFine: lines <= MOST_CODE_LINES,
+      wanted: `at most ${CODE_LINES}`,
+      isFine: lines <= CODE_LINES,
     },
     {
       what: "circles of imports",
