@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { getEventListeners } from "node:events";
 import { describe, it } from "node:test";
 
-import { abortSignalOf, CallSignal, atMost, onAbort, untilAborted } from "./abort.ts";
+import { atMost, onAbort, untilAborted } from "./abort.ts";
 
 const never = new Promise<never>(() => {});
 
@@ -39,34 +39,6 @@ describe("onAbort()", () => {
     onAbort(signal, () => {})();
     assert.deepEqual(getEventListeners(signal, "abort"), []);
     onAbort(undefined, () => assert.fail("called"))();
-  });
-});
-
-describe("CallSignal", () => {
-  it("is listened to as an AbortSignal is, and calls each listener once", () => {
-    const signal = new CallSignal();
-    const heard: Error[] = [];
-    const stop = onAbort(signal, () => assert.fail("called"));
-    onAbort(signal, (reason) => {
-      heard.push(reason);
-      stopThird();
-    });
-    const stopThird = onAbort(signal, () => assert.fail("called"));
-    stop();
-    signal.abort(new Error("enough"));
-    signal.abort(new Error("again"));
-    onAbort(signal, (reason) => heard.push(reason));
-    assert.deepEqual(heard, [new Error("enough"), new Error("enough")]);
-  });
-
-  it("becomes an AbortSignal for what takes nothing else", () => {
-    const signal = new CallSignal();
-    const real = abortSignalOf(signal);
-    assert.equal(real.aborted, false);
-    signal.abort(new Error("enough"));
-    assert.deepEqual(real.reason, new Error("enough"));
-    assert.deepEqual(abortSignalOf(signal).reason, new Error("enough"));
-    assert.equal(abortSignalOf(real), real);
   });
 });
 

@@ -1,41 +1,9 @@
-/** What says that work is to end early: an AbortSignal, or the signal of a call. */
+/** What says that work is to end early: an AbortSignal, or a call (`Call` of `rpc/peer.ts`). */
 export interface StopSignal {
   readonly aborted: boolean;
   readonly reason: unknown;
   addEventListener(type: "abort", listener: () => void, options?: { once?: boolean }): void;
   removeEventListener(type: "abort", listener: () => void): void;
-}
-
-const NONE: readonly (() => void)[] = [];
-
-/**
- * The signal of one call. An AbortSignal is an event target with maps of its own: to make and to collect it
- * takes longer than any other part of a call.
- */
-export class CallSignal implements StopSignal {
-  aborted = false;
-  reason: unknown;
-  /** Few, and made anew with each: an empty list costs nothing. */
-  #listeners: readonly (() => void)[] = NONE;
-
-  abort(reason: Error): void {
-    if (this.aborted) return;
-    this.aborted = true;
-    this.reason = reason;
-    // One may remove another.
-    for (let [next] = this.#listeners; next !== undefined; [next] = this.#listeners) {
-      this.removeEventListener("abort", next);
-      next();
-    }
-  }
-
-  addEventListener(_type: "abort", listener: () => void): void {
-    this.#listeners = [...this.#listeners, listener];
-  }
-
-  removeEventListener(_type: "abort", listener: () => void): void {
-    this.#listeners = this.#listeners.filter((each) => each !== listener);
-  }
 }
 
 /** An AbortSignal for what takes nothing else, such as a process or a request of Node's. */

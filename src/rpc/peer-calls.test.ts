@@ -3,12 +3,46 @@ import { routes } from "./route.ts";
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
+import { onAbort } from "../base/abort.ts";
+import { Call, type Peer } from "./peer.ts";
+
 import { ask, echoRoute, heldRoute, type Text } from "../../test/support/peer-fixtures.ts";
 import { WireTap } from "../../test/support/wire-tap.ts";
 import { RateLimiter } from "../base/limit/rate-limiter.ts";
 import { TaskQueue } from "../base/limit/task-queue.ts";
 import { nextTurn } from "../base/event-loop.ts";
 import { request } from "./method.ts";
+
+describe("Call", () => {
+  const call = (): Call<undefined> => new Call({ state: undefined } as Peer, "m", {}, 1);
+
+  it("is listened to as a signal is, and calls each listener once", () => {
+    const it = call();
+    const heard: Error[] = [];
+    onAbort(it, () => assert.fail("called"))();
+    onAbort(it, (reason) => {
+      heard.push(reason);
+      stopLast();
+    });
+    const stopLast = onAbort(it, () => assert.fail("called"));
+    it.stop(new Error("enough"));
+    it.stop(new Error("again"));
+    onAbort(it, (reason) => heard.push(reason));
+    assert.deepEqual(heard, [new Error("enough"), new Error("enough")]);
+  });
+
+  it("has one AbortSignal for what takes nothing else", () => {
+    const it = call();
+    const { signal } = it;
+    assert.equal(signal, it.signal);
+    assert.equal(signal.aborted, false);
+    it.stop(new Error("enough"));
+    assert.deepEqual(signal.reason, new Error("enough"));
+    const stopped = call();
+    stopped.stop(new Error("before"));
+    assert.deepEqual(stopped.signal.reason, new Error("before"));
+  });
+});
 
 describe("Peer, with calls in flight", { timeout: 600_000 }, () => {
   it("answers out of order if the first call takes longer", async () => {

@@ -1,4 +1,4 @@
-import { atMost, CallSignal } from "../base/abort.ts";
+import { abortSignalOf, atMost, type StopSignal } from "../base/abort.ts";
 import { type Rate, RateLimiter } from "../base/limit/rate-limiter.ts";
 import { Deadline } from "../base/limit/deadline.ts";
 import { TrunklineError } from "../base/errors.ts";
@@ -403,11 +403,14 @@ export class ErrorThrottle {
   }
 }
 
+const NONE: readonly (() => void)[] = [];
+
 /**
- * One incoming request or notification while it is being handled. It is stopped when the caller
- * cancels, the time is up or the connection dies.
+ * One incoming request or notification while it is being handled. It is stopped when the caller cancels, the
+ * time is up or the connection dies, and tells that like a signal: an AbortSignal is an event target with maps
+ * of its own, and to make and to collect one for each call takes longer than any other part of it.
  */
-export class Call<S = unknown> {
+export class Call<S = unknown> implements StopSignal {
   readonly peer: Peer<S>;
   /** The state of the connection. */
   readonly state: S;
@@ -421,7 +424,11 @@ export class Call<S = unknown> {
   readonly batch: Batch | undefined;
   /** It has its answer. */
   isSettled = false;
-  readonly signal = new CallSignal();
+  aborted = false;
+  reason: unknown;
+  /** Few, and made anew with each: an empty list costs nothing. */
+  #listeners = NONE;
+  #signal: AbortSignal | undefined;
   #deadline: Deadline | undefined;
 
   constructor(peer: Peer<S>, method: string, params: unknown, id: HeldId, batch?: Batch) {
@@ -433,8 +440,29 @@ export class Call<S = unknown> {
     this.batch = batch;
   }
 
+  /** The same as an AbortSignal, for what takes nothing else. */
+  get signal(): AbortSignal {
+    return (this.#signal ??= abortSignalOf(this));
+  }
+
+  addEventListener(_type: "abort", listener: () => void): void {
+    this.#listeners = [...this.#listeners, listener];
+  }
+
+  removeEventListener(_type: "abort", listener: () => void): void {
+    const at = this.#listeners.indexOf(listener);
+    if (at >= 0) this.#listeners = this.#listeners.toSpliced(at, 1);
+  }
+
   stop(reason: Error): void {
-    this.signal.abort(reason);
+    if (this.aborted) return;
+    this.aborted = true;
+    this.reason = reason;
+    // One may remove another.
+    for (let [next] = this.#listeners; next !== undefined; [next] = this.#listeners) {
+      this.removeEventListener("abort", next);
+      next();
+    }
   }
 
   /** Sends a notification that belongs to this call. */

@@ -1,4 +1,4 @@
-import { CallSignal, onAbort } from "../base/abort.ts";
+import { onAbort } from "../base/abort.ts";
 import { Deadline } from "../base/limit/deadline.ts";
 import { TrunklineError } from "../base/errors.ts";
 import type { Span } from "../base/trace.ts";
@@ -36,7 +36,8 @@ export class LimitedContext implements ToolContext, Disposable {
   /** Rejects on timeout or cancellation, also when the tool ignores its signal. */
   readonly over = this.#over.promise;
   readonly #context: ToolContext;
-  readonly signal = new CallSignal();
+  readonly #controller = new AbortController();
+  readonly signal: AbortSignal = this.#controller.signal;
   readonly #forget: () => void;
   readonly #deadline: Deadline;
   #questions = 0;
@@ -69,7 +70,7 @@ export class LimitedContext implements ToolContext, Disposable {
   }
 
   #stop(reason: Error): void {
-    this.signal.abort(reason);
+    this.#controller.abort(reason);
     this.#over.reject(reason);
   }
 

@@ -345,7 +345,9 @@ export class Toolbox {
     if (project?.refusal !== undefined && isAbout(tool, args)) return project.refusal;
     if (decision === "deny") return `The policy does not let ${caller.name} call '${name}'`;
     if (isTrial) return undefined;
-    if (decision === "allow" && asks === undefined) return this.#tooOften(tool, call);
+    // Only profiles have rates.
+    if (decision === "allow" && asks === undefined)
+      return context.profile && this.#tooOften(tool, call);
     return askPerson(name, args, context, asks).then((refused) => {
       if (context.signal.aborted) throw context.signal.reason;
       return refused ?? this.#tooOften(tool, call);

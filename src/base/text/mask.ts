@@ -19,8 +19,24 @@ const COUNT_NAME = /tokens$/i;
  * A copy that is safe to show: secrets are masked by the name of their field and by their shape,
  * long texts are cut, deep, large and circular structures end. The original is not touched.
  */
-export function mask(value: unknown): unknown {
-  return copy(value, { path: [], left: MAX_ITEMS });
+export function mask(value: unknown, walk: CopyState = { path: [], left: MAX_ITEMS }): unknown {
+  walk.left--;
+  if (typeof value === "string") return maskText(value);
+  if (typeof value === "bigint") return String(value);
+  if (typeof value !== "object" || value === null) return value;
+  if (value instanceof Error) return maskText(value.stack ?? value.message);
+  if (ArrayBuffer.isView(value)) return `(${value.byteLength} bytes)`;
+  if (walk.path.includes(value)) return "(circular)";
+  if (walk.path.length >= MAX_DEPTH) return "…";
+  walk.path.push(value);
+  const copied =
+    "toJSON" in value && typeof value.toJSON === "function"
+      ? mask((value as { toJSON(): unknown }).toJSON(), walk)
+      : Array.isArray(value)
+        ? copyItems(value, walk)
+        : copyFields(value, walk);
+  walk.path.pop();
+  return copied;
 }
 
 /** Masks secrets inside a text: those that we hold, and what looks like one. The end of a long one is cut. */
@@ -50,31 +66,11 @@ interface CopyState {
   left: number;
 }
 
-function copy(value: unknown, walk: CopyState): unknown {
-  walk.left--;
-  if (typeof value === "string") return maskText(value);
-  if (typeof value === "bigint") return String(value);
-  if (typeof value !== "object" || value === null) return value;
-  if (value instanceof Error) return maskText(value.stack ?? value.message);
-  if (ArrayBuffer.isView(value)) return `(${value.byteLength} bytes)`;
-  if (walk.path.includes(value)) return "(circular)";
-  if (walk.path.length >= MAX_DEPTH) return "…";
-  walk.path.push(value);
-  const copied =
-    "toJSON" in value && typeof value.toJSON === "function"
-      ? copy((value as { toJSON(): unknown }).toJSON(), walk)
-      : Array.isArray(value)
-        ? copyItems(value, walk)
-        : copyFields(value, walk);
-  walk.path.pop();
-  return copied;
-}
-
 function copyItems(list: readonly unknown[], walk: CopyState): unknown {
   const items: unknown[] = [];
   for (const item of list) {
     if (walk.left <= 0) return [...items, `… (${list.length})`];
-    items.push(copy(item, walk));
+    items.push(mask(item, walk));
   }
   return items;
 }
@@ -88,7 +84,7 @@ function copyFields(value: object, walk: CopyState): unknown {
       break;
     }
     const isSecret = isSecretName(key, item) || (isPair && key === "value");
-    const shown = isSecret && isSet(item) ? MASK : copy(item, walk);
+    const shown = isSecret && isSet(item) ? MASK : mask(item, walk);
     // A plain object is written as JSON several times as fast as one without a prototype.
     if (key !== "__proto__") masked[maskText(key)] = shown;
     else Object.defineProperty(masked, key, { value: shown, enumerable: true });

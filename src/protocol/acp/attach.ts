@@ -1,4 +1,3 @@
-import { abortSignalOf } from "../../base/abort.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { ACP, STANDARD, TRUNKLINE } from "../../rpc/codes.ts";
@@ -215,13 +214,13 @@ function personRoutes({
   const asking =
     elicit &&
     route(CLIENT_METHODS.elicit, async (params, { signal }) => {
-      return (await elicit({ ...params }, abortSignalOf(signal))) ?? leaveIt();
+      return (await elicit({ ...params }, signal)) ?? leaveIt();
     });
   return [
     ...(asking === undefined ? [] : [asking]),
     route(CLIENT_METHODS.queued, ({ message }) => queued?.(visibleLine(message))),
     route(CLIENT_METHODS.requestPermission, async (params, { signal }) => {
-      const optionId = await permit(params, abortSignalOf(signal));
+      const optionId = await permit(params, signal);
       if (optionId === null) return { outcome: { outcome: "cancelled" } };
       return optionId === undefined ? leaveIt() : { outcome: { outcome: "selected", optionId } };
     }),

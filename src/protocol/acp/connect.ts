@@ -1,4 +1,3 @@
-import { abortSignalOf } from "../../base/abort.ts";
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { type LimitTable, limitsFor } from "../../base/limit/limits.ts";
@@ -187,7 +186,7 @@ function listening(
       serve(CLIENT_METHODS.releaseTerminal, (params) => listener.releaseTerminal(params)),
       serve(CLIENT_METHODS.elicit, (params) => listener.elicit(params)),
       serve(CLIENT_METHODS.mcpMessage, (params, { signal, peer }) =>
-        listener.askServer(params, abortSignalOf(signal), (said) => {
+        listener.askServer(params, signal, (said) => {
           background(peer.notify(METHODS.mcpMessage, said), "Telling an agent");
         }),
       ),

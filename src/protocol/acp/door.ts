@@ -1,4 +1,3 @@
-import { abortSignalOf } from "../../base/abort.ts";
 import { setTimeout as delay } from "node:timers/promises";
 
 import { TrunklineError } from "../../base/errors.ts";
@@ -217,7 +216,7 @@ export class AcpDoor {
     const { method, state, signal } = call;
     if (!OPENING.has(method) || state.links === undefined) return undefined;
     if (this.opened?.get(sessionOf(params) ?? "") !== undefined) return undefined;
-    return await this.options.home?.(params as HomeParams, abortSignalOf(signal), (place, why) => {
+    return await this.options.home?.(params as HomeParams, signal, (place, why) => {
       const message = `The session waits for a free slot, as number ${place} in the queue: ${why}.`;
       call.notify(CLIENT_METHODS.queued, { place, message });
       call.progressed();

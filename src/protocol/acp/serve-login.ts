@@ -1,4 +1,3 @@
-import { abortSignalOf } from "../../base/abort.ts";
 import { mayUseAgent, scopeRefusal } from "../../base/principal.ts";
 import type { Call } from "../../rpc/peer.ts";
 import type { RpcError } from "../../rpc/rpc-error.ts";
@@ -134,11 +133,10 @@ export function serveLogin(door: LoginDoor): Route<AcpConnection>[] {
     (await door.sessions()).agentFor(name ?? client.agent ?? door.options.agent, client.principal);
   const ask = async (
     agent: Agent,
-    { state, id, signal: ofCall }: LoginCall,
+    { state, id, signal }: LoginCall,
     request: Pick<AgentRequest, "method" | "params" | "providers">,
   ): Promise<unknown> => {
     const { principal, capabilities } = state;
-    const signal = abortSignalOf(ofCall);
     return await agent.request?.({
       ...request,
       owner: principal.id,

@@ -116,7 +116,8 @@ export class OwnerToken {
   /** The hash of a token if it is the owner's. Compares hashes, so that timing tells nothing. */
   match(token: string): string | undefined {
     const mark = hashToken(token);
-    return mark === this.mark ? mark : undefined;
+    this.#refresh();
+    return mark === this.#mark ? mark : undefined;
   }
 
   /** The hash of the token, which identifies it without giving access. */

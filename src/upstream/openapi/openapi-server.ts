@@ -1,4 +1,3 @@
-import { abortSignalOf } from "../../base/abort.ts";
 import { STATUS_CODES } from "node:http";
 import { isObject, parsedJson } from "../../base/check.ts";
 import { DEFAULT_LIMITS } from "../../base/limit/limits.ts";
@@ -327,7 +326,7 @@ export async function openApiServer(settings: OpenApiSettings, limits: Partial<C
     route(METHODS.ping, () => ({})),
     route(METHODS.listTools, () => ({ tools })),
     route(METHODS.callTool, ({ name, arguments: args }, { signal }) =>
-      call(name, args ?? {}, abortSignalOf(signal)),
+      call(name, args ?? {}, signal),
     ),
   );
   const peer = new Peer(ours, undefined, { dialect: mcpDialect, routes: table });

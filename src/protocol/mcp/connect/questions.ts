@@ -1,4 +1,4 @@
-import { atMost, untilAborted, type StopSignal } from "../../../base/abort.ts";
+import { atMost, untilAborted } from "../../../base/abort.ts";
 import { ACP, MCP, TRUNKLINE } from "../../../rpc/codes.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
 import { CannotAsk, type Question, type ToolContext } from "../../../tool/tool.ts";
@@ -23,7 +23,7 @@ export async function withinLimit<T>(
   answer: Promise<T>,
   { method }: Question,
   limits: Readonly<Record<string, number>>,
-  signal: StopSignal,
+  signal: AbortSignal,
 ): Promise<T> {
   const limit = limits[method];
   if (limit === undefined) return answer;

@@ -212,7 +212,7 @@ export class McpDoor {
         resolve();
       };
       this.#lasting.add(end);
-      signal.addEventListener("abort", end);
+      signal.addEventListener("abort", end, { once: true });
       background(peer.ended.then(end), "Ending a call that lasts");
     });
   }
@@ -325,11 +325,11 @@ export function run(
   context: McpToolContext,
 ): Promise<JsonObject> {
   return door.offer.tools.call(params.name, params.arguments ?? {}, context).then(
-    (result) => {
-      const shape = (): JsonObject => codec.shapeToolResult(result);
-      // Some clients lose progress that arrives in one read with the answer.
-      return context.hasProgressed ? nextTurn().then(shape) : shape();
-    },
+    // Some clients lose progress that arrives in one read with the answer.
+    (result) =>
+      context.hasProgressed
+        ? nextTurn().then(() => codec.shapeToolResult(result))
+        : codec.shapeToolResult(result),
     (error: unknown) => {
       if (codec.has.missingCapabilityError || !(error instanceof CannotAsk)) throw error;
       return { ...errorResult(error.message) };

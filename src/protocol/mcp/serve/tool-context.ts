@@ -1,4 +1,4 @@
-import { CallSignal, onAbort, type StopSignal } from "../../../base/abort.ts";
+import { onAbort, type StopSignal } from "../../../base/abort.ts";
 import { background } from "../../../base/background.ts";
 import type { LogLevel } from "../../../base/log.ts";
 import type { Span } from "../../../base/trace.ts";
@@ -48,7 +48,7 @@ export class McpToolContext implements ToolContext {
   readonly #rootsTimeout: number;
   #ask: QuestionSender | undefined;
   /** Set for work that spans several requests: cancelling any of them stops it. */
-  #own: CallSignal | undefined;
+  #controller: AbortController | undefined;
   #remoteKnown: PromiseWithResolvers<string> | undefined;
   #isBehind = false;
 
@@ -63,7 +63,7 @@ export class McpToolContext implements ToolContext {
     this.#client = client;
     this.#rootsTimeout = options.rootsTimeout;
     this.call = call;
-    this.signal = call.signal;
+    this.signal = call;
     this.meta = meta;
     this.folder = folder;
     this.profile = options.profile;
@@ -83,21 +83,22 @@ export class McpToolContext implements ToolContext {
   /** Called when the work may span several requests: from then on, questions are sent through `ask`. */
   askThrough(ask: QuestionSender): void {
     this.#ask = ask;
-    if (this.#own !== undefined) return;
+    if (this.#controller !== undefined) return;
     this.detach();
-    onAbort(this.call.signal, (reason) => this.stopped(reason));
+    onAbort(this.call, (reason) => this.stopped(reason));
   }
 
   /** Continues under the next request of the same work, whose context is used for this only. */
   follow(next: McpToolContext): void {
     this.call = next.call;
     this.meta = next.meta;
-    if (this.#own !== undefined) onAbort(next.call.signal, (reason) => this.stopped(reason));
+    if (this.#controller !== undefined) onAbort(next.call, (reason) => this.stopped(reason));
   }
 
   /** From now on, the work no longer depends on the request that began it. */
   detach(): void {
-    this.signal = this.#own ??= new CallSignal();
+    this.#controller ??= new AbortController();
+    this.signal = this.#controller.signal;
   }
 
   untilRemote(): Promise<string> {
@@ -113,7 +114,7 @@ export class McpToolContext implements ToolContext {
 
   stopped(reason: Error): void {
     this.detach();
-    this.#own?.abort(reason);
+    this.#controller?.abort(reason);
   }
 
   progress(progress: number, total?: number, message?: string, more?: MessageDetails): void {

@@ -26,7 +26,7 @@ export async function subscribe(
     throw new RpcError(client.codec.resourceNotFound.code, `Resource not found: ${uri}`, { uri });
   }
   // A client that has gone meanwhile would be told for ever.
-  if (!watches.has(uri) && !call.signal.aborted) {
+  if (!watches.has(uri) && !call.aborted) {
     const tell = ifShown(door, uri, { client, call }, () => {
       call.peer.notify(EVENTS.resourceUpdated, { uri });
     });

@@ -78,7 +78,7 @@ export async function taskResult(
     }
     await task.next(call.signal);
   }
-  if (call.signal.aborted) throw call.signal.reason;
+  call.signal.throwIfAborted();
   return resultOf(task);
 }
 

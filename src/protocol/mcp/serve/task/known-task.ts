@@ -1,4 +1,3 @@
-import { type StopSignal } from "../../../../base/abort.ts";
 import type { TaskRecord, TaskStatus } from "../../../../tool/task-record.ts";
 import type { Question } from "../../../../tool/tool.ts";
 import type { JsonObject } from "../../json-object.ts";
@@ -15,5 +14,5 @@ export interface KnownTask extends TaskRecord {
   give(answers: JsonObject): void;
   cancel(): void;
   /** Resolves when its status may have changed. */
-  next(signal?: StopSignal): Promise<void>;
+  next(signal?: AbortSignal): Promise<void>;
 }

@@ -1,4 +1,3 @@
-import { type StopSignal } from "../../../../base/abort.ts";
 import { TRUNKLINE } from "../../../../rpc/codes.ts";
 import { RpcError, toRpcError } from "../../../../rpc/rpc-error.ts";
 import { CannotAsk, type Question, ToolFault } from "../../../../tool/tool.ts";
@@ -68,7 +67,7 @@ export class Task implements KnownTask {
     this.#options.store(this.#record({ status: "cancelled" }))?.catch(() => {});
   }
 
-  next(signal?: StopSignal): Promise<void> {
+  next(signal?: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
       const wake = (): void => {
         this.#waiters.delete(wake);

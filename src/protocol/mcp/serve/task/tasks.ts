@@ -1,4 +1,3 @@
-import { abortSignalOf } from "../../../../base/abort.ts";
 import { STANDARD, TRUNKLINE } from "../../../../rpc/codes.ts";
 import { RpcError } from "../../../../rpc/rpc-error.ts";
 import type { RemoteTask, Question } from "../../../../tool/tool.ts";
@@ -177,8 +176,7 @@ function storedTask(record: TaskRecord, find: () => Promise<TaskRecord | undefin
     give: () => mustBeOver("answered"),
     cancel: () => mustBeOver("cancelled"),
     next: async (signal) => {
-      const until = signal === undefined ? {} : { signal: abortSignalOf(signal) };
-      await delay(LOOK_EVERY, undefined, until).catch(() => {});
+      await delay(LOOK_EVERY, undefined, signal === undefined ? {} : { signal }).catch(() => {});
       Object.assign(task, await find());
     },
   };
