@@ -18,12 +18,7 @@ import {
 } from "../../../store/session/session-reader.ts";
 import type { Page } from "../api.ts";
 import type { AskRow, SessionRow } from "../session-api.ts";
-import {
-  type PendingRequest,
-  type SessionDigest,
-  SessionDigests,
-  mayAsk,
-} from "./session-digest.ts";
+import { type PendingRequest, type SessionDigest, digestsOf, mayAsk } from "./session-digest.ts";
 
 export interface SessionRowsOptions {
   readonly reader: SessionReading;
@@ -46,7 +41,7 @@ export type SessionRows = ReturnType<typeof sessionRowsOf>;
 export function sessionRowsOf(options: SessionRowsOptions) {
   const { reader } = options;
   const identities = sessionIdentities(options.identityOf);
-  const digests = new SessionDigests(reader);
+  const digests = digestsOf(reader);
 
   /** A page of rows: on the first one those that wait for a person come first, then by last use. */
   async function page(principal: Principal, request: RowsRequest): Promise<Page<SessionRow>> {
