@@ -18,7 +18,7 @@ import { readRegularFile } from "../base/file/read-regular-file.ts";
 import { diffLines } from "../base/text/diff-lines.ts";
 import { maskText } from "../base/text/mask.ts";
 import { visibleLine } from "../base/text/visible.ts";
-import { prepare, replace } from "../base/file/file-change.ts";
+import { changeFile } from "../base/file/file-change.ts";
 import { replaceFile } from "../store/replace-file.ts";
 import type { Invocation, OptionValues } from "../cli/shell/command.ts";
 import { type Edit, editAll, type Format, type KeyPath, valueAt } from "./format/format.ts";
@@ -261,16 +261,12 @@ export async function writeProgramFile(file: ProgramFile, writing: PendingWrite)
     throw refusal(path, `its folder cannot be made (${fileWords(error)})`);
   }
   if (backup === "take") await takeBackup(file);
-  const change = {
+  await changeFile({
     path: real,
     before: text === undefined ? undefined : Buffer.from(mark + text),
     after: after === undefined ? undefined : Buffer.from(mark + after),
     mode: isSecret ? mode & 0o700 : mode,
-    isGitConfig: false,
-  };
-  const id = crypto.randomUUID();
-  await prepare(change, id);
-  await replace(change, id);
+  });
   // The file is now equal to its last backup.
   const last = backupsOf(real).at(-1);
   if (backup === "drop" && last !== undefined) rmSync(last);

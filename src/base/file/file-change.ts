@@ -147,6 +147,14 @@ export async function replace(change: FileChange, id: string): Promise<void> {
   else if (isGitConfig) await unlink(temporary);
 }
 
+/** Changes a file that git does not write, whole or not at all. */
+export async function changeFile(wanted: Omit<FileChange, "isGitConfig">): Promise<void> {
+  const change = { ...wanted, isGitConfig: false };
+  const id = crypto.randomUUID();
+  await prepare(change, id);
+  await replace(change, id);
+}
+
 /**
  * The lock is a hard link to the prepared file, so that a later process can tell that it is ours.
  */

@@ -1,7 +1,7 @@
 import { background } from "../../base/background.ts";
 import { untilSignal } from "../../base/process/long-running.ts";
 import { type AttachedSession, type Ended, withLoss } from "../../protocol/acp/attach.ts";
-import { ConversationText } from "../transcript/conversation-text.ts";
+import { conversationText } from "../transcript/conversation-text.ts";
 import { permitting } from "../session/questions.ts";
 import { paint } from "../shell/layout.ts";
 import { type ChatInvocation, openChat } from "./open-chat.ts";
@@ -13,7 +13,7 @@ export async function askOnce(invocation: ChatInvocation, prompt: string): Promi
   const isJson = values.json === true;
   const isShown = isTerminal && !isJson;
   const show = isShown ? out : err;
-  const text = new ConversationText({ color: color && isTerminal, width });
+  const text = conversationText({ color: color && isTerminal, width });
   const answer: string[] = [];
   let isReplay = true;
   const { session, status } = await openChat(invocation, opened, {

@@ -19,7 +19,7 @@ import { Status } from "./status-line.ts";
 import { type Line, line, span } from "../transcript/styled-line.ts";
 import type { Key } from "./terminal-input.ts";
 import { type Json, textOf, wordsOf } from "../transcript/tool-content.ts";
-import { TranscriptView } from "./transcript-view.ts";
+import { transcriptView, type TranscriptView } from "./transcript-view.ts";
 
 /** Lines of an earlier conversation that are shown. */
 const REPLAYED = 100;
@@ -273,7 +273,7 @@ export class Conversation implements Disposable {
 
   #newTranscript(): TranscriptView {
     const { screen } = this.#host;
-    return new TranscriptView({
+    return transcriptView({
       width: () => screen.columns,
       print: (lines) => {
         if (this.#replayed === undefined) screen.print(lines);

@@ -4,7 +4,7 @@ import { atMost } from "../../base/abort.ts";
 import { background } from "../../base/background.ts";
 import { untilSignal } from "../../base/process/long-running.ts";
 import { type AttachedSession, withLoss } from "../../protocol/acp/attach.ts";
-import { ConversationText } from "../transcript/conversation-text.ts";
+import { conversationText, type ConversationText } from "../transcript/conversation-text.ts";
 import { askingWith, Questions } from "../session/questions.ts";
 import { type ChatInvocation, openChat } from "./open-chat.ts";
 import { leftFor, MOVE_HELP, type MoveRequest } from "./move-chat.ts";
@@ -31,7 +31,7 @@ export async function conversePlainly(
   invocation: ChatInvocation,
 ): Promise<MoveRequest | undefined> {
   const { out } = invocation;
-  const text = new ConversationText();
+  const text = conversationText();
   // What is asked at once is shown below the conversation that has led to it.
   const asked: string[] = [];
   const questions = new Questions((shown) =>

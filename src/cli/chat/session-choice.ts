@@ -1,5 +1,5 @@
 import { OWNER } from "../../base/principal.ts";
-import { SessionRows } from "../../server/dashboard/session/session-rows.ts";
+import { type SessionRows, sessionRowsOf } from "../../server/dashboard/session/session-rows.ts";
 import type { SessionRow } from "../../server/dashboard/session-api.ts";
 import { SessionReader } from "../../store/session/session-reader.ts";
 import { firstLine } from "../shell/layout.ts";
@@ -15,7 +15,7 @@ export async function sessionRows(data: string): Promise<readonly SessionRow[]> 
 
 /** Sessions as rows, for a program that holds none itself. */
 export function rowsOf(reader: SessionReader): SessionRows {
-  return new SessionRows({
+  return sessionRowsOf({
     reader,
     holder: () => undefined,
     nameOf: (owner) => owner,

@@ -16,7 +16,7 @@ import { offerAgent } from "../agent/offer-agents.ts";
 import { attachTo, type Ended } from "../../protocol/acp/attach.ts";
 import { openChannel } from "../session/attach.ts";
 import { permitting } from "../session/questions.ts";
-import { ConversationText } from "../transcript/conversation-text.ts";
+import { conversationText } from "../transcript/conversation-text.ts";
 import type { Invocation, OptionValues } from "../shell/command.ts";
 import { gatewayOf } from "../shell/gateway-url.ts";
 import { openQuietApp } from "../shell/open-app.ts";
@@ -66,7 +66,7 @@ export async function run(invocation: Invocation<RunValues>): Promise<number> {
   }
   const show = values.json === true ? () => {} : out;
   show(`Working on ${visibleLine(remote.url)} at ${remote.revision.slice(0, 12)} …\n`);
-  const text = new ConversationText({ color, width });
+  const text = conversationText({ color, width });
   await using opened = new AsyncDisposableStack();
   const channel = await openChannel(app, opened, url, env);
   const wanted = {

@@ -9,7 +9,6 @@ import { confirm } from "../shell/ask.ts";
 import type { Invocation } from "../shell/command.ts";
 import { isAttended } from "../shell/open-page.ts";
 
-/** A link by which the shell finds `trunkline`. */
 /** The link to `to` that is missing, and whether its folder is in PATH now; undefined where `trunkline` is found, or where nothing can be linked to. */
 export function missingLink(env: NodeJS.ProcessEnv, to: string | undefined = launcher()) {
   const { HOME: home = "" } = env;

@@ -12,7 +12,7 @@ import type { Invocation, OptionValues } from "../shell/command.ts";
 import { gatewayOf } from "../shell/gateway-url.ts";
 import { openQuietApp } from "../shell/open-app.ts";
 import { askingWith, Questions } from "./questions.ts";
-import { ConversationText } from "../transcript/conversation-text.ts";
+import { conversationText, type ConversationText } from "../transcript/conversation-text.ts";
 
 type AttachValues = OptionValues<"url", "observe">;
 
@@ -24,7 +24,7 @@ export async function attach(invocation: Invocation<AttachValues>): Promise<numb
   const wanted = await findSession(app, positionals[0] ?? "", values.url !== undefined, cwd);
   const { movedTo, ...found } = wanted;
   // Without a width, so that text is printed at once: nothing says when another client's turn has ended.
-  const text = new ConversationText({ color });
+  const text = conversationText({ color });
   const input = createInterface({ input: process.stdin });
   const lines = input[Symbol.asyncIterator]();
   const questions = new Questions(out);

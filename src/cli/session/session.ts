@@ -28,7 +28,7 @@ import type { LandResult, LandOptions } from "../../worktree/land.ts";
 import { confirm } from "../shell/ask.ts";
 import { firstLine, linesText, print, table } from "../shell/layout.ts";
 import { openQuietApp } from "../shell/open-app.ts";
-import { ConversationText } from "../transcript/conversation-text.ts";
+import { conversationText } from "../transcript/conversation-text.ts";
 import type { WorktreeState } from "../../worktree/branches.ts";
 
 type ListValues = OptionValues<"folder", "all-agents", "agent">;
@@ -119,7 +119,7 @@ export async function replay(invocation: Invocation<OptionValues<"after">>): Pro
   const after = numberOf(values.after, "--after");
   await using commands = await open(invocation);
   const { id } = await commands.find(positionals[0] ?? "");
-  const text = new ConversationText({ color, width });
+  const text = conversationText({ color, width });
   for await (const entry of commands.events(id, after)) {
     out(values.json === true ? `${JSON.stringify(entry)}\n` : text.event(entry));
   }
@@ -141,7 +141,7 @@ export async function exportSession(
     return 0;
   }
   out(`# ${visibleLine(maskWhole(session.title ?? session.id))}\n`);
-  const text = new ConversationText();
+  const text = conversationText();
   for (const entry of events) {
     const said = text.event(entry);
     // Markdown: a quotation continues until an empty line.

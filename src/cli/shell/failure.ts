@@ -11,17 +11,7 @@ export interface Failure {
 }
 
 /** Errors of the operating system that are not bugs of ours. */
-const REFUSALS = [
-  "EACCES",
-  "EPERM",
-  "EROFS",
-  "ENOSPC",
-  "EDQUOT",
-  "EIO",
-  "EMFILE",
-  "ENFILE",
-  "ENOTDIR",
-];
+const REFUSALS = "EACCES EPERM EROFS ENOSPC EDQUOT EIO EMFILE ENFILE ENOTDIR".split(" ");
 
 /** An expected failure has its own message; any other is a bug, and --verbose shows its stack. */
 export function renderFailure(failure: unknown, path: Path, verbose: boolean): Failure {

@@ -3,7 +3,7 @@ import { describe, it } from "node:test";
 
 import type { SessionEvent } from "../../session/event.ts";
 import { terminalText } from "../shell/layout.ts";
-import { ConversationText } from "./conversation-text.ts";
+import { conversationText } from "./conversation-text.ts";
 
 const said = (text: string) => ({
   sessionUpdate: "agent_message_chunk",
@@ -11,13 +11,13 @@ const said = (text: string) => ({
 });
 
 function plain(...updates: object[]): string {
-  const text = new ConversationText();
+  const text = conversationText();
   return updates.map((update) => text.update({ ...update })).join("") + text.end();
 }
 
-describe("ConversationText", () => {
+describe("conversationText()", () => {
   it("prints one line when a tool call begins, and one when it is over", () => {
-    const text = new ConversationText();
+    const text = conversationText();
     const call = { sessionUpdate: "tool_call", toolCallId: "1", title: "Run x", status: "pending" };
     assert.equal(text.update(call), "- Run x\n");
     const update = { sessionUpdate: "tool_call_update", toolCallId: "1" };
@@ -66,7 +66,7 @@ describe("ConversationText", () => {
       "",
     ]);
     const colored = terminalText(
-      new ConversationText({ color: true }).update({ ...call, content: [diff] }),
+      conversationText({ color: true }).update({ ...call, content: [diff] }),
     );
     assert.ok(
       colored.includes("  \x1b[31m- line 9\x1b[39m\n  \x1b[32m+ changed\x1b[39m\n"),
@@ -95,7 +95,7 @@ describe("ConversationText", () => {
   });
 
   it("prints the start of a tool call where no status line shows it", () => {
-    const text = new ConversationText();
+    const text = conversationText();
     const call = { sessionUpdate: "tool_call", toolCallId: "1", title: "Read a.txt" };
     const update = { sessionUpdate: "tool_call_update", toolCallId: "1" };
     const parts = [
@@ -115,7 +115,7 @@ describe("ConversationText", () => {
   });
 
   it("sets Markdown in colour, block by block, and passes on no escape sequence of it", () => {
-    const text = new ConversationText({ color: true, width: 40 });
+    const text = conversationText({ color: true, width: 40 });
     const shown = (printed: string): string =>
       terminalText(printed)
         .replaceAll("\x1b", "ESC")
@@ -132,7 +132,7 @@ describe("ConversationText", () => {
 
   it("leaves Markdown as it was written where there are no colours, and prints it at once", () => {
     for (const options of [{}, { width: 40 }, { color: true }]) {
-      const text = new ConversationText(options);
+      const text = conversationText(options);
       assert.equal(text.update(said("# a **b** `c`\n```")), "# a **b** `c`\n```");
       assert.equal(text.rest() + text.end(), "\n");
     }
@@ -158,7 +158,7 @@ describe("ConversationText", () => {
       { kind: "end", turnId: "t", stopReason: "interrupted", error: "it died" },
       { kind: "end", turnId: "u", stopReason: "end_turn" },
     ];
-    const text = new ConversationText();
+    const text = conversationText();
     const shown = events.map((event, seq) => {
       return text.event({ seq, at: "now", direction: "agent", event });
     });

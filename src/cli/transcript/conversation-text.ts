@@ -26,145 +26,141 @@ interface TextOptions {
   readonly width?: number;
 }
 
-/** Renders a conversation as text, one event of the log or `session/update` at a time (ACP prompt-turn). */
-export class ConversationText {
-  readonly #color: boolean;
-  readonly #width: number;
-  readonly #markdown: MarkdownStream | undefined;
-  readonly #calls = new Map<string, ToolCall>();
-  readonly #forms = new PlainForms();
-  /** What the last text belongs to; another kind begins on a line of its own. */
-  #kind: "answer" | "thought" | "line" = "line";
-  #isAtStart = true;
+export type ConversationText = ReturnType<typeof conversationText>;
 
-  constructor({ color = false, width }: TextOptions = {}) {
-    this.#color = color;
-    this.#width = width ?? 0;
-    this.#markdown = color && width !== undefined ? new MarkdownStream() : undefined;
-  }
+/** Renders a conversation as text, one event of the log or `session/update` at a time (ACP prompt-turn). */
+export function conversationText({ color = false, width }: TextOptions = {}) {
+  const markdown = color && width !== undefined ? new MarkdownStream() : undefined;
+  const calls = new Map<string, ToolCall>();
+  const forms = new PlainForms();
+  /** What the last text belongs to; another kind begins on a line of its own. */
+  let last: "answer" | "thought" | "line" = "line";
+  let isAtStart = true;
 
   /** The text to print for an event of the log. */
-  event({ event }: SessionEntry): string {
+  function event({ event }: SessionEntry): string {
     switch (event.kind) {
       case "prompt":
         return event.prompt
-          .map((content) => this.update({ sessionUpdate: "user_message_chunk", content }))
+          .map((content) => update({ sessionUpdate: "user_message_chunk", content }))
           .join("");
       case "update":
-        return this.#forms
+        return forms
           .of(event.update)
-          .map((each) => this.update(each))
+          .map((each) => update(each))
           .join("");
       case "permission": {
         const title = wordsOf(event.request.toolCall.title) || "Permission requested";
-        return this.#lines(this.#dim(`? ${title}`));
+        return lines(dim(`? ${title}`));
       }
       case "answer":
-        return this.#answer(event);
+        return answer(event);
       case "setting":
-        return this.#lines(this.#dim(`* ${event.setting} ${event.id}`));
+        return lines(dim(`* ${event.setting} ${event.id}`));
       case "end": {
         const { stopReason, error } = event;
-        if (stopReason === "end_turn") return this.end();
-        return this.end() + this.#dim(`! ${stopReason}${error ? `: ${error}` : ""}`) + "\n";
+        if (stopReason === "end_turn") return end();
+        return end() + dim(`! ${stopReason}${error ? `: ${error}` : ""}`) + "\n";
       }
     }
   }
 
   /** The text to print for an update; empty if there is nothing to say. */
-  update(update: Json): string {
+  function update(update: Json): string {
     switch (update.sessionUpdate) {
       case "user_message_chunk":
-        return this.#lines(paintLines("bold", quote(textOf(update.content)), this.#color));
+        return lines(paintLines("bold", quote(textOf(update.content)), color));
       case "agent_message_chunk":
-        return this.#said("answer", textOf(update.content));
+        return said("answer", textOf(update.content));
       case "agent_thought_chunk":
-        return this.#said("thought", textOf(update.content));
+        return said("thought", textOf(update.content));
       case "tool_call":
       case "tool_call_update":
-        return this.#tool(update);
+        return tool(update);
       case "plan":
-        return this.#lines(planText(update.entries));
+        return lines(planText(update.entries));
       case "notice":
-        return this.#lines(`! ${wordsOf(update.title)} ${wordsOf(update.description)}`.trimEnd());
+        return lines(`! ${wordsOf(update.title)} ${wordsOf(update.description)}`.trimEnd());
       case "session_info_update":
-        return this.#answered(update._meta);
+        return answered(update._meta);
       default:
         return "";
     }
   }
 
   /** The end of a turn: prints the rest of the text, and ends the line. */
-  end(): string {
-    this.#calls.clear();
-    return this.newLine();
+  function end(): string {
+    calls.clear();
+    return newLine();
   }
 
   /** The pending Markdown of an unfinished block. Print it before other output. */
-  rest(): string {
-    return this.#set(this.#markdown?.end(this.#width) ?? []);
+  function rest(): string {
+    return paintedLines(markdown?.end(width ?? 0) ?? []);
   }
 
-  #said(kind: "answer" | "thought", text: string): string {
+  function said(kind: "answer" | "thought", text: string): string {
     if (text === "") return "";
-    const before = this.#kind === kind ? "" : this.newLine();
-    this.#kind = kind;
-    if (kind === "answer" && this.#markdown !== undefined)
-      return before + this.#set(this.#markdown.write(text, this.#width));
-    this.#isAtStart = text.endsWith("\n");
-    return before + (kind === "answer" ? text : this.#dim(text));
+    const before = last === kind ? "" : newLine();
+    last = kind;
+    if (kind === "answer" && markdown !== undefined)
+      return before + paintedLines(markdown.write(text, width ?? 0));
+    isAtStart = text.endsWith("\n");
+    return before + (kind === "answer" ? text : dim(text));
   }
 
-  #set(lines: readonly Line[]): string {
-    return linesText(lines.map((each) => lineText(each, this.#color)));
+  function paintedLines(lines: readonly Line[]): string {
+    return linesText(lines.map((each) => lineText(each, color)));
   }
 
-  #tool(update: Json): string {
+  function tool(update: Json): string {
     const id = wordsOf(update.toolCallId);
-    const known = this.#calls.get(id);
+    const known = calls.get(id);
     if (known !== undefined && isOver(known)) return "";
     const call = changedCall(known, update);
-    this.#calls.set(id, call);
+    calls.set(id, call);
     const title = visibleLine(call.title);
-    if (!isOver(call)) return known === undefined ? this.#lines(this.#dim(`- ${title}`)) : "";
+    if (!isOver(call)) return known === undefined ? lines(dim(`- ${title}`)) : "";
     const isGood = call.status === "completed";
-    const mark = isGood ? paint("green", "✓", this.#color) : paint("red", "✗", this.#color);
+    const mark = isGood ? paint("green", "✓", color) : paint("red", "✗", color);
     const why = isGood ? "" : firstLine(outputOf(call)).slice(0, LONGEST_LINE);
-    const head = `${mark} ${this.#dim(`${title}${why === "" ? "" : `: ${why}`}`)}`;
+    const head = `${mark} ${dim(`${title}${why === "" ? "" : `: ${why}`}`)}`;
     const changes = firstLines(changesOf(call), MOST_LINES, "").map((each) => {
-      return `  ${lineText(cutLine(each, LONGEST_LINE), this.#color)}`;
+      return `  ${lineText(cutLine(each, LONGEST_LINE), color)}`;
     });
-    return this.#lines([head, ...changes].join("\n"));
+    return lines([head, ...changes].join("\n"));
   }
 
   /** Another client has answered a permission request. */
-  #answered(meta: unknown): string {
+  function answered(meta: unknown): string {
     const { trunkline } = (meta ?? {}) as { trunkline?: { permission?: PermissionState } };
     const { permission } = trunkline ?? {};
-    return permission?.state === "answered" ? this.#answer(permission) : "";
+    return permission?.state === "answered" ? answer(permission) : "";
   }
 
-  #answer({ outcome, by }: Pick<PermissionState, "outcome" | "by">): string {
+  function answer({ outcome, by }: Pick<PermissionState, "outcome" | "by">): string {
     const words = outcome?.outcome === "selected" ? outcome.kind.replace("_", " ") : "cancelled";
-    return this.#lines(this.#dim(`  ${words} (${by})`));
+    return lines(dim(`  ${words} (${by})`));
   }
 
-  #lines(text: string): string {
-    const before = this.newLine();
-    this.#kind = "line";
+  function lines(text: string): string {
+    const before = newLine();
+    last = "line";
     return `${before}${text}\n`;
   }
 
   /** Ends the line, before something that others print. */
-  newLine(): string {
-    const end = this.#isAtStart ? "" : "\n";
-    this.#isAtStart = true;
-    return end + this.rest();
+  function newLine(): string {
+    const end = isAtStart ? "" : "\n";
+    isAtStart = true;
+    return end + rest();
   }
 
-  #dim(text: string): string {
-    return paintLines("dim", text, this.#color);
+  function dim(text: string): string {
+    return paintLines("dim", text, color);
   }
+
+  return { event, update, end, rest, newLine };
 }
 
 interface PermissionState {

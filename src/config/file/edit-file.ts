@@ -6,7 +6,7 @@ import { textOf, userLayer, valuesOf } from "./files.ts";
 import { parseFile } from "./parse-file.ts";
 import { putFirstInJsonc, setInJsonc } from "./set-in-jsonc.ts";
 import { checkedValues, type KeyPath, type ConfigValues } from "../layer.ts";
-import { prepare, readCurrent, replace } from "../../base/file/file-change.ts";
+import { changeFile, readCurrent } from "../../base/file/file-change.ts";
 import { replaceFile, withLock } from "../../store/replace-file.ts";
 
 /** A value to set in the configuration file; undefined removes it. */
@@ -30,7 +30,6 @@ export interface EditOptions {
   readonly check?: (text: string) => Promise<void>;
 }
 
-/** What an edit has done. */
 /**
  * Changes values in a configuration file, and keeps comments, order and layout. The file is written
  * whole or not at all, and only if it can be parsed before and is right afterwards. Returns the whole text
@@ -51,16 +50,7 @@ export async function editConfigFile(
     await check(textOf(file, bytes));
     if (after === (before ?? "")) return { before, after };
     const backup = before === undefined ? undefined : await keepBackup(data, file, before);
-    const change = {
-      path: now.path,
-      before: now.bytes,
-      after: bytes,
-      mode: now.mode,
-      isGitConfig: false,
-    };
-    const id = crypto.randomUUID();
-    await prepare(change, id);
-    await replace(change, id);
+    await changeFile({ path: now.path, before: now.bytes, after: bytes, mode: now.mode });
     return { before, after, ...(backup === undefined ? {} : { backup }) };
   });
 }

@@ -1,6 +1,5 @@
 import { isValues, type ConfigValues } from "../layer.ts";
 
-/** What a server of another program says beside how it is reached, by the keys that it has here. */
 /** `includeTools`, `enabled_tools`, `available_tools`, `tools`, …; and `excludeTools`, `disabledTools`, … */
 const INCLUDED = /^(?:(?:includ|enabl|allow|availabl)(?:ed?)?)?tools$/;
 const EXCLUDED = /^(?:exclud|disabl|block|den[iy])(?:ed?|ied)?tools$/;

@@ -1,4 +1,4 @@
-import { Page } from "../http/page.ts";
+import { page } from "../http/page.ts";
 
 /** Where people log in to servers as themselves, and where issuers send their browsers back to. */
 export const LOGINS_PATH = "/logins";
@@ -76,7 +76,7 @@ const begin = async () => {
 begin().catch((error) => say(error.message));
 `;
 
-export const LOGINS_PAGE = new Page(
+export const LOGINS_PAGE = page(
   `<h1>Trunkline</h1>
 <p id="says" role="status">Looking who you are …</p>
 <form id="enter" hidden><label>Access token <input id="token" type="password" autocomplete="current-password" required></label> <button>Go on</button></form>

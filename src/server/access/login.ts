@@ -3,14 +3,14 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { background } from "../../base/background.ts";
 import { diskWords, TrunklineError } from "../../base/errors.ts";
 import { fail, readJson, sendJson } from "../http/http-answers.ts";
-import { Page } from "../http/page.ts";
+import { page } from "../http/page.ts";
 import type { Admission } from "./admission.ts";
 
 /** Bytes of a body; a code is far shorter. */
 const LARGEST = 1024;
 
 /** The page for a browser that is not logged in. */
-export const WELCOME = new Page(`<h1>Trunkline</h1>
+export const WELCOME = page(`<h1>Trunkline</h1>
 <p>This gateway asks everybody who they are. To let this browser in, run this on the machine that
 the gateway runs on:</p>
 <pre>trunkline open</pre>
@@ -43,7 +43,7 @@ else fetch("login", {
 }).catch(() => show("The gateway does not answer. Is it still running?"));
 `;
 
-const LOGIN = new Page(
+const LOGIN = page(
   `<h1>Trunkline</h1>\n<p id="says">Letting this browser in …</p>\n<noscript>This page needs JavaScript, to hand over the code in its address.</noscript>`,
   SCRIPT,
 );

@@ -1,5 +1,5 @@
 import { ANSWER_PATH } from "../notify/session-address.ts";
-import { Page } from "../http/page.ts";
+import { page } from "../http/page.ts";
 
 /**
  * The address without its fragment has to differ, or the browser would only scroll: so it is "/?" for
@@ -15,7 +15,7 @@ location.replace(here);
  * The answer to a link on another website: a page of ours that opens the same address again. The first
  * request is answered without looking at who sent it.
  */
-export const OPEN_AGAIN = new Page(
+export const OPEN_AGAIN = page(
   `<h1>Trunkline</h1>\n<p>Opening …</p>\n<noscript>This page needs JavaScript. Type its address, or run: trunkline open</noscript>`,
   SCRIPT,
 );

@@ -32,7 +32,7 @@ import { router } from "./router.ts";
 import { sessionClients } from "./session/session-clients.ts";
 import type { MoveContext } from "../http/move-routes.ts";
 import { sessionRoutes } from "./session/session-routes.ts";
-import { SessionRows } from "./session/session-rows.ts";
+import { type SessionRows, sessionRowsOf } from "./session/session-rows.ts";
 import { sessionSource } from "./session/session-source.ts";
 import type { DashboardSources } from "./sources.ts";
 import { startRoutes } from "./start/start-routes.ts";
@@ -80,7 +80,7 @@ export async function openDashboard(options: DashboardOptions) {
   using opening = new DisposableStack();
   const reader = opening.use(await options.reader());
   const tokens = new AccessTokens(data);
-  const rows = new SessionRows({
+  const rows = sessionRowsOf({
     reader,
     holder: () => options.holder,
     nameOf: (owner) => nameIn(tokens, owner),

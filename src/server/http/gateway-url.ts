@@ -2,10 +2,9 @@ import type { Gateway } from "../../base/ask-gateway.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { isLoopbackAuthority } from "../access/refuse-foreign.ts";
 
-/** The address of a gateway's ACP, as a person gave it. */
 /**
- * Reads such an address; the default path is `/acp`. Returns why another would be better, too, if so. Throws
- * "usage" with a suggestion.
+ * Reads the address of a gateway's ACP, as a person gave it; the default path is `/acp`. Returns why another would
+ * be better, too, if so. Throws "usage" with a suggestion.
  */
 export function readGatewayUrl(text: string): { url: string; warning?: string } {
   const url = URL.parse(text);

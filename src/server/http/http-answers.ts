@@ -15,7 +15,6 @@ import type { Principal } from "../../base/principal.ts";
 import { RpcError } from "../../rpc/rpc-error.ts";
 import { readHttpBody } from "../../wire/channel/http-body.ts";
 
-/** Answers with a text of the given content type. */
 /** Answers a request that was let in. */
 export type HandleRequest = (
   path: string,
@@ -24,6 +23,7 @@ export type HandleRequest = (
   principal: Principal,
 ) => void;
 
+/** Answers with a text of the given content type. */
 export function send(
   response: ServerResponse,
   status: number,

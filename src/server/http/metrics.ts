@@ -94,66 +94,52 @@ export interface Series {
 }
 
 /** Durations by label, in the text format of Prometheus. */
-export class Histogram {
-  readonly #name: string;
-  readonly #help: string;
-  readonly #labels: readonly string[];
-  readonly #bounds: readonly number[];
-  readonly #series = new Map<string, Series>();
+export function histogram(name: string, help: string, labels: readonly string[], bounds = BOUNDS) {
+  const known = new Map<string, Series>();
 
-  constructor(name: string, help: string, labels: readonly string[], bounds = BOUNDS) {
-    this.#name = name;
-    this.#help = help;
-    this.#labels = labels;
-    this.#bounds = bounds;
-  }
-
-  observe(milliseconds: number, ...values: readonly string[]): void {
+  function observe(milliseconds: number, ...values: readonly string[]): void {
     const seconds = milliseconds / 1_000;
-    const series = this.#find(values);
+    const found = find(values);
     let at = 0;
-    while (at < this.#bounds.length && seconds > (this.#bounds[at] ?? 0)) at++;
-    series.counts[at] = (series.counts[at] ?? 0) + 1;
-    series.sum += seconds;
+    while (at < bounds.length && seconds > (bounds[at] ?? 0)) at++;
+    found.counts[at] = (found.counts[at] ?? 0) + 1;
+    found.sum += seconds;
   }
 
-  get series(): readonly Series[] {
-    return [...this.#series.values()];
-  }
-
-  render(): string {
-    const name = this.#name;
-    let text = `# HELP ${name} ${this.#help}\n# TYPE ${name} histogram\n`;
-    for (const { labels, counts, sum } of this.#series.values()) {
+  function render(): string {
+    let text = `# HELP ${name} ${help}\n# TYPE ${name} histogram\n`;
+    for (const { labels: texts, counts, sum } of known.values()) {
       let total = 0;
       for (const [at, count] of counts.entries()) {
         total += count;
-        text += `${name}_bucket{${labels},le="${this.#bounds[at] ?? "+Inf"}"} ${total}\n`;
+        text += `${name}_bucket{${texts},le="${bounds[at] ?? "+Inf"}"} ${total}\n`;
       }
-      text += `${name}_sum{${labels}} ${sum}\n${name}_count{${labels}} ${total}\n`;
+      text += `${name}_sum{${texts}} ${sum}\n${name}_count{${texts}} ${total}\n`;
     }
     return text;
   }
 
-  #find(values: readonly string[]): Series {
-    const known = this.#series.get(values.join(BETWEEN));
-    if (known !== undefined) return known;
+  function find(values: readonly string[]): Series {
+    const own = known.get(values.join(BETWEEN));
+    if (own !== undefined) return own;
     // The values are shortened, because a key is kept for good; two series may not have the same labels.
     const shown = values.map((value) => value.slice(0, LONGEST_VALUE).toWellFormed());
-    const same = this.#series.get(shown.join(BETWEEN));
+    const same = known.get(shown.join(BETWEEN));
     if (same !== undefined) return same;
-    if (this.#series.size < MOST_SERIES) return this.#make(shown);
+    if (known.size < MOST_SERIES) return make(shown);
     const others = values.map(() => OTHER);
-    return this.#series.get(others.join(BETWEEN)) ?? this.#make(others);
+    return known.get(others.join(BETWEEN)) ?? make(others);
   }
 
-  #make(values: readonly string[]): Series {
-    const labels = this.#labels.map((label, at) => `${label}="${escapeLabel(values[at] ?? "")}"`);
-    const counts = new Float64Array(this.#bounds.length + 1);
-    const series = { labels: labels.join(","), values, counts, sum: 0 };
-    this.#series.set(values.join(BETWEEN), series);
+  function make(values: readonly string[]): Series {
+    const texts = labels.map((label, at) => `${label}="${escapeLabel(values[at] ?? "")}"`);
+    const counts = new Float64Array(bounds.length + 1);
+    const series = { labels: texts.join(","), values, counts, sum: 0 };
+    known.set(values.join(BETWEEN), series);
     return series;
   }
+
+  return { observe, render, series: () => [...known.values()] as readonly Series[] };
 }
 
 /** Stands between the values of a series in its key. */
@@ -169,19 +155,19 @@ function escapeLabel(value: string): string {
  * names that clients make up are no labels: there would be no end of series.
  */
 export function workMetrics(bounds = BOUNDS) {
-  const callTimes = new Histogram(
+  const callTimes = histogram(
     "trunkline_tool_call_duration_seconds",
     "Calls of tools, by the tool and the server or plugin that has it.",
     ["tool", "server", "plugin", "outcome", "door"],
     bounds,
   );
-  const requestTimes = new Histogram(
+  const requestTimes = histogram(
     "trunkline_request_duration_seconds",
     "Requests of clients, by door.",
     ["door", "method", "outcome"],
     bounds,
   );
-  const turnTimes = new Histogram(
+  const turnTimes = histogram(
     "trunkline_turn_duration_seconds",
     "Turns of sessions, by the agent that worked.",
     ["agent", "outcome"],

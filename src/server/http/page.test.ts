@@ -3,10 +3,13 @@ import { hash } from "node:crypto";
 import type { ServerResponse } from "node:http";
 import { describe, it } from "node:test";
 
-import { Page } from "./page.ts";
+import { page } from "./page.ts";
 
 /** What a page answers with. */
-function sent(page: Page, headers = {}): { status: number; html: string; policy: string[] } {
+function sent(
+  shown: ReturnType<typeof page>,
+  headers = {},
+): { status: number; html: string; policy: string[] } {
   const answer = { status: 0, html: "", policy: [] as string[] };
   const response = {
     writeHead(status: number, all: Readonly<Record<string, string>>) {
@@ -15,15 +18,15 @@ function sent(page: Page, headers = {}): { status: number; html: string; policy:
     },
     end: (html: string) => void (answer.html = html),
   };
-  page.send(response as unknown as ServerResponse, 200, headers);
+  shown.send(response as unknown as ServerResponse, 200, headers);
   return answer;
 }
 
 const sourceOf = (text: string): string => `'sha256-${hash("sha256", text, "base64")}'`;
 
-describe("Page", () => {
+describe("page()", () => {
   it("allows its own script and style, and nothing else", () => {
-    const { html, policy } = sent(new Page("<p>x</p>", "go();"));
+    const { html, policy } = sent(page("<p>x</p>", "go();"));
     const [, style = ""] = /<style>([^]*)<\/style>/.exec(html) ?? [];
     assert.match(html, /<p>x<\/p>\n<script>go\(\);<\/script>/);
     assert.ok(policy.includes("default-src 'none'"));
@@ -33,7 +36,7 @@ describe("Page", () => {
   });
 
   it("allows no script if it has none", () => {
-    const { html, policy } = sent(new Page("<p>x</p>"));
+    const { html, policy } = sent(page("<p>x</p>"));
     assert.doesNotMatch(html, /<script/);
     assert.ok(policy.includes("script-src 'none'"));
   });

@@ -12,15 +12,13 @@ const STYLE = `
   code, pre { font-size: .95em; }
 `;
 
-/** An HTML page whose Content Security Policy allows its own style and script, and no framing. */
-export class Page {
-  readonly #html: string;
-  readonly #policy: string;
-
-  /** `body` is HTML and `script` JavaScript; neither may contain untrusted text. */
-  constructor(body: string, script?: string) {
-    const program = script === undefined ? "" : `\n<script>${script}</script>`;
-    this.#html = `<!doctype html>
+/**
+ * An HTML page whose Content Security Policy allows its own style and script, and no framing.
+ * `body` is HTML and `script` JavaScript; neither may contain untrusted text.
+ */
+export function page(body: string, script?: string) {
+  const program = script === undefined ? "" : `\n<script>${script}</script>`;
+  const html = `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
@@ -29,27 +27,27 @@ export class Page {
 ${body}${program}
 </html>
 `;
-    this.#policy = [
-      "default-src 'none'",
-      `style-src ${sourceOf(STYLE)}`,
-      `script-src ${script === undefined ? "'none'" : sourceOf(script)}`,
-      "connect-src 'self'",
-      "base-uri 'none'",
-      "form-action 'none'",
-      "frame-ancestors 'none'",
-    ].join("; ");
-  }
+  const policy = [
+    "default-src 'none'",
+    `style-src ${sourceOf(STYLE)}`,
+    `script-src ${script === undefined ? "'none'" : sourceOf(script)}`,
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join("; ");
 
-  send(response: ServerResponse, status: number, headers: OutgoingHttpHeaders = {}): void {
-    send(response, status, "text/html; charset=utf-8", this.#html, {
-      "content-security-policy": this.#policy,
-      "referrer-policy": "no-referrer",
-      "cross-origin-opener-policy": "same-origin",
-      "cross-origin-resource-policy": "same-origin",
-      "x-frame-options": "DENY",
-      ...headers,
-    });
-  }
+  return {
+    send: (response: ServerResponse, status: number, headers: OutgoingHttpHeaders = {}): void =>
+      send(response, status, "text/html; charset=utf-8", html, {
+        "content-security-policy": policy,
+        "referrer-policy": "no-referrer",
+        "cross-origin-opener-policy": "same-origin",
+        "cross-origin-resource-policy": "same-origin",
+        "x-frame-options": "DENY",
+        ...headers,
+      }),
+  };
 }
 
 /** Content Security Policy Level 3, section 2.3.1: inline code is allowed by its hash. */

@@ -9,7 +9,7 @@ import type { AdmittedCaller } from "../access/access.ts";
 import type { Admission } from "../access/admission.ts";
 import { deviceName } from "../access/device-name.ts";
 import { fail, failWith, readJson, send, sendJson } from "../http/http-answers.ts";
-import { Page } from "../http/page.ts";
+import { page } from "../http/page.ts";
 import type { AnswerParams } from "../../protocol/acp/schema.gen.ts";
 import type { AppContext } from "../../config/app-context.ts";
 import { readEntries } from "./entries.ts";
@@ -141,7 +141,7 @@ const TOKEN = /^[\w-]{43}$/;
 /** Bytes; a subscription is far shorter. */
 const LARGEST = 16 * 1024;
 
-const ANSWER = new Page(
+const ANSWER = page(
   `<h1>Trunkline</h1>
 <p id="says">An agent asks for permission. This link answers, once.</p>
 <p><button id="answer" type="button">Answer</button></p>

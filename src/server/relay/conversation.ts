@@ -8,7 +8,6 @@ export interface OpenRequest {
   readonly text: string;
 }
 
-/** A list that the client was given. */
 /**
  * The lists that a client keeps, the notification that tells it to ask again, and what a subscription of
  * 2026-07-28 calls that.

@@ -29,7 +29,6 @@ export interface GatewaySocketOptions {
   readonly grace: number;
 }
 
-/** A `trunkline mcp` process that is served. */
 /**
  * Serves MCP to the `trunkline mcp` processes of the same user and data folder, which relay to it. Each
  * proves that it is one, so a client here is the owner.
@@ -40,6 +39,7 @@ export async function openGatewaySocket(
 ): Promise<AsyncDisposable> {
   const { log } = app;
   const { data, limits } = app.config;
+  // The `trunkline mcp` processes that are served.
   const served = new Set<{ readonly channel: Channel<string>; readonly gone: Promise<unknown> }>();
   let { config } = app;
   // Only settings that a running gateway applies. After any other change, new processes serve themselves.

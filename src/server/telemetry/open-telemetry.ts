@@ -3,14 +3,14 @@ import { hostname } from "node:os";
 import { attempt } from "../../base/attempt.ts";
 import { defined } from "../../base/defined.ts";
 import { mask, maskText } from "../../base/text/mask.ts";
-import type { Span, SpanAttributes, SpanEnd, TraceCarrier } from "../../base/trace.ts";
+import type { Span, SpanAttributes, TraceCarrier } from "../../base/trace.ts";
 import { VERSION } from "../../base/version.ts";
 import type { OtlpSettings } from "../../config/schema/schema.gen.ts";
 import { META, TRACE_HEADER } from "../../protocol/mcp/meta.ts";
 import type { TurnObserver } from "../../session/turn/turns.ts";
 import type { CallObserver, ObservedCall } from "../../tool/call-observer.ts";
 import type { ToolContext } from "../../tool/tool.ts";
-import { Histogram, type Series, workMetrics } from "../http/metrics.ts";
+import { histogram, type Series, workMetrics } from "../http/metrics.ts";
 import type { Observer } from "./observers.ts";
 import { type ExporterOptions, otlpExporter } from "./otlp-exporter.ts";
 import {
@@ -47,7 +47,7 @@ export function openTelemetry(options: TelemetryOptions): Observer {
     what: "spans",
     encode: (spans) => exportRequest(spans, resource),
   });
-  const tracer = new Tracer({ sample, add: (span) => exporter.add(span) });
+  const tracer = tracerOf({ sample, add: (span) => exporter.add(span) });
   return {
     calls: callSpans(tracer, content === true),
     turns: turnSpans(tracer),
@@ -248,17 +248,12 @@ type Parent = Pick<RemoteParent, "traceId" | "traceState" | "baggage"> & {
 /** The longest attribute, in characters: callers can send any text. */
 const LONGEST = 4_096;
 
+export type Tracer = ReturnType<typeof tracerOf>;
+
 /** Makes the spans of this process. */
-export class Tracer {
-  readonly #options: TracerOptions;
-
-  constructor(options: TracerOptions) {
-    this.#options = options;
-  }
-
+export function tracerOf({ sample, add }: TracerOptions) {
   /** Begins work for a caller. Undefined where it is not recorded: its caller decides, else chance. */
-  begin({ name, attributes, meta, header }: SpanStart): Span | undefined {
-    const { sample, add } = this.#options;
+  function begin({ name, attributes, meta, header }: SpanStart): Span | undefined {
     const parent = readParent(meta);
     if (!(parent?.isSampled ?? Math.random() < sample)) return undefined;
     const link = readTraceParent(header);
@@ -266,51 +261,45 @@ export class Tracer {
     const links = isLinked ? [{ traceId: link.traceId, spanId: link.spanId }] : [];
     const none = { spanId: undefined, traceState: undefined, baggage: undefined };
     const from: Parent = parent ?? { ...none, traceId: randomHex(16) };
-    return new RecordedSpan({ name, kind: "server", parent: from, attributes, links }, add);
+    return recordedSpan({ name, kind: "server", parent: from, attributes, links }, add);
   }
+
+  return { begin };
 }
 
 interface BegunSpan extends Pick<EndedSpan, "name" | "kind" | "attributes" | "links"> {
   readonly parent: Parent;
 }
 
-class RecordedSpan implements Span {
-  readonly carrier: TraceCarrier;
-  readonly #begun: BegunSpan;
-  readonly #spanId = randomHex(8);
-  readonly #start = performance.timeOrigin + performance.now();
-  readonly #add: (span: EndedSpan) => void;
-  #isOver = false;
+function recordedSpan(begun: BegunSpan, add: (span: EndedSpan) => void): Span {
+  const { parent, name, kind, links } = begun;
+  const { traceId, spanId: parentSpanId, traceState, baggage } = parent;
+  const spanId = randomHex(8);
+  const start = performance.timeOrigin + performance.now();
+  let isOver = false;
+  const traceparent = `00-${traceId}-${spanId}-01`;
 
-  constructor(begun: BegunSpan, add: (span: EndedSpan) => void) {
-    this.#begun = begun;
-    this.#add = add;
-    const { traceId, traceState, baggage } = begun.parent;
-    const traceparent = `00-${traceId}-${this.#spanId}-01`;
-    this.carrier = defined<TraceCarrier>({ traceparent, tracestate: traceState, baggage });
-  }
-
-  hop(name: string, attributes: SpanAttributes): Span {
-    const parent = { ...this.#begun.parent, spanId: this.#spanId };
-    return new RecordedSpan({ name, kind: "client", parent, attributes, links: [] }, this.#add);
-  }
-
-  end({ error, says, attributes }: SpanEnd = {}): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
-    const { name, kind, parent, links } = this.#begun;
-    const all = { ...this.#begun.attributes, ...attributes };
-    if (error !== undefined) all["error.type"] = error;
-    const { traceId, spanId: parentSpanId, traceState } = parent;
-    this.#add({
-      ...{ traceId, spanId: this.#spanId, parentSpanId, traceState, kind, links },
-      name: safe(name),
-      start: this.#start,
-      end: performance.timeOrigin + performance.now(),
-      attributes: Object.fromEntries(Object.entries(all).map(([key, value]) => [key, safe(value)])),
-      failure: error === undefined ? undefined : safe(says ?? error),
-    });
-  }
+  return {
+    carrier: defined<TraceCarrier>({ traceparent, tracestate: traceState, baggage }),
+    hop: (hop, attributes) => {
+      const own = { ...parent, spanId };
+      return recordedSpan({ name: hop, kind: "client", parent: own, attributes, links: [] }, add);
+    },
+    end: ({ error, says, attributes } = {}) => {
+      if (isOver) return;
+      isOver = true;
+      const all = { ...begun.attributes, ...attributes };
+      if (error !== undefined) all["error.type"] = error;
+      const masked = Object.entries(all).map(([key, value]) => [key, safe(value)]);
+      add({
+        ...{ traceId, spanId, parentSpanId, traceState, kind, links, start },
+        name: safe(name),
+        end: performance.timeOrigin + performance.now(),
+        attributes: Object.fromEntries(masked),
+        failure: error === undefined ? undefined : safe(says ?? error),
+      });
+    },
+  };
 }
 
 /**
@@ -380,8 +369,8 @@ const MCP_BOUNDS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 3
 export function operationMetrics() {
   const work = workMetrics(MCP_BOUNDS);
   const start = Date.now();
-  const sent = new Histogram("", "", ["server", "method", "tool", "error"], MCP_BOUNDS);
-  const sessions = new Histogram("", "", ["as", "server", "revision"], MCP_BOUNDS);
+  const sent = histogram("", "", ["server", "method", "tool", "error"], MCP_BOUNDS);
+  const sessions = histogram("", "", ["as", "server", "revision"], MCP_BOUNDS);
 
   /** What the text of Prometheus has not. */
   const more: Pick<CallObserver, "sent" | "sessionOver"> = {
@@ -394,7 +383,7 @@ export function operationMetrics() {
   /** As it is now; undefined as long as nothing was observed. */
   function snapshot(): DurationSnapshot | undefined {
     const operations = [
-      ...work.requestTimes.series.flatMap((each) => {
+      ...work.requestTimes.series().flatMap((each) => {
         const [door, method = "", outcome] = each.values;
         // Calls have more to say.
         if (door !== "mcp" || method === "tools/call") return [];
@@ -402,7 +391,7 @@ export function operationMetrics() {
         const error = outcome === "ok" ? undefined : outcome;
         return seriesOf(each, { "mcp.method.name": named, "error.type": error });
       }),
-      ...work.callTimes.series.flatMap((each) => {
+      ...work.callTimes.series().flatMap((each) => {
         const [tool, server, plugin, outcome, door] = each.values;
         if (door !== "mcp") return [];
         return seriesOf(each, {
@@ -415,11 +404,11 @@ export function operationMetrics() {
         });
       }),
     ];
-    const turns = work.turnTimes.series.flatMap((each) => {
+    const turns = work.turnTimes.series().flatMap((each) => {
       const [agent, outcome] = each.values;
       return seriesOf(each, { "gen_ai.agent.name": agent, "trunkline.stop_reason": outcome });
     });
-    const requests = sent.series.map((each) => {
+    const requests = sent.series().map((each) => {
       const [server, method, tool, error] = each.values;
       return seriesOf(each, {
         "mcp.method.name": method,
@@ -430,7 +419,7 @@ export function operationMetrics() {
       });
     });
     const sessionsAs = (as: string): DurationSeries[] =>
-      sessions.series.flatMap((each) => {
+      sessions.series().flatMap((each) => {
         const [side, server, revision] = each.values;
         if (side !== as) return [];
         const peer = { "mcp.protocol.version": revision, "trunkline.server": server || undefined };

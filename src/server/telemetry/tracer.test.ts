@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import type { EndedSpan } from "./otlp-json.ts";
-import { Tracer } from "./open-telemetry.ts";
+import { type Tracer, tracerOf } from "./open-telemetry.ts";
 
 const TRACE = "0af7651916cd43dd8448eb211c80319c";
 const SPAN = "b7ad6b7169203331";
@@ -13,7 +13,7 @@ class Sample {
   readonly tracer: Tracer;
 
   constructor(sample = 1) {
-    this.tracer = new Tracer({ sample, add: (span) => this.ended.push(span) });
+    this.tracer = tracerOf({ sample, add: (span) => this.ended.push(span) });
   }
 
   begin(meta: Record<string, unknown> = {}, header?: string) {
@@ -21,7 +21,7 @@ class Sample {
   }
 }
 
-describe("Tracer", () => {
+describe("tracerOf()", () => {
   it("takes the parent from `_meta`, and the HTTP header as a link", () => {
     const sample = new Sample();
     const meta = { traceparent: `00-${TRACE}-${SPAN}-01`, tracestate: "a=1", baggage: "b=2" };

@@ -173,7 +173,7 @@ async function openSessionClient(options: SessionClientOptions) {
     conversation.ended.then(() => conversation.close(0)),
     "Ending a conversation of the dashboard",
   );
-  const questions = new Questions(options.changed);
+  const questions = questionsOf(options.changed);
   const peer = new Peer(ours, undefined, { dialect: acpDialect, routes: questions.routes });
   const begin = async () => {
     await peer.request(METHODS.initialize, {
@@ -256,15 +256,9 @@ async function resume(
 }
 
 /** The requests to a client that are not answered yet. */
-class Questions {
-  readonly #changed: () => void;
-  readonly #questions = new Map<string, Question>();
-
-  constructor(changed: () => void) {
-    this.#changed = changed;
-  }
-
-  readonly routes = routes(
+function questionsOf(changed: () => void) {
+  const open = new Map<string, Question>();
+  const own = routes(
     route(CLIENT_METHODS.update, () => {}),
     // The log of the session has it; a person answers it by its id.
     route(CLIENT_METHODS.requestPermission, () => new Promise<never>(() => {})),
@@ -278,31 +272,33 @@ class Questions {
         question: { ...question },
       };
       const end = (): void => {
-        this.#questions.delete(id);
-        this.#changed();
+        open.delete(id);
+        changed();
       };
       const answer = (result: object): void => {
         end();
         resolve(result);
       };
-      this.#questions.set(id, { ask, answer });
+      open.set(id, { ask, answer });
       signal.addEventListener("abort", end);
-      this.#changed();
+      changed();
       return promise;
     }),
   );
 
-  /** Without permission requests: those are in the log of the session. */
-  get asks(): readonly AskRow[] {
-    return Array.from(this.#questions.values(), ({ ask }) => ask);
-  }
-
   /** Answers a question; false if it is not asked any more. */
-  answer(id: string, result: object): boolean {
-    const question = this.#questions.get(id);
+  function answer(id: string, result: object): boolean {
+    const question = open.get(id);
     question?.answer(result);
     return question !== undefined;
   }
+
+  return {
+    routes: own,
+    /** Without permission requests: those are in the log of the session. */
+    asks: () => Array.from(open.values(), ({ ask }) => ask),
+    answer,
+  };
 }
 
 /** The error of a response, with a message for a person. */

@@ -5,7 +5,7 @@ import { SampleFolder } from "../../../../test/samples/sample-folder.ts";
 import type { SessionEvent } from "../../../session/event.ts";
 import { SessionLog } from "../../../store/session/session-log.ts";
 import { type ReadSession, SessionReader } from "../../../store/session/session-reader.ts";
-import { SessionDigest, SessionDigests } from "./session-digest.ts";
+import { SessionDigest, digestsOf } from "./session-digest.ts";
 import { askOf } from "./session-rows.ts";
 
 const PROMPT: SessionEvent = { kind: "prompt", turnId: "t", prompt: [], by: "zed" };
@@ -154,7 +154,7 @@ describe("what the events of a session say", () => {
     const add = (event: SessionEvent): Promise<void> =>
       log.append(key, "agent", JSON.stringify(event)).stored;
     await Promise.all([add(PROMPT), add(ASK), ...Array.from({ length: 1_000 }, () => add(CHUNK))]);
-    const digests = new SessionDigests(reader);
+    const digests = digestsOf(reader);
     const at = async () => {
       const found = await reader.find(id);
       assert.ok(found !== undefined);

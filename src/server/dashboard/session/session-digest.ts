@@ -198,45 +198,37 @@ const MOST = 5_000;
  * Digests of sessions, kept and continued as their events come. The first look reads only the last
  * events of a session: enough for its state, not for a plan or a mode from long ago.
  */
-export class SessionDigests {
-  readonly #reader: SessionReading;
-  readonly #digests = new Map<string, SessionDigest>();
+export function digestsOf(reader: SessionReading) {
+  const digests = new Map<string, SessionDigest>();
 
-  constructor(reader: SessionReading) {
-    this.#reader = reader;
-  }
-
-  async of({
-    id,
-    last,
-    notes,
-  }: Pick<ReadSession, "id" | "last" | "notes">): Promise<SessionDigest> {
-    const known = this.#digests.get(id);
+  async function of(of: Pick<ReadSession, "id" | "last" | "notes">): Promise<SessionDigest> {
+    const { id, last, notes } = of;
+    const known = digests.get(id);
     if (known !== undefined && known.last <= last && last - known.last <= LONGEST_TAIL) {
-      await this.#continue(known, id, last);
+      await goOn(known, id, last);
       return known;
     }
-    const digest = await this.#begin(id, last, mayAsk(notes));
-    this.#digests.delete(id);
-    this.#digests.set(id, digest);
-    keepNewest(this.#digests, MOST);
+    const digest = await begin(id, last, mayAsk(notes));
+    digests.delete(id);
+    digests.set(id, digest);
+    keepNewest(digests, MOST);
     return digest;
   }
 
-  async #continue(digest: SessionDigest, id: string, last: number): Promise<void> {
+  async function goOn(digest: SessionDigest, id: string, last: number): Promise<void> {
     while (digest.last < last) {
-      const events = await this.#reader.events(id, digest.last + 1, LONGEST_TAIL);
+      const events = await reader.events(id, digest.last + 1, LONGEST_TAIL);
       if (events.length === 0) return;
       for (const event of events) digest.read(event);
     }
   }
 
   /** A turn that may ask something is read from its prompt on, since that may be far back. */
-  async #begin(id: string, last: number, isAsking: boolean): Promise<SessionDigest> {
+  async function begin(id: string, last: number, isAsking: boolean): Promise<SessionDigest> {
     const events: StoredEvent[] = [];
     let before = last + 1;
     while (before > 1 && events.length < LONGEST_TAIL) {
-      const more = await this.#reader.eventsBefore(id, before, TAIL);
+      const more = await reader.eventsBefore(id, before, TAIL);
       events.unshift(...more);
       before = more[0]?.seq ?? 1;
       if (!isAsking || events.some(({ message }) => isTurnStart(message as SessionEvent))) break;
@@ -246,6 +238,8 @@ export class SessionDigests {
     digest.last = Math.max(digest.last, last);
     return digest;
   }
+
+  return { of };
 }
 
 /** Whether a turn runs, or the last one was interrupted with a question that is asked again. */

@@ -122,7 +122,7 @@ export function sessionRoutes(options: SessionRoutesOptions) {
   async function asks(principal: Principal, session: ReadSession): Promise<readonly AskRow[]> {
     const client = await clients.known(principal, session.id);
     const digest = await rows.digests.of(session);
-    return [...digest.asked(session).map(askOf), ...(client?.questions.asks ?? [])];
+    return [...digest.asked(session).map(askOf), ...(client?.questions.asks() ?? [])];
   }
 
   /** A bounded batch of events from a number on. */

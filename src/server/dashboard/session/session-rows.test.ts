@@ -5,12 +5,12 @@ import type { SessionEvent } from "../../../session/event.ts";
 import type { ReadSession, SessionReading } from "../../../store/session/session-reader.ts";
 import type { SessionRow } from "../session-api.ts";
 import { SessionDigest } from "./session-digest.ts";
-import { SessionRows } from "./session-rows.ts";
+import { sessionRowsOf } from "./session-rows.ts";
 
 const PROMPT: SessionEvent = { kind: "prompt", turnId: "t", prompt: [], by: "zed" };
 const END: SessionEvent = { kind: "end", turnId: "t", stopReason: "end_turn" };
 
-const rows = new SessionRows({
+const rows = sessionRowsOf({
   reader: {} as SessionReading,
   holder: () => "here",
   nameOf: (owner) => owner,

@@ -18,12 +18,7 @@ import {
 } from "../../../store/session/session-reader.ts";
 import type { Page } from "../api.ts";
 import type { AskRow, SessionRow } from "../session-api.ts";
-import {
-  type PendingRequest,
-  type SessionDigest,
-  SessionDigests,
-  mayAsk,
-} from "./session-digest.ts";
+import { type PendingRequest, type SessionDigest, digestsOf, mayAsk } from "./session-digest.ts";
 
 export interface SessionRowsOptions {
   readonly reader: SessionReading;
@@ -40,39 +35,33 @@ export interface RowsRequest {
   readonly runsOnly?: boolean;
 }
 
-/** Sessions as rows: what is stored of them, and what their events say. */
-export class SessionRows {
-  readonly reader: SessionReading;
-  readonly digests: SessionDigests;
-  readonly #options: SessionRowsOptions;
-  readonly #identities: ReturnType<typeof sessionIdentities>;
+export type SessionRows = ReturnType<typeof sessionRowsOf>;
 
-  constructor(options: SessionRowsOptions) {
-    this.#options = options;
-    this.reader = options.reader;
-    this.#identities = sessionIdentities(options.identityOf);
-    this.digests = new SessionDigests(options.reader);
-  }
+/** Sessions as rows: what is stored of them, and what their events say. */
+export function sessionRowsOf(options: SessionRowsOptions) {
+  const { reader } = options;
+  const identities = sessionIdentities(options.identityOf);
+  const digests = digestsOf(reader);
 
   /** A page of rows: on the first one those that wait for a person come first, then by last use. */
-  async page(principal: Principal, request: RowsRequest): Promise<Page<SessionRow>> {
-    const { sessions, ...next } = await this.listed(principal, request);
-    const rows = request.cursor === undefined ? await this.waiting(principal) : [];
+  async function page(principal: Principal, request: RowsRequest): Promise<Page<SessionRow>> {
+    const { sessions, ...next } = await listed(principal, request);
+    const rows = request.cursor === undefined ? await waiting(principal) : [];
     const isWaiting = new Set(rows.map(({ id }) => id));
     const others = sessions.filter(({ id }) => !isWaiting.has(id));
-    await this.#identities.look(others.filter(isLocal));
-    for (const session of others) rows.push(await this.row(session, { looks: false }));
+    await identities.look(others.filter(isLocal));
+    for (const session of others) rows.push(await row(session, { looks: false }));
     return { rows, ...next };
   }
 
   /** A page of the sessions that a principal may see, by last use, with the cursor of the next page. */
-  async listed(
+  async function listed(
     principal: Principal,
     { cursor, limit, runsOnly }: RowsRequest,
   ): Promise<{ readonly sessions: readonly ReadSession[]; readonly next?: string }> {
     const after = cursor === undefined ? undefined : readCursor(cursor);
     const owner = onlyOwner(principal);
-    const found = await this.reader.list({ owner, runsOnly, after, limit: limit + 1 });
+    const found = await reader.list({ owner, runsOnly, after, limit: limit + 1 });
     const last = found.length > limit ? found[limit - 1] : undefined;
     return {
       sessions: found.slice(0, limit).filter((session) => maySeeSession(principal, session)),
@@ -81,43 +70,43 @@ export class SessionRows {
   }
 
   /** The sessions that wait for a person, longest first. */
-  async waiting(principal: Principal): Promise<SessionRow[]> {
+  async function waiting(principal: Principal): Promise<SessionRow[]> {
     const rows: SessionRow[] = [];
-    for (const session of await this.reader.held()) {
+    for (const session of await reader.held()) {
       if (!mayAsk(session.notes) || !maySeeSession(principal, session)) continue;
-      const row = await this.row(session);
-      if (row.state === "waiting") rows.push(row);
+      const found = await row(session);
+      if (found.state === "waiting") rows.push(found);
     }
     return rows.toSorted((a, b) => (a.waiting?.since ?? 0) - (b.waiting?.since ?? 0));
   }
 
   /** A session that a principal may see. Throws "not-found" for any other. */
-  async need(principal: Principal, id: string): Promise<ReadSession> {
-    const session = await this.reader.find(id);
+  async function need(principal: Principal, id: string): Promise<ReadSession> {
+    const session = await reader.find(id);
     if (session !== undefined && maySeeSession(principal, session)) return session;
     throw new TrunklineError("not-found", `There is no session '${id.slice(0, 64)}'.`);
   }
 
-  async row(session: ReadSession, { looks = true } = {}): Promise<SessionRow> {
-    if (looks && isLocal(session)) await this.#identities.look([session]);
-    return this.rowWith(session, await this.digests.of(session));
+  async function row(session: ReadSession, { looks = true } = {}): Promise<SessionRow> {
+    if (looks && isLocal(session)) await identities.look([session]);
+    return rowWith(session, await digests.of(session));
   }
 
-  rowWith(session: ReadSession, digest: SessionDigest): SessionRow {
+  function rowWith(session: ReadSession, digest: SessionDigest): SessionRow {
     const { id, title, cwd, agent, created, updated, parent, notes, last, holder } = session;
     const { owner, run, turn, model: found } = notes;
     const isRunning = holder !== undefined && typeof turn === "string";
-    const waiting = holder === undefined ? undefined : waitingFor(digest.asked(session), notes);
+    const asks = holder === undefined ? undefined : waitingFor(digest.asked(session), notes);
     // A process that died has not recorded the end of its turn: whoever opens the session next does.
     const left = typeof turn === "string" ? "interrupted" : undefined;
-    const state = waiting !== undefined ? "waiting" : isRunning ? "running" : "idle";
+    const state = asks !== undefined ? "waiting" : isRunning ? "running" : "idle";
     const chosen = (notes.chosen ?? {}) as { modelId?: string; modeId?: string };
     // Equal rows have equal texts.
     return defined<SessionRow>({
       id,
       title: title === undefined ? undefined : maskText(title),
       state,
-      waiting,
+      waiting: asks,
       ended: isRunning ? undefined : (digest.ended ?? left),
       agent,
       model: digest.model ?? chosen.modelId ?? (typeof found === "string" ? found : undefined),
@@ -130,13 +119,15 @@ export class SessionRows {
       created,
       updated,
       last,
-      open: holder === undefined ? "no" : holder === this.#options.holder() ? "here" : "elsewhere",
+      open: holder === undefined ? "no" : holder === options.holder() ? "here" : "elsewhere",
       parent,
       isRun: run !== undefined,
-      identity: isLocal(session) ? this.#identities.of(session) : undefined,
-      owner: typeof owner === "string" && owner !== "" ? this.#options.nameOf(owner) : undefined,
+      identity: isLocal(session) ? identities.of(session) : undefined,
+      owner: typeof owner === "string" && owner !== "" ? options.nameOf(owner) : undefined,
     });
   }
+
+  return { reader, digests, page, listed, waiting, need, row, rowWith };
 }
 
 /** A remote run has an identity of its own, which its plan decides. */
