@@ -182,17 +182,8 @@ interface FileChange {
   readonly mode?: number | undefined;
 }
 
-/** Shows a person the diff of a file, and writes it if they allow it. */
-export function changeFile(
-  work: Pick<ToolWork, "allow" | "files">,
-  target: WorkspacePath,
-  changed: { readonly old: string | undefined; readonly text: string },
-): Promise<ToolAnswer> {
-  return changeFiles(work, [{ target, ...changed }]);
-}
-
 /** Shows a person the diffs of files, and changes all of them if they allow it, or none. */
-async function changeFiles(
+export async function changeFiles(
   work: Pick<ToolWork, "allow" | "files">,
   changes: readonly FileChange[],
 ): Promise<ToolAnswer> {
