@@ -181,7 +181,11 @@ export class Refusal extends TrunklineError {}
  * `ContextOverflowError`, `Refusal`, or an error that says what failed.
  */
 export async function askWithRetry(
-  question: ModelQuestion & { readonly name: string; readonly retry: RetryLimits; readonly log: Log },
+  question: ModelQuestion & {
+    readonly name: string;
+    readonly retry: RetryLimits;
+    readonly log: Log;
+  },
 ): Promise<ModelAnswer> {
   const { signal, speaker, retry, name, log } = question;
   const { attempts, firstWait, longestWait } = retry;

@@ -34,21 +34,7 @@ export interface Mark {
 }
 
 /** Reads sessions, whichever process writes them. */
-export interface SessionReading extends Disposable {
-  /** Sessions by last use, newest first. */
-  list(request: ListRequest): Promise<ReadSession[]>;
-  /** Sessions that some process has open. */
-  held(): Promise<ReadSession[]>;
-  find(id: string): Promise<ReadSession | undefined>;
-  /** Events from a number on, oldest first; at most `limit`, fewer where they are large. */
-  events(id: string, from: number, limit: number): Promise<StoredEvent[]>;
-  /** The last events before a number, oldest first; at most `limit`, fewer where they are large. */
-  eventsBefore(id: string, before: number, limit: number): Promise<StoredEvent[]>;
-  /** The current position, from which `changed` reports later changes. */
-  mark(): Promise<Mark>;
-  /** Sessions that may have changed since a mark. Undefined where nothing has. */
-  changed(since: Mark): Promise<{ mark: Mark; sessions: ReadSession[] } | undefined>;
-}
+export type SessionReading = Pick<SessionReader, keyof SessionReader>;
 
 /** Everything of a session, with the number of its last event. */
 const COLUMNS = `SELECT *, (SELECT last FROM session_page WHERE session = session.id
@@ -68,7 +54,7 @@ export function hasSessions(data: string): boolean {
  * Reads sessions that this and other processes write. It has a connection of its own: `PRAGMA
  * data_version` counts only commits of other connections, and a reader must see those of this process.
  */
-export class SessionReader implements SessionReading {
+export class SessionReader implements Disposable {
   readonly #database: Database;
   readonly #holder: Holder;
 
@@ -121,17 +107,21 @@ export class SessionReader implements SessionReading {
 
   /** Events from a number on, oldest first; at most `limit`, fewer where they are large. */
   events(id: string, from: number, limit: number): Promise<StoredEvent[]> {
-    return this.#database.read((database) => {
-      const key = keyOf(database, id);
-      return key === undefined ? [] : readPages(database, key, from - 1, limit);
-    });
+    return this.#read(id, (database, key) => readPages(database, key, from - 1, limit));
   }
 
   /** The last events before a number, oldest first; at most `limit`, fewer where they are large. */
   eventsBefore(id: string, before: number, limit: number): Promise<StoredEvent[]> {
+    return this.#read(id, (database, key) => readPagesBefore(database, key, before, limit));
+  }
+
+  #read(
+    id: string,
+    read: (database: DatabaseSync, key: number) => StoredEvent[],
+  ): Promise<StoredEvent[]> {
     return this.#database.read((database) => {
-      const key = keyOf(database, id);
-      return key === undefined ? [] : readPagesBefore(database, key, before, limit);
+      const row = database.prepare("SELECT id FROM session WHERE uuid = ?").get(id);
+      return row === undefined ? [] : read(database, Number(row.id));
     });
   }
 
@@ -210,9 +200,4 @@ function markOf(database: DatabaseSync): Mark {
 
 function versionOf(database: DatabaseSync): number {
   return Number(database.prepare("PRAGMA data_version").get()?.data_version);
-}
-
-function keyOf(database: DatabaseSync, id: string): number | undefined {
-  const row = database.prepare("SELECT id FROM session WHERE uuid = ?").get(id);
-  return row === undefined ? undefined : Number(row.id);
 }
