@@ -13,7 +13,7 @@ import type { ThreadView } from "../thread-view.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { VERSION } from "../../base/version.ts";
 import type { ReviewCommands } from "../review-commands.ts";
-import { ThreadMaker } from "../add-comment.ts";
+import { type NewComment, threadMaker } from "../add-comment.ts";
 import { recogniseRepository } from "../moved.ts";
 import {
   isGitHubComments,
@@ -181,20 +181,8 @@ function fixOf(
   };
 }
 
-/** One result of an analyser. */
-export interface AnalyserFinding {
-  /** The id of the thread, if Trunkline wrote the file. */
-  readonly id?: string;
-  readonly file: string;
-  readonly line?: number;
-  readonly end?: number;
-  readonly comment: string;
-  readonly severity: Severity;
-  /** The analyser. */
-  readonly by: string;
-  /** The same for the same finding. */
-  readonly fingerprint: string;
-}
+/** One result of an analyser, with the id of its thread if Trunkline wrote the file. */
+export type AnalyserFinding = Omit<NewComment, "source">;
 
 export function isSarif(value: object): boolean {
   return Array.isArray((value as { runs?: unknown }).runs);
@@ -313,14 +301,14 @@ export async function importReviews(
     throw new TrunklineError("config", `Cannot import the file: ${why}.`);
   }
   const { reviews, here, folder } = commands;
-  const maker = new ThreadMaker(reviews, here, folder);
+  const make = threadMaker(reviews, here, folder);
   const threads: NewThread[] = [];
   const refused: string[] = [];
   const findings = readSarif(value);
   for (const [done, finding] of findings.entries()) {
     if (done > 0 && done % STEP === 0) progress(done, findings.length);
     try {
-      threads.push(await maker.make({ ...finding, source: "sarif" }));
+      threads.push(await make({ ...finding, source: "sarif" }));
     } catch (error) {
       if (!(error instanceof TrunklineError)) throw error;
       refused.push(error.message);
