@@ -408,10 +408,10 @@ function has(project: string, name: string): boolean {
   return existsSync(join(project, name));
 }
 
-function inPath(program: string, fits = (_: string) => true): string | undefined {
+function inPath(program: string, fits?: (path: string) => boolean): string | undefined {
   const folders = absolutePath(process.env.PATH).split(":");
   const paths = folders.map((folder) => join(folder, program));
-  return paths.find((path) => isExecutable(path) && fits(path));
+  return paths.find((path) => isExecutable(path) && fits?.(path) !== false);
 }
 
 /** A program of the project's virtual environment, or of `PATH`. */
