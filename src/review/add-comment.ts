@@ -29,11 +29,7 @@ export interface NewComment extends Pick<
 export const LONGEST_COMMENT = 100_000;
 
 /** Adds a comment in the repository of a folder. */
-export async function addCommentIn(
-  data: string,
-  folder: string,
-  comment: NewComment,
-): Promise<{ readonly id: string; readonly isNew: boolean }> {
+export async function addCommentIn(data: string, folder: string, comment: NewComment) {
   const repository = openRepository(folder);
   using reviews = await Reviews.open(data);
   return await addComment(reviews, repository, folder, comment);
@@ -94,10 +90,7 @@ export function threadMaker(
 }
 
 /** The version of the file that a comment is on. */
-function versionOf(
-  repository: FoundRepository,
-  { side, base, commit }: NewComment,
-): { readonly repository: FoundRepository; readonly base: string | undefined } {
+function versionOf(repository: FoundRepository, { side, base, commit }: NewComment) {
   if (commit === undefined) return { repository, base };
   if (side === "old") return { repository, base: base ?? `${commit}^` };
   // As in a bare repository: the file of that commit, and not of the work tree.
@@ -123,12 +116,8 @@ function fencedIn(comment: string): string | undefined {
     while (end < lines.length && lines[end]?.trimEnd() !== marks) end++;
     if (end === lines.length) endless.add(marks);
     else {
-      found.push(
-        lines
-          .slice(at + 1, end)
-          .map((line) => `${line}\n`)
-          .join(""),
-      );
+      const inside = lines.slice(at + 1, end).map((line) => `${line}\n`);
+      found.push(inside.join(""));
       at = end;
     }
   }

@@ -406,11 +406,7 @@ export function applyHunks(text: string, hunks: readonly Hunk[], name: string): 
 }
 
 /** Models give the head of a function without its indentation. */
-function looseLine(
-  lines: readonly string[],
-  wanted: string,
-  start: number,
-): { from: number; to: number } | undefined {
+function looseLine(lines: readonly string[], wanted: string, start: number) {
   const from = lines.findIndex((line, at) => at >= start && line.trim() === wanted);
   return from < 0 ? undefined : { from, to: from + 1 };
 }

@@ -131,11 +131,8 @@ function callOf(part: TypedToolCall<ToolSet>): ToolCall {
   const { toolCallId: id, toolName: name } = part;
   const args: unknown = part.input;
   if (part.invalid !== true || name === "") return { id, name, args };
-  const isText = typeof args === "string";
-  const problem = isText
-    ? "The arguments are not valid JSON; repeat the call with complete arguments"
-    : undefined;
-  return { id, name, args, problem };
+  const unread = "The arguments are not valid JSON; repeat the call with complete arguments";
+  return { id, name, args, problem: typeof args === "string" ? unread : undefined };
 }
 
 /** What a request has used; undefined where the provider does not say. */

@@ -127,10 +127,7 @@ export class Locator {
    * Follows lines through the commits since one to the work tree, also to other files. If they are lost
    * on the way, says in which file.
    */
-  async #follow(
-    start: TrackedPlace,
-    commit: string | undefined,
-  ): Promise<{ readonly place?: TrackedPlace; readonly lostIn?: string }> {
+  async #follow(start: TrackedPlace, commit: string | undefined) {
     const isSince = commit !== undefined && commit !== this.#head;
     const since = isSince ? await this.#history.since(commit, start.path) : undefined;
     let [place, age, changes] = [start, since?.age ?? 0, since?.changes ?? []];

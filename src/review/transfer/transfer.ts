@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { pathToFileURL } from "node:url";
 import { attempt } from "../../base/attempt.ts";
 import { describeProblem } from "../../base/check.ts";
+import { defined } from "../../base/defined.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { isRepositoryPath } from "../../base/file/repository-path.ts";
 import type { Severity, ThreadEvent } from "../../store/review/review-thread.ts";
@@ -43,10 +44,9 @@ export async function exportThreads(reviews: Reviews, filter: ThreadFilter): Pro
     const [, ...events] = await reviews.history(id);
     const text = anchor.blob === undefined ? undefined : await reviews.text(anchor.blob);
     threads.push({
-      ...{ id, state, severity, comment, by, at, source, anchor },
-      ...(suggestion === undefined ? {} : { suggestion }),
+      ...{ id, state, severity, comment, by, at, source, anchor, ...defined({ suggestion }) },
       events: events.map(past),
-      ...(text === undefined ? {} : { text: Buffer.from(text).toString("base64") }),
+      ...defined({ text: text && Buffer.from(text).toString("base64") }),
     });
   }
   const transfer: TransferFile = { format: FORMAT, version: 1, threads };
@@ -64,10 +64,7 @@ export function isTransfer(value: object): boolean {
 }
 
 /** The threads in an import, and why others are none. */
-export function readTransfer(
-  value: object,
-  repository: NewThread["repository"],
-): { readonly threads: NewThread[]; readonly refused: string[] } {
+export function readTransfer(value: object, repository: NewThread["repository"]) {
   const { version, threads } = value as { version?: unknown; threads?: unknown };
   if (version !== 1) throw problem(`its version is ${String(version)}, not 1`);
   if (!Array.isArray(threads)) throw problem("it has no list of threads");
@@ -159,9 +156,7 @@ function resultOf(thread: ThreadView): object {
     partialFingerprints: { [THREAD]: id },
     properties: { state, confidence: thread.confidence, by: thread.by, at: thread.at },
     ...(state === "resolved" ? { suppressions: [{ kind: "external", status: "accepted" }] } : {}),
-    ...(suggestion === undefined || region === undefined
-      ? {}
-      : { fixes: [fixOf(suggestion, artifactLocation, region)] }),
+    ...defined({ fixes: region && suggestion && [fixOf(suggestion, artifactLocation, region)] }),
   };
 }
 

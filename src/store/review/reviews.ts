@@ -247,10 +247,7 @@ export class Reviews extends HeldTables {
   }
 
   /** All events after a given one, in order. */
-  async eventsAfter(
-    seq: number,
-    gitDir: string | null = null,
-  ): Promise<(ThreadEvent & { readonly thread: string; readonly path: string })[]> {
+  async eventsAfter(seq: number, gitDir: string | null = null) {
     const rows = await this.database.all`SELECT event.*, path FROM event
       JOIN thread ON thread.id = event.thread
       JOIN repository ON repository.id = thread.repository
