@@ -440,9 +440,9 @@ function release(database: DatabaseSync, key: number, epoch: number): void {
 
 export function fieldsOf(row: Row): SessionFields {
   const { uuid: id, cwd, agent, created, updated } = row;
-  const unset = { title: row.title ?? undefined, parent: row.parent ?? undefined };
+  const [title, parent] = [row.title ?? undefined, row.parent ?? undefined];
   const notes: unknown = JSON.parse(String(row.notes));
-  return { id, cwd, agent, created, updated, ...unset, notes } as unknown as SessionFields;
+  return { id, cwd, agent, title, created, updated, parent, notes } as unknown as SessionFields;
 }
 
 /** Another process has a session open. */
