@@ -19,16 +19,11 @@ export interface AgentIdentity {
 /** Finds the identity to use in a folder; undefined where none is configured. */
 export type IdentityLookup = (cwd: string) => Promise<AgentIdentity | undefined>;
 
-interface Variable {
-  readonly name: string;
-  readonly value: string;
-}
-
 /**
  * The variables of an identity as ACP's terminal/create takes them. With `isOurs` we start the
  * command ourselves and without a sandbox, so it gets the token too.
  */
-export function identityVariables(identity: AgentIdentity | undefined, isOurs = false): Variable[] {
+export function identityVariables(identity: AgentIdentity | undefined, isOurs = false) {
   const variables = isOurs ? identity?.processEnvironment({}) : identity?.environment({});
   return Object.entries(variables ?? {}).map(([name, value]) => ({ name, value: value ?? "" }));
 }
@@ -36,11 +31,9 @@ export function identityVariables(identity: AgentIdentity | undefined, isOurs = 
 /** An environment without variables whose name or value looks like a secret. */
 export function harmlessVariables(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const shown = mask({ ...env }) as Record<string, unknown>;
-  return Object.fromEntries(
-    Object.entries(env).filter(([name, value]) => {
-      return shown[name] === value && !name.startsWith("TRUNKLINE_");
-    }),
-  );
+  const isHarmless = ([name, value]: readonly [string, unknown]): boolean =>
+    shown[name] === value && !name.startsWith("TRUNKLINE_");
+  return Object.fromEntries(Object.entries(env).filter(isHarmless));
 }
 
 /** Folders in the PATH of programs that were not started by a shell. */

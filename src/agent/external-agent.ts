@@ -704,10 +704,7 @@ class ExternalSessions extends Map<string, ExternalSession> {
   }
 
   /** Creates a session. Agents may send updates of it before their answer, so those are returned with it. */
-  async begin(
-    session: ExternalSession,
-    ask: () => Promise<NewSessionResult>,
-  ): Promise<{ readonly created: NewSessionResult; readonly early: readonly SessionUpdate[] }> {
+  async begin(session: ExternalSession, ask: () => Promise<NewSessionResult>) {
     this.#beginning++;
     try {
       const created = await ask();

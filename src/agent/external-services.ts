@@ -61,12 +61,12 @@ const ALIVE_EVERY = 5_000;
 export class ExternalServices {
   readonly terminals: ExternalTerminals;
   readonly #options: ExternalServicesOptions;
-  readonly #files: ExternalFiles;
+  readonly #folders: readonly string[];
 
   constructor(options: ExternalServicesOptions) {
     this.#options = options;
     this.terminals = new ExternalTerminals(options.say, options.confine);
-    this.#files = new ExternalFiles([options.cwd, ...options.additionalDirectories]);
+    this.#folders = [options.cwd, ...options.additionalDirectories];
   }
 
   async permission({ toolCall, options, _meta }: PermissionParams): Promise<unknown> {
@@ -81,19 +81,19 @@ export class ExternalServices {
   /** ACP fs/read_text_file: through the editor where possible, which knows unsaved text. */
   async readTextFile({ path, line, limit }: ReadFileParams): Promise<unknown> {
     const range = defined({ line: line ?? undefined, limit: limit ?? undefined });
-    const target = await this.#files.within(path);
+    const target = await this.#within(path);
     const read = this.#turn?.client.fs?.readTextFile;
     // The editor knows files by their paths before links are resolved.
-    const content = read ? await read(resolve(path), range) : await this.#files.read(target, range);
+    const content = read ? await read(resolve(path), range) : await this.#read(target, range);
     return { content };
   }
 
   async writeTextFile({ path, content }: WriteFileParams): Promise<unknown> {
     await this.#options.confirm?.();
-    const target = await this.#files.withinToWrite(path);
+    const target = await this.#withinToWrite(path);
     const write = this.#turn?.client.fs?.writeTextFile;
     if (write !== undefined) await write(resolve(path), content);
-    else await this.#files.write(target, content);
+    else await this.#write(target, content);
     return {};
   }
 
@@ -104,7 +104,7 @@ export class ExternalServices {
   async createTerminal(params: CreateTerminalParams): Promise<unknown> {
     const { command, args, env, outputByteLimit } = params;
     await this.#options.confirm?.();
-    const cwd = await this.#files.within(params.cwd ?? this.#options.cwd);
+    const cwd = await this.#within(params.cwd ?? this.#options.cwd);
     const confinement = await this.#options.sandbox?.enter((host) => this.#mayConnect(host));
     const { terminal } = this.#turn?.client ?? {};
     const host = confinement === undefined ? terminal : undefined;
@@ -147,18 +147,9 @@ export class ExternalServices {
   get #turn(): Turn | undefined {
     return this.#options.turn();
   }
-}
-
-/** Files of a workspace (ACP file-system), for agents whose editor does not offer them. */
-class ExternalFiles {
-  readonly #folders: readonly string[];
-
-  constructor(folders: readonly string[]) {
-    this.#folders = folders;
-  }
 
   /** Resolves a path. Throws if it leads out of the workspace, by `..` or by a link. */
-  async within(path: string): Promise<string> {
+  async #within(path: string): Promise<string> {
     const real = await followPath(resolve(path));
     const roots = this.#folders.map((folder) => followPath(resolve(folder)));
     if (isInside(real, await Promise.all(roots))) return real;
@@ -167,14 +158,14 @@ class ExternalFiles {
   }
 
   /** Resolves a path to write to. Throws also for git's own files. */
-  async withinToWrite(path: string): Promise<string> {
-    const real = await this.within(path);
+  async #withinToWrite(path: string): Promise<string> {
+    const real = await this.#within(path);
     if (!isGitOwned(resolve(path)) && !isGitOwned(real)) return real;
     const why = `'${path}' may not be written: ${FOR_GIT}`;
     throw new SessionError("permission-denied", why, { path });
   }
 
-  async read(path: string, range: { line?: number; limit?: number }): Promise<string> {
+  async #read(path: string, range: { line?: number; limit?: number }): Promise<string> {
     try {
       const bytes = readRegularFile(path, { most: LARGEST_FILE, inside: this.#folders });
       if (bytes === undefined) throw noFile(path);
@@ -184,7 +175,7 @@ class ExternalFiles {
     }
   }
 
-  async write(path: string, content: string): Promise<void> {
+  async #write(path: string, content: string): Promise<void> {
     try {
       await mkdir(dirname(path), { recursive: true });
       writeOver(path, content, this.#folders);

@@ -16,15 +16,8 @@ export interface InstalledAgent {
   readonly args: readonly string[];
 }
 
-interface WellKnownAgent {
-  readonly name: string;
-  /** Arguments with which the program itself speaks ACP. */
-  readonly args?: readonly string[];
-  /** The program that speaks ACP for it, and its package. */
-  readonly adapter?: { readonly program: string; readonly package: string };
-}
-
-const KNOWN: readonly WellKnownAgent[] = [
+/** With arguments, the program itself speaks ACP; the adapter is one that does it for it. */
+const KNOWN = [
   {
     name: "claude",
     adapter: { program: "claude-agent-acp", package: "@agentclientprotocol/claude-agent-acp" },

@@ -29,11 +29,7 @@ export interface NewComment extends Pick<
 export const LONGEST_COMMENT = 100_000;
 
 /** Adds a comment in the repository of a folder. */
-export async function addCommentIn(
-  data: string,
-  folder: string,
-  comment: NewComment,
-): Promise<{ readonly id: string; readonly isNew: boolean }> {
+export async function addCommentIn(data: string, folder: string, comment: NewComment) {
   const repository = openRepository(folder);
   using reviews = await Reviews.open(data);
   return await addComment(reviews, repository, folder, comment);
@@ -46,26 +42,22 @@ export async function addComment(
   folder: string,
   comment: NewComment,
 ): Promise<{ readonly id: string; readonly isNew: boolean }> {
-  return reviews.add(await new ThreadMaker(reviews, here, folder).make(comment));
+  return reviews.add(await threadMaker(reviews, here, folder)(comment));
 }
 
-/** Makes threads of comments. Repositories and files are looked at once for all of them. */
-export class ThreadMaker {
-  readonly #reviews: Reviews;
-  readonly #here: FoundRepository;
-  readonly #folder: string;
-  readonly #anchors = new AnchorMaker();
-  readonly #places = new Map<string, ReturnType<typeof placeOf>>();
-  readonly #recognised = new Map<string, Promise<Repository>>();
-
-  constructor(reviews: Reviews, here: FoundRepository, folder: string) {
-    this.#reviews = reviews;
-    this.#here = here;
-    this.#folder = folder;
-  }
-
-  /** Throws if the comment is invalid, with the reason. */
-  async make(comment: NewComment): Promise<NewThread> {
+/**
+ * Makes threads of comments. Repositories and files are looked at once for all of them. Throws if a comment is
+ * invalid, with the reason.
+ */
+export function threadMaker(
+  reviews: Reviews,
+  here: FoundRepository,
+  folder: string,
+): (comment: NewComment) => Promise<NewThread> {
+  const anchors = new AnchorMaker();
+  const places = new Map<string, ReturnType<typeof placeOf>>();
+  const recognised = new Map<string, Promise<Repository>>();
+  return async (comment) => {
     const { file, line, end, side, base: _base, commit: _commit, unsaved, ...said } = comment;
     if (said.comment.trim() === "") {
       throw new TrunklineError("usage", "Cannot add an empty comment.");
@@ -74,11 +66,11 @@ export class ThreadMaker {
       const what = `Cannot add a comment of ${said.comment.length} characters`;
       throw new TrunklineError("limit", `${what}: the limit is ${LONGEST_COMMENT}.`);
     }
-    const { repository, path } = this.#places.getOrInsertComputed(file, () =>
-      placeOf(this.#here, this.#folder, file),
+    const { repository, path } = places.getOrInsertComputed(file, () =>
+      placeOf(here, folder, file),
     );
     const version = versionOf(repository, comment);
-    const made = await this.#anchors.make({ ...version, path, line, end, side, unsaved });
+    const made = await anchors.make({ ...version, path, line, end, side, unsaved });
     const hasLines = made.anchor.line !== undefined;
     const suggestion = said.suggestion ?? (hasLines ? fencedIn(said.comment) : undefined);
     if (suggestion !== undefined && !hasLines) {
@@ -88,20 +80,17 @@ export class ThreadMaker {
     return {
       ...said,
       ...made,
-      repository: await this.#recognised.getOrInsertComputed(repository.gitDir, () =>
-        recogniseRepository(this.#reviews, repository),
+      repository: await recognised.getOrInsertComputed(repository.gitDir, () =>
+        recogniseRepository(reviews, repository),
       ),
       severity: said.severity ?? "should",
       suggestion: suggestion === undefined ? undefined : { lines: suggestedLines(suggestion) },
     };
-  }
+  };
 }
 
 /** The version of the file that a comment is on. */
-function versionOf(
-  repository: FoundRepository,
-  { side, base, commit }: NewComment,
-): { readonly repository: FoundRepository; readonly base: string | undefined } {
+function versionOf(repository: FoundRepository, { side, base, commit }: NewComment) {
   if (commit === undefined) return { repository, base };
   if (side === "old") return { repository, base: base ?? `${commit}^` };
   // As in a bare repository: the file of that commit, and not of the work tree.
@@ -127,12 +116,8 @@ function fencedIn(comment: string): string | undefined {
     while (end < lines.length && lines[end]?.trimEnd() !== marks) end++;
     if (end === lines.length) endless.add(marks);
     else {
-      found.push(
-        lines
-          .slice(at + 1, end)
-          .map((line) => `${line}\n`)
-          .join(""),
-      );
+      const inside = lines.slice(at + 1, end).map((line) => `${line}\n`);
+      found.push(inside.join(""));
       at = end;
     }
   }

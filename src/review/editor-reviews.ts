@@ -77,10 +77,7 @@ export class EditorReviews implements Disposable {
     await this.#reviews.resolve(id, { by: this.#by, role: "person" });
   }
 
-  async replacement(
-    id: string,
-    unsaved: UnsavedTexts,
-  ): Promise<{ readonly line: number; readonly end: number; readonly text: string }> {
+  async replacement(id: string, unsaved: UnsavedTexts) {
     const here = openRepository((await this.#reviews.get(id)).repository.root);
     return (await (await this.#commandsIn(here, unsaved)).suggested(id)).replaced;
   }

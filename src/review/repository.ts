@@ -108,11 +108,7 @@ export function pathIn(repository: Repository, folder: string, file: string): st
  * The repository that a file belongs to, and its path there. A file in a submodule, or in another work
  * tree below this one, belongs to that, whichever folder it is named from. Git's own files belong to none.
  */
-export function placeOf(
-  repository: FoundRepository,
-  folder: string,
-  file: string,
-): { readonly repository: FoundRepository; readonly path: string } {
+export function placeOf(repository: FoundRepository, folder: string, file: string) {
   const path = pathIn(repository, folder, file);
   if (hasDotGit(path)) {
     const why = "it is one of git's own files";

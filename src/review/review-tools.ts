@@ -191,10 +191,7 @@ export class ReviewTools implements AsyncDisposable {
     return commitId((await this.#commands.reviews.get(id)).repository.gitDir, named);
   }
 
-  async #shown(
-    threads: readonly Thread[],
-    { here }: Partial<ThreadScope>,
-  ): ReturnType<ReviewCommands["views"]> {
+  async #shown(threads: readonly Thread[], { here }: Partial<ThreadScope>) {
     return Promise.all(threads.map(({ id }) => this.#commands.show(id, here)));
   }
 }
@@ -248,9 +245,7 @@ export function scopeOf(project: Project | undefined): ThreadScope {
 }
 
 /** The same for claiming threads, which never covers all projects. */
-export function narrowScopeOf(
-  project: Project | undefined,
-): ThreadScope & { readonly gitDir: string } {
+export function narrowScopeOf(project: Project | undefined) {
   const { folder = "" } = project ?? {};
   const scope = scopeOf(project);
   const [gitDir] = scope.gitDirs ?? [];

@@ -128,9 +128,8 @@ export class ReviewsOffer implements AsyncDisposable {
     const commands = await this.#commands.get();
     const { ReviewTools } = await import("./review-tools.ts");
     const { log, config } = this.#app;
-    return new ReviewTools(commands, config.review, (error) =>
-      log.warn("review.failed", { error }),
-    );
+    const report = (error: unknown): void => log.warn("review.failed", { error });
+    return new ReviewTools(commands, config.review, report);
   }
 
   /** The repository of a thread that is named by its id. */

@@ -195,20 +195,17 @@ export interface SessionSettings {
 
 export interface SessionModes {
   readonly currentModeId: string;
-  readonly availableModes: readonly {
-    readonly id: string;
-    readonly name: string;
-    readonly description?: string;
-  }[];
+  readonly availableModes: readonly (NamedChoice & { readonly id: string })[];
 }
 
 export interface SessionModels {
   readonly currentModelId: string;
-  readonly availableModels: readonly {
-    readonly modelId: string;
-    readonly name: string;
-    readonly description?: string;
-  }[];
+  readonly availableModels: readonly (NamedChoice & { readonly modelId: string })[];
+}
+
+export interface NamedChoice {
+  readonly name: string;
+  readonly description?: string;
 }
 
 /** One prompt while an agent works on it (ACP prompt-turn). It continues when clients disconnect. */

@@ -74,7 +74,6 @@ export class Session implements TurnHost {
   readonly id: string;
   readonly cwd: string;
   readonly #options: SessionOptions;
-  readonly #key: number;
   readonly #audience: Audience;
   readonly #transcript: Transcript;
   readonly #permissions: PermissionRequests;
@@ -93,7 +92,6 @@ export class Session implements TurnHost {
     this.#options = options;
     this.id = held.record.id;
     this.cwd = options.cwd;
-    this.#key = held.key;
     this.#notes = new SessionNotes(store, held);
     this.#audience = new Audience(this.id, held.last, store, limits);
     this.#transcript = new Transcript(store, held.key, this.#audience.delivery);
@@ -441,7 +439,7 @@ export class Session implements TurnHost {
   }
 
   async #close(isLost: boolean): Promise<void> {
-    const { store, log } = this.#options;
+    const { store, log, held } = this.#options;
     await this.#turns.end();
     await this.#transcript.settled().catch(() => {});
     this.#audience.close(isLost);
@@ -451,7 +449,7 @@ export class Session implements TurnHost {
       log.warn("session.agent-not-closed", { session: this.id, error });
     }
     this.#notes.end();
-    await store.release(this.#key);
+    await store.release(held.key);
   }
 }
 

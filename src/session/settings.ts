@@ -1,6 +1,6 @@
 import { defined } from "../base/defined.ts";
 import { TrunklineError } from "../base/errors.ts";
-import type { ChosenSettings, SessionSettings, SessionUpdate } from "./agent.ts";
+import type { ChosenSettings, NamedChoice, SessionSettings, SessionUpdate } from "./agent.ts";
 import type { SessionClient } from "./client/client.ts";
 import type { ChosenSetting } from "./event.ts";
 import type { Session } from "./session.ts";
@@ -10,11 +10,7 @@ type ConfigOption = Readonly<Record<string, unknown>>;
 type Kind = "mode" | "model";
 const KINDS: readonly Kind[] = ["mode", "model"];
 
-interface Choice {
-  readonly value: string;
-  readonly name: string;
-  readonly description?: string;
-}
+type Choice = NamedChoice & { readonly value: string };
 
 /**
  * Settings in both forms: modes and models (ACP message specification § session/set_mode and

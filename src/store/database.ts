@@ -1,11 +1,13 @@
-import { chmodSync, closeSync, openSync, readFileSync, type Stats, statSync } from "node:fs";
-import { dirname } from "node:path";
+import { chmodSync, readFileSync, type Stats, statSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { DatabaseSync, type SQLInputValue, type SQLOutputValue } from "node:sqlite";
 import { attempt } from "../base/attempt.ts";
 import { TrunklineError } from "../base/errors.ts";
 import { makeFolder } from "../base/file/path.ts";
 import { LoopBudget } from "../base/limit/loop-budget.ts";
 import { processOf } from "../base/process/process-table.ts";
+import { makeNew } from "./file-lock.ts";
+import { Holder, HOLDERS } from "./holder.ts";
 import { sql } from "./sql.ts";
 import { isBusy, sqliteWords } from "./sqlite-words.ts";
 
@@ -13,41 +15,28 @@ import { isBusy, sqliteWords } from "./sqlite-words.ts";
 const WRITE_LOCK = 120;
 
 /**
- * A process that was stopped (SIGSTOP) in the middle of a change. It keeps its lock, so nobody else can
- * change the file. It is resumed until it has finished, and stopped again by the process that gets the lock
- * next.
+ * Wakes a process that was stopped (SIGSTOP) in the middle of a change; undefined if there is none. It keeps its
+ * lock, so nobody else can change the file. It is resumed until it has finished, and stopped again by the
+ * process that gets the lock next: by the function that this returns.
  */
-class StoppedWriter {
-  readonly #pid: number;
-
-  private constructor(pid: number) {
-    this.#pid = pid;
-  }
-
-  /** Wakes the stopped process that keeps others from changing a database; undefined if there is none. */
-  static wake(path: string): StoppedWriter | undefined {
-    try {
-      const { ino } = statSync(`${path}-shm`);
-      // proc_locks(5): number, class, kind, access, process, device and inode, first and last byte.
-      const locks = readFileSync("/proc/locks", "utf8").split("\n");
-      const lock = locks
-        .map((line) => line.trim().split(/\s+/))
-        .find(([, , , access, , file, first]) => {
-          return access === "WRITE" && file?.endsWith(`:${ino}`) && first === String(WRITE_LOCK);
-        });
-      const pid = Number(lock?.[4]);
-      if (processOf(pid)?.isStopped !== true) return undefined;
-      process.kill(pid, "SIGCONT");
-      return new StoppedWriter(pid);
-    } catch {
-      // Only Linux lists locks, and the process may be another user's.
-      return undefined;
-    }
-  }
-
-  stopAgain(): void {
-    // It has ended.
-    attempt(() => process.kill(this.#pid, "SIGSTOP"));
+function wakeStopped(path: string): (() => void) | undefined {
+  try {
+    const { ino } = statSync(`${path}-shm`);
+    // proc_locks(5): number, class, kind, access, process, device and inode, first and last byte.
+    const locks = readFileSync("/proc/locks", "utf8").split("\n");
+    const lock = locks
+      .map((line) => line.trim().split(/\s+/))
+      .find(([, , , access, , file, first]) => {
+        return access === "WRITE" && file?.endsWith(`:${ino}`) && first === String(WRITE_LOCK);
+      });
+    const pid = Number(lock?.[4]);
+    if (processOf(pid)?.isStopped !== true) return undefined;
+    process.kill(pid, "SIGCONT");
+    // It may have ended.
+    return () => attempt(() => process.kill(pid, "SIGSTOP"));
+  } catch {
+    // Only Linux lists locks, and the process may be another user's.
+    return undefined;
   }
 }
 
@@ -89,7 +78,8 @@ export class Database implements Disposable {
   readonly #database: DatabaseSync;
   readonly #isHasty: boolean;
   readonly #file: Stats;
-  #woken: StoppedWriter | undefined;
+  /** Stops a process again that was woken. */
+  #woken: (() => void) | undefined;
   /** The last of the queued changes. */
   #waiting: Promise<unknown> | undefined;
 
@@ -199,7 +189,7 @@ export class Database implements Disposable {
 
   /** Called while this process has the lock, so that the other is not in a change when it is stopped. */
   #stopAgain(): void {
-    this.#woken?.stopAgain();
+    this.#woken?.();
     this.#woken = undefined;
   }
 
@@ -240,7 +230,7 @@ export class Database implements Disposable {
           throw error;
         }
       }
-      if (Date.now() > stoppedAt) this.#woken ??= StoppedWriter.wake(this.path);
+      if (Date.now() > stoppedAt) this.#woken ??= wakeStopped(this.path);
       await new Promise((resolve) => setTimeout(resolve, 1 + Math.random() * 10));
     }
   }
@@ -254,6 +244,16 @@ export abstract class Tables {
   constructor(database: Database, now: () => number = Date.now) {
     this.database = database;
     this.now = now;
+  }
+}
+
+/** The same for rows of which it counts which process has written them, and whether that still runs. */
+export abstract class HeldTables extends Tables implements Disposable {
+  protected readonly holder = Holder.at(join(dirname(this.database.path), HOLDERS));
+
+  [Symbol.dispose](): void {
+    this.database[Symbol.dispose]();
+    this.holder[Symbol.dispose]();
   }
 }
 
@@ -287,12 +287,7 @@ function rollBack(database: DatabaseSync): void {
  */
 function makeFile(path: string): void {
   makeFolder(dirname(path), 0o700);
-  try {
-    closeSync(openSync(path, "wx", 0o600));
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-    if ((statSync(path).mode & 0o077) !== 0) chmodSync(path, 0o600);
-  }
+  if (!makeNew(path) && (statSync(path).mode & 0o077) !== 0) chmodSync(path, 0o600);
 }
 
 /** Whether a path still names the same file. True if the system cannot tell. */

@@ -79,21 +79,26 @@ async function patiently<T>(path: string, longestWait: number, lock: () => T): P
  */
 function lockNamed(path: string): DatabaseSync {
   for (;;) {
-    const before = madeFile(path);
+    makeNew(path);
+    const before = inodeOf(path);
     const database = lockFile(path);
     if (before !== undefined && before === inodeOf(path)) return database;
     database.close();
   }
 }
 
-/** Makes the file if it is not there. An existing one is not opened: closing it would release our locks. */
-function madeFile(path: string): bigint | undefined {
+/**
+ * Makes a file if it is not there. An existing one is not opened: closing it would release our locks. False if
+ * it is there.
+ */
+export function makeNew(path: string): boolean {
   try {
     closeSync(openSync(path, "wx", 0o600));
+    return true;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+    return false;
   }
-  return inodeOf(path);
 }
 
 function inodeOf(path: string): bigint | undefined {

@@ -122,24 +122,15 @@ export class Holder implements Disposable {
 
   /** Removes the lock files of processes that were killed. */
   clean(): void {
-    for (const name of this.#leftovers()) {
+    for (const name of this.#names()) {
       const { name: id, ext } = parse(name);
-      if (ext === NEW) rmSync(join(this.#folder, name), { force: true });
-      else this.#remove(id);
-    }
-    if (this.#id === undefined && existsSync(this.#folder)) this.#removeFolder();
-  }
-
-  /** The names of files that killed processes have left behind. */
-  #leftovers(): string[] {
-    return this.#names().filter((name) => {
-      const { name: id, ext } = parse(name);
-      if (ext === LOCK || ext === SOCKET) return !this.isAlive(id);
-      if (ext !== NEW) return false;
+      if ((ext === LOCK || ext === SOCKET) && !this.isAlive(id)) this.#remove(id);
+      if (ext !== NEW) continue;
       const path = join(this.#folder, name);
       const { mtimeMs = Infinity } = statSync(path, { throwIfNoEntry: false }) ?? {};
-      return mtimeMs < Date.now() - ABANDONED;
-    });
+      if (mtimeMs < Date.now() - ABANDONED) rmSync(path, { force: true });
+    }
+    if (this.#id === undefined && existsSync(this.#folder)) this.#removeFolder();
   }
 
   /** The ids of the other processes that are alive. */

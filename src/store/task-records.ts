@@ -2,9 +2,8 @@ import type { TaskRecord, TaskStore } from "../tool/task-record.ts";
 import type { DatabaseSync } from "node:sqlite";
 import { join } from "node:path";
 
-import { Database } from "./database.ts";
+import { Database, HeldTables } from "./database.ts";
 import { sql } from "./sql.ts";
-import { Holder, HOLDERS } from "./holder.ts";
 
 export const TASK_MIGRATIONS = [
   `CREATE TABLE task (
@@ -35,41 +34,31 @@ const INTERRUPTED = {
  * The tasks of MCP clients, in `tasks.sqlite` of the data folder. They outlive the process that works on
  * them: results stay available, and unfinished tasks of a dead process count as failed.
  */
-export class TaskRecords implements TaskStore, Disposable {
-  readonly #database: Database;
-  readonly #holder: Holder;
-  readonly #now: () => number;
-
-  private constructor(database: Database, holder: Holder, now: () => number) {
-    this.#database = database;
-    this.#holder = holder;
-    this.#now = now;
-  }
-
-  static async open(data: string, now: () => number = Date.now): Promise<TaskRecords> {
+export class TaskRecords extends HeldTables implements TaskStore {
+  static async open(data: string, now?: () => number): Promise<TaskRecords> {
     const database = await Database.open(join(data, "tasks.sqlite"), TASK_MIGRATIONS);
-    return new TaskRecords(database, Holder.at(join(data, HOLDERS)), now);
+    return new TaskRecords(database, now);
   }
 
   /** Stores a task that this process works on. */
   async begin(task: TaskRecord): Promise<void> {
-    await this.#database.change((database) => {
+    await this.database.change((database) => {
       this.#tidy(database);
       sql(database).run`INSERT INTO task (id, holder, record)
-        VALUES (${task.id}, ${this.#holder.id}, ${JSON.stringify(task)})`;
+        VALUES (${task.id}, ${this.holder.id}, ${JSON.stringify(task)})`;
     });
   }
 
   /** Stores the outcome of a task until it expires. */
   async end(task: TaskRecord): Promise<void> {
-    await this.#database.change((database) => this.#end(database, task));
+    await this.database.change((database) => this.#end(database, task));
   }
 
   /** Stores the server at which a task continues. */
   async goesOn(id: string, remote: NonNullable<TaskRecord["remote"]>): Promise<void> {
-    await this.#database.change((database) => {
+    await this.database.change((database) => {
       const found = sql(database).get`SELECT record FROM task
-        WHERE id = ${id} AND holder = ${this.#holder.id}`;
+        WHERE id = ${id} AND holder = ${this.holder.id}`;
       if (found === undefined) return;
       const task = { ...(JSON.parse(String(found.record)) as TaskRecord), remote };
       sql(database).run`UPDATE task SET record = ${JSON.stringify(task)} WHERE id = ${id}`;
@@ -78,40 +67,35 @@ export class TaskRecords implements TaskStore, Disposable {
 
   /** Takes over the task of a dead process. False if another process was faster. */
   async adopt(id: string): Promise<boolean> {
-    return await this.#database.change((database) => {
+    return await this.database.change((database) => {
       const row = sql(database).get`SELECT holder FROM task WHERE id = ${id}`;
-      if (typeof row?.holder !== "string" || this.#holder.isAlive(row.holder)) return false;
-      sql(database).run`UPDATE task SET holder = ${this.#holder.id} WHERE id = ${id}`;
+      if (typeof row?.holder !== "string" || this.holder.isAlive(row.holder)) return false;
+      sql(database).run`UPDATE task SET holder = ${this.holder.id} WHERE id = ${id}`;
       return true;
     });
   }
 
   async find(id: string): Promise<TaskRecord | undefined> {
-    const row = await this.#database.get`SELECT * FROM task WHERE id = ${id}
-      AND (expires IS NULL OR expires > ${this.#now()})`;
+    const row = await this.database.get`SELECT * FROM task WHERE id = ${id}
+      AND (expires IS NULL OR expires > ${this.now()})`;
     if (row === undefined) return undefined;
     const task = JSON.parse(String(row.record)) as TaskRecord;
-    if (row.holder === null || this.#holder.isAlive(String(row.holder))) return task;
+    if (row.holder === null || this.holder.isAlive(String(row.holder))) return task;
     return this.#isAdoptable(task) ? { ...task, isLost: true } : interrupted(task);
   }
 
-  [Symbol.dispose](): void {
-    this.#database[Symbol.dispose]();
-    this.#holder[Symbol.dispose]();
-  }
-
   #end(database: DatabaseSync, task: TaskRecord): void {
-    const expires = task.ttl === null ? this.#now() + KEPT : Date.parse(task.createdAt) + task.ttl;
+    const expires = task.ttl === null ? this.now() + KEPT : Date.parse(task.createdAt) + task.ttl;
     sql(database).run`UPDATE task SET holder = NULL, record = ${JSON.stringify(task)}, expires =
       ${expires} WHERE id = ${task.id}`;
   }
 
   /** Deletes expired tasks, and marks tasks of dead processes as failed. */
   #tidy(database: DatabaseSync): void {
-    sql(database).run`DELETE FROM task WHERE expires <= ${this.#now()}`;
+    sql(database).run`DELETE FROM task WHERE expires <= ${this.now()}`;
     const rows = sql(database).all`SELECT holder, record FROM task WHERE holder IS NOT NULL`;
     for (const { holder, record } of rows) {
-      if (this.#holder.isAlive(String(holder))) continue;
+      if (this.holder.isAlive(String(holder))) continue;
       const task = JSON.parse(String(record)) as TaskRecord;
       if (!this.#isAdoptable(task)) this.#end(database, interrupted(task));
     }
@@ -119,7 +103,7 @@ export class TaskRecords implements TaskStore, Disposable {
 
   /** Whether it continues at another server, and can still be taken over. */
   #isAdoptable({ remote, createdAt, ttl }: TaskRecord): boolean {
-    return remote !== undefined && Date.parse(createdAt) + (ttl ?? ADOPTABLE) > this.#now();
+    return remote !== undefined && Date.parse(createdAt) + (ttl ?? ADOPTABLE) > this.now();
   }
 }
 

@@ -240,11 +240,7 @@ export class Worktrees implements Workplaces {
   }
 
   /** The branch to work on: the one that is asked for, or a new one. */
-  async #branch(
-    git: Git,
-    session: string,
-    wanted: string | undefined,
-  ): Promise<Pick<Workplace, "branch" | "isOwnBranch">> {
+  async #branch(git: Git, session: string, wanted: string | undefined) {
     if (wanted === undefined) {
       const branch = await freeBranch(git, `trunkline/${session.slice(0, 8)}`);
       return { branch, isOwnBranch: true };

@@ -8,7 +8,7 @@ import { subjectOf, subjectWords } from "../../src/session/permission/permission
 import {
   NOTIFICATIONS_FILE,
   NOTIFY_MIGRATIONS,
-  NotifyStore,
+  openNotifyStore,
 } from "../../src/store/notify/notify-store.ts";
 import { REVIEW_MIGRATIONS } from "../../src/store/review/reviews-schema.ts";
 import { Reviews } from "../../src/store/review/reviews.ts";
@@ -64,7 +64,7 @@ const STORES: Readonly<Record<string, Store>> = {
     file: NOTIFICATIONS_FILE,
     migrations: NOTIFY_MIGRATIONS,
     read: async (data) => {
-      using store = await NotifyStore.open(data);
+      using store = await openNotifyStore(data);
       const [delivery] = await store.queue.ofNotice("n1");
       assert.deepEqual([delivery?.receiver, delivery?.state], ["hook", "pending"]);
       const [device] = await store.devices.list();

@@ -2,7 +2,7 @@ import { objectIn } from "../../base/check.ts";
 import type { TurnFiles } from "../files/turn-files.ts";
 import { walk } from "../files/search-text.ts";
 import type { ToolAnswer } from "../tools/agent-tool.ts";
-import { changeFile } from "../tools/edit-tools.ts";
+import { changeFiles } from "../tools/edit-tools.ts";
 import { allowToRun, runShown } from "../tools/run-command.ts";
 import { fencedBlock } from "../tools/tool-runner.ts";
 import type { CommandContext, SlashCommand } from "./session-commands.ts";
@@ -154,7 +154,7 @@ export const init: SlashCommand = {
       title: `Create ${FILE}`,
       kind: "edit",
       need: "write",
-      call: (work) => changeFile(work, target, { old: undefined, text }),
+      call: (work) => changeFiles(work, [{ target, old: undefined, text }]),
     });
     return `${answer.text}\n`;
   },

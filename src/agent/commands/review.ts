@@ -2,7 +2,7 @@ import { maskText } from "../../base/text/mask.ts";
 import { unquotedName } from "../../base/text/patch-names.ts";
 import { workingChanges } from "../files/workspace-git.ts";
 import type { ToolWork } from "../tools/agent-tool.ts";
-import { changeFile } from "../tools/edit-tools.ts";
+import { changeFiles } from "../tools/edit-tools.ts";
 import { git } from "../tools/git-tools.ts";
 import { fencedBlock } from "../tools/tool-runner.ts";
 import { readProject, runStep } from "./project-commands.ts";
@@ -147,7 +147,7 @@ async function fix(comment: ReviewComment, reviews: ReviewComments, context: Com
       const { path, text } = await reviews.suggested(cwd, comment.id);
       const target = await work.files.workspace.findToWrite(path);
       const old = await work.files.read(target);
-      const answer = await changeFile(work, target, { old, text });
+      const answer = await changeFiles(work, [{ target, old, text }]);
       await reviews.done(cwd, comment.id, "Applied the suggestion as it stands.");
       return answer;
     },

@@ -183,10 +183,7 @@ export async function findCommands(
   return [...commands.values()];
 }
 
-async function describe(
-  text: string,
-  { origin }: CustomRoot,
-): Promise<Pick<CustomCommand, "description" | "hint">> {
+async function describe(text: string, { origin }: CustomRoot) {
   const { fields, body } = await splitMarkdown(text);
   const first = body.split("\n").find((line) => line.trim() !== "") ?? "";
   const about = oneLine(fields.description ?? first.replace(/^#+\s*/, ""));

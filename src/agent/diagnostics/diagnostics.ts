@@ -136,7 +136,7 @@ export class Diagnostics implements EditCheck, AsyncDisposable {
       if (server === undefined) {
         const checker = isInside(path, this.#cwd) ? checkerFor(name, this.#cwd) : undefined;
         if (checker === undefined) continue;
-        const line = checker.line(["FILE"]);
+        const line = checker(["FILE"]);
         const [, files] = unserved.getOrInsertComputed(line, () => [checker, []]);
         files.push(relative(this.#cwd, path));
         continue;
@@ -247,8 +247,7 @@ export class Diagnostics implements EditCheck, AsyncDisposable {
    * waits for it is told.
    */
   #check(line: string, checker: ProjectChecker, files: readonly string[]): Promise<string> {
-    const none = (): CheckerRuns => ({ known: undefined, next: undefined });
-    const runs = this.#checkers.getOrInsertComputed(line, none);
+    const runs = this.#checkers.getOrInsert(line, { known: undefined, next: undefined });
     if (runs.next !== undefined) {
       for (const file of files) runs.next.add(file);
       return Promise.resolve("");
@@ -260,14 +259,13 @@ export class Diagnostics implements EditCheck, AsyncDisposable {
       try {
         // A name that begins with a hyphen is no option.
         const names = Array.from(changed, (file) => `./${file}`);
-        const errors = errorsIn(await this.#output(checker.line(names)), this.#cwd);
+        const errors = errorsIn(await this.#output(checker(names)), this.#cwd);
         const { known } = runs;
         runs.known = errors;
         const own = errors.filter(({ file }) => changed.has(file));
         if (known === undefined) return errorText(`\`${line}\` finds in changed files:`, own);
-        const news = fresh(known, errors);
         const isOwn = ({ file }: FileError): number => Number(changed.has(file));
-        const ownFirst = news.toSorted((a, b) => isOwn(b) - isOwn(a));
+        const ownFirst = fresh(known, errors).toSorted((a, b) => isOwn(b) - isOwn(a));
         return errorText(NEW, ownFirst);
       } catch (error) {
         this.#log.warn("agent.diagnostics-failed", { line, error });
@@ -318,10 +316,7 @@ function commandOf({ program, fits }: KnownServer, project: string): string | un
   const own = join(modules, ".bin", program);
   if (existsSync(own) && fits?.(join(modules, "typescript/package.json")) !== false) return own;
   const manifestOf = (path: string): string => join(dirname(realPath(path)), "../package.json");
-  const folders = absolutePath(process.env.PATH).split(":");
-  return folders
-    .map((folder) => join(folder, program))
-    .find((path) => isExecutable(path) && fits?.(manifestOf(path)) !== false);
+  return inPath(program, (path) => fits?.(manifestOf(path)) !== false);
 }
 
 const NEW = "New errors since this edit:";
@@ -343,11 +338,11 @@ function errorText(title: string, errors: readonly FileError[]): string {
   return [title, ...lines, ...rest].join("\n");
 }
 
-/** A command line that checks a project, for files whose language has no server here. */
-interface ProjectChecker {
-  /** Its line, with the files that changed where it takes them. */
-  readonly line: (files: readonly string[]) => string;
-}
+/**
+ * The command line that checks a project, with the files that changed where it takes them, for files whose
+ * language has no server here.
+ */
+type ProjectChecker = (files: readonly string[]) => string;
 
 interface CheckedLanguage {
   readonly extensions: readonly string[];
@@ -361,24 +356,24 @@ const LANGUAGES: readonly CheckedLanguage[] = [
     // What rust-analyzer runs to find errors, too. Without a network nothing can be fetched.
     find: (project) =>
       has(project, "Cargo.toml") && inPath("cargo") !== undefined
-        ? whole("cargo check --offline --quiet --message-format short")
+        ? () => "cargo check --offline --quiet --message-format short"
         : undefined,
   },
   {
     extensions: [".go"],
     find: (project) =>
       has(project, "go.mod") && inPath("go") !== undefined
-        ? whole("GOPROXY=off GOFLAGS=-mod=readonly go vet ./...")
+        ? () => "GOPROXY=off GOFLAGS=-mod=readonly go vet ./..."
         : undefined,
   },
   {
     extensions: [".ts", ".tsx", ".mts", ".cts", ".js", ".jsx", ".mjs", ".cjs", ".vue", ".svelte"],
     find: (project) => {
       const script = scriptOf(project);
-      if (script !== undefined) return whole(`npm run --silent ${script}`);
+      if (script !== undefined) return () => `npm run --silent ${script}`;
       const tsc = "node_modules/.bin/tsc";
       const isTyped = has(project, "tsconfig.json") && isExecutable(join(project, tsc));
-      return isTyped ? whole(`${tsc} --noEmit --pretty false`) : undefined;
+      return isTyped ? () => `${tsc} --noEmit --pretty false` : undefined;
     },
   },
   {
@@ -386,19 +381,19 @@ const LANGUAGES: readonly CheckedLanguage[] = [
     find: (project) => {
       const mypy = ownProgram(project, "mypy");
       if (mypy !== undefined && configures(project, "mypy", ["mypy.ini", ".mypy.ini"])) {
-        return { line: (files) => [mypy, "--no-pretty", ...files].map(shellWord).join(" ") };
+        return (files) => [mypy, "--no-pretty", ...files].map(shellWord).join(" ");
       }
       const ruff = ownProgram(project, "ruff");
       if (ruff !== undefined && configures(project, "ruff", ["ruff.toml", ".ruff.toml"])) {
         const words = [ruff, "check", "--no-fix", "--output-format", "concise"];
-        return { line: (files) => [...words, ...files].map(shellWord).join(" ") };
+        return (files) => [...words, ...files].map(shellWord).join(" ");
       }
       const python = ownProgram(project, "python3");
       if (python === undefined) return undefined;
       // Checks the syntax only: runs nothing, and writes nothing.
       const check = (file: string): string =>
         `${shellWord(python)} -I -m ast ${shellWord(file)} > /dev/null`;
-      return { line: (files) => files.map(check).join("; ") };
+      return (files) => files.map(check).join("; ");
     },
   },
 ];
@@ -409,17 +404,14 @@ export function checkerFor(name: string, project: string): ProjectChecker | unde
   return LANGUAGES.find(({ extensions }) => extensions.includes(extension))?.find(project);
 }
 
-function whole(line: string): ProjectChecker {
-  return { line: () => line };
-}
-
 function has(project: string, name: string): boolean {
   return existsSync(join(project, name));
 }
 
-function inPath(program: string): string | undefined {
+function inPath(program: string, fits?: (path: string) => boolean): string | undefined {
   const folders = absolutePath(process.env.PATH).split(":");
-  return folders.map((folder) => join(folder, program)).find(isExecutable);
+  const paths = folders.map((folder) => join(folder, program));
+  return paths.find((path) => isExecutable(path) && fits?.(path) !== false);
 }
 
 /** A program of the project's virtual environment, or of `PATH`. */

@@ -65,7 +65,7 @@ describe("errorsIn()", () => {
 
 describe("checkerFor()", () => {
   const lineFor = (rig: AgentRig, name: string): string | undefined =>
-    checkerFor(name, rig.cwd)?.line(["FILE"]);
+    checkerFor(name, rig.cwd)?.(["FILE"]);
 
   it("takes the first script that checks and changes nothing, or else the compiler of the project", async () => {
     await using rig = new AgentRig({ files: { "tsconfig.json": "{}" } });
@@ -95,7 +95,7 @@ describe("checkerFor()", () => {
       lineFor(rig, "a.py"),
       ".venv/bin/ruff check --no-fix --output-format concise FILE",
     );
-    const { line } = checkerFor("a.py", rig.cwd) ?? {};
+    const line = checkerFor("a.py", rig.cwd);
     assert.match(line?.(["./-x y.py"]) ?? "", / '\.\/-x y\.py'$/);
   });
 });

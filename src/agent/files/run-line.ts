@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 
 import { currentSession } from "../../base/background.ts";
-import { type ChildExit, type Confiner, OwnedChild } from "../../base/process/child-process.ts";
+import { type Confiner, OwnedChild } from "../../base/process/child-process.ts";
 import { untilAborted } from "../../base/abort.ts";
 import type { TerminalHost } from "../../session/agent.ts";
 import {
@@ -85,7 +85,7 @@ export async function runLine(
 }
 
 /** How a child ended, in words. */
-export function endText(exit: ChildExit): string {
+export function endText(exit: number | string): string {
   return typeof exit === "number" ? `exit code ${exit}` : `ended by ${exit}`;
 }
 
@@ -108,10 +108,8 @@ export async function runInTerminal(
   if (end === "late") await terminal.kill();
   const { output } = await untilAborted(terminal.output(), signal);
   if (end === "late") return { output, end: lateText(timeout), isOk: false };
-  const { exitCode } = end;
-  const how =
-    typeof exitCode === "number" ? `exit code ${exitCode}` : `ended by ${end.signal ?? "?"}`;
-  return { output, end: how, isOk: exitCode === 0 };
+  const how = endText(end.exitCode ?? end.signal ?? "?");
+  return { output, end: how, isOk: end.exitCode === 0 };
 }
 
 function lateText(timeout: number): string {

@@ -83,10 +83,7 @@ export interface WalkOptions {
  * Lists a folder by names relative to it, sorted; those of folders end with a slash. Links are listed, but
  * not followed.
  */
-export async function walk(
-  folder: string,
-  options: WalkOptions,
-): Promise<{ readonly names: readonly string[]; readonly isCut: boolean }> {
+export async function walk(folder: string, options: WalkOptions) {
   const { depth, most, signal } = options;
   const wanted = options.pattern === undefined ? undefined : patternOf(options.pattern);
   const names: string[] = [];

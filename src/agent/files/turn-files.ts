@@ -25,13 +25,10 @@ import type { Workspace, WorkspacePath } from "./workspace.ts";
 /** ACP message specification § Message Size Limits: `fs/*`. */
 export const LARGEST_FILE = 10 * 1024 * 1024;
 
-interface TurnFilesOptions {
-  readonly workspace: Workspace;
+interface TurnFilesOptions
+  extends Pick<TurnFiles, "workspace" | "journal">, Partial<Pick<TurnFiles, "seen">> {
   /** The attached clients, which may change during a turn. */
   readonly client: () => TurnClient;
-  readonly journal: TurnJournal;
-  /** What the model knows of files. */
-  readonly seen?: SeenFiles;
 }
 
 /**
@@ -41,6 +38,7 @@ interface TurnFilesOptions {
 export class TurnFiles {
   readonly workspace: Workspace;
   readonly journal: TurnJournal;
+  /** What the model knows of files. */
   readonly seen: SeenFiles;
   readonly #client: () => TurnClient;
 
@@ -350,15 +348,6 @@ function unreadable(target: WorkspacePath, error: unknown): RpcError {
   return RpcError.of(ACP.permissionDenied, says, { path: target.path });
 }
 
-/** Contents of the files that differ from HEAD; undefined for a deleted file. */
-interface Snapshot {
-  readonly root: string;
-  readonly head: string;
-  readonly dirty: ReadonlyMap<string, RegularFile | undefined>;
-  /** Those in whose place something else stands, such as a link or a folder. */
-  readonly others: ReadonlySet<string>;
-}
-
 const MOST_FILES = 2_000;
 const MOST_BYTES = 32 * 1024 * 1024;
 
@@ -376,7 +365,10 @@ export async function recordingChanges<T>(files: TurnFiles, run: () => Promise<T
   }
 }
 
-async function record(files: TurnFiles, before: Snapshot): Promise<void> {
+async function record(
+  files: TurnFiles,
+  before: NonNullable<Awaited<ReturnType<typeof snapshot>>>,
+): Promise<void> {
   const after = await snapshot(files);
   if (after === undefined || after.head !== before.head) return;
   const git = new Git(before.root);
@@ -429,14 +421,16 @@ function stateOf(root: string, name: string): RegularFile | undefined {
 }
 
 /** Undefined outside a repository, or if more has changed than can be kept. */
-async function snapshot(files: TurnFiles): Promise<Snapshot | undefined> {
+async function snapshot(files: TurnFiles) {
   const git = new Git(files.workspace.cwd);
   const [root, head] = (await git.text(["rev-parse", "--show-toplevel", "HEAD"])).split("\n");
   if (root === undefined || head === undefined) return undefined;
   const args = ["status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames"];
   const names = (await git.list(args)).map((record) => record.slice(3));
   if (names.length > MOST_FILES) return undefined;
+  /** Contents of the files that differ from HEAD; undefined for a deleted file. */
   const dirty = new Map<string, RegularFile | undefined>();
+  /** Those in whose place something else stands, such as a link or a folder. */
   const others = new Set<string>();
   let size = 0;
   for (const name of names) {

@@ -10,7 +10,7 @@ import { MASK, maskWhole } from "../../base/text/mask.ts";
 import type { TurnFiles } from "../files/turn-files.ts";
 import { followPath } from "../files/workspace.ts";
 import { type AgentTool, inputOf, type ToolAnswer, type ToolWork } from "../tools/agent-tool.ts";
-import { changeFile } from "../tools/edit-tools.ts";
+import { changeFiles } from "../tools/edit-tools.ts";
 import { MEMORY } from "../tools/tool-groups.ts";
 import { shownDiff, wholeDiff } from "../tools/tool-runner.ts";
 
@@ -62,7 +62,7 @@ export class Memory {
     const text = withNote(old, line);
     if (scope === "all") return this.#addForAll(old, text, work);
     const target = await work.files.workspace.findToWrite(PROJECT_NOTES);
-    return changeFile(work, target, { old, text });
+    return changeFiles(work, [{ target, old, text }]);
   }
 
   async #addForAll(old: string | undefined, text: string, work: ToolWork): Promise<ToolAnswer> {

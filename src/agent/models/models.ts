@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import type { LanguageModel } from "ai";
 import { objectIn } from "../../base/check.ts";
+import { defined } from "../../base/defined.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
 import { glob } from "../../base/text/glob.ts";
@@ -416,10 +417,7 @@ function listAddress({ baseUrl, type }: Provider): string {
 /** The headers with which a provider is asked. */
 export function authorization({ type, key }: Provider): Record<string, string> {
   if (type === "anthropic") {
-    return {
-      "anthropic-version": "2023-06-01",
-      ...(key === undefined ? {} : { "x-api-key": key }),
-    };
+    return defined<Record<string, string>>({ "anthropic-version": "2023-06-01", "x-api-key": key });
   }
   if (key === undefined) return {};
   return type === "google" ? { "x-goog-api-key": key } : { authorization: `Bearer ${key}` };

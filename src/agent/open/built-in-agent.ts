@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 
+import { defined } from "../../base/defined.ts";
 import { openKeys } from "../../identity/open/open-secret-store.ts";
 import { BuiltInAgent } from "../built-in-session.ts";
 import type { ReviewComments } from "../commands/session-commands.ts";
@@ -94,13 +95,10 @@ export function reviewComments(data: string): ReviewComments {
       if (commands.repository === undefined) return [];
       const { gitDir, root } = commands.repository;
       const threads = await commands.list({ gitDir, states: ["open", "reopened"] });
-      return threads.map(({ id, file, line, comment, suggestion }) => ({
-        id,
-        path: join(root, file),
-        ...(line === undefined ? {} : { line }),
-        comment,
-        hasSuggestion: suggestion !== undefined,
-      }));
+      return threads.map(({ id, file, line, comment, suggestion }) => {
+        const hasSuggestion = suggestion !== undefined;
+        return { id, path: join(root, file), comment, hasSuggestion, ...defined({ line }) };
+      });
     },
     async suggested(folder, id) {
       using commands = await ReviewCommands.open(data, folder);

@@ -182,17 +182,8 @@ interface FileChange {
   readonly mode?: number | undefined;
 }
 
-/** Shows a person the diff of a file, and writes it if they allow it. */
-export function changeFile(
-  work: Pick<ToolWork, "allow" | "files">,
-  target: WorkspacePath,
-  changed: { readonly old: string | undefined; readonly text: string },
-): Promise<ToolAnswer> {
-  return changeFiles(work, [{ target, ...changed }]);
-}
-
 /** Shows a person the diffs of files, and changes all of them if they allow it, or none. */
-async function changeFiles(
+export async function changeFiles(
   work: Pick<ToolWork, "allow" | "files">,
   changes: readonly FileChange[],
 ): Promise<ToolAnswer> {
@@ -415,11 +406,7 @@ export function applyHunks(text: string, hunks: readonly Hunk[], name: string): 
 }
 
 /** Models give the head of a function without its indentation. */
-function looseLine(
-  lines: readonly string[],
-  wanted: string,
-  start: number,
-): { from: number; to: number } | undefined {
+function looseLine(lines: readonly string[], wanted: string, start: number) {
   const from = lines.findIndex((line, at) => at >= start && line.trim() === wanted);
   return from < 0 ? undefined : { from, to: from + 1 };
 }

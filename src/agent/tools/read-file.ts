@@ -71,11 +71,7 @@ function imageIn(bytes: Buffer | undefined): { data: string; mimeType: string } 
 }
 
 /** Part of a text with line numbers and a note on what is left out, and the number of its last line. */
-export function numbered(
-  text: string,
-  from: number,
-  limit: number,
-): { readonly excerpt: string; readonly last: number } {
+export function numbered(text: string, from: number, limit: number) {
   if (text === "") return { excerpt: "(The file is empty.)", last: 0 };
   const lines = text.split("\n");
   if (lines.at(-1) === "") lines.pop();

@@ -89,12 +89,8 @@ export const listFiles: AgentTool = {
   async call(args, { files, signal }) {
     const { path = ".", pattern, depth = pattern === undefined ? 2 : DEEPEST } = args as ListInput;
     const target = await files.workspace.find(path);
-    const { names, isCut } = await walk(target.real, {
-      depth,
-      most: MOST_NAMES,
-      pattern,
-      signal,
-    }).catch((error: unknown) => {
+    const options = { depth, most: MOST_NAMES, pattern, signal };
+    const { names, isCut } = await walk(target.real, options).catch((error: unknown) => {
       signal.throwIfAborted();
       const why = (error as NodeJS.ErrnoException).code ?? (error as Error).message;
       throw new TrunklineError("not-found", `Cannot list '${target.name}': ${why}`);

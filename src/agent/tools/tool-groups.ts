@@ -9,15 +9,8 @@ export const MEMORY = "memory";
 /** Characters of definitions of MCP servers' tools that are offered without being asked for. */
 const FREE_ROOM = 16_000;
 
-interface BuiltInGroup {
-  readonly name: string;
-  readonly about: string;
-  readonly tools: RegExp;
-  /** Words of a prompt that need these tools. */
-  readonly words: RegExp;
-}
-
-const OWN_GROUPS: readonly BuiltInGroup[] = [
+/** The groups of built-in tools, with the words of a prompt that need them. */
+const OWN_GROUPS = [
   {
     name: WEB,
     about: "get a page of the web",

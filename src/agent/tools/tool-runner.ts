@@ -250,11 +250,7 @@ export class ToolRunner {
   }
 
   /** Arguments that fit the tool, which the mode allows. `when` says since when they may not. */
-  async #checked(
-    tool: AgentTool,
-    given: Arguments,
-    when = "",
-  ): Promise<{ readonly args: Arguments; readonly ignored: string }> {
+  async #checked(tool: AgentTool, given: Arguments, when = "") {
     const { mode } = this.#options;
     if (!mode().may.includes(tool.need)) {
       const says = `'${tool.name}' cannot be used in the mode '${mode().name}'`;
@@ -598,10 +594,7 @@ export class HostQuestions {
  * Removes properties that a tool's schema rules out, and returns their paths, such as `edits.0.reason`.
  * Models invent some (`explanation`), and a call that is complete without them need not be made again.
  */
-export function knownArguments(
-  args: Arguments,
-  schema: JsonSchema,
-): { readonly args: Arguments; readonly unknown: readonly string[] } {
+export function knownArguments(args: Arguments, schema: JsonSchema) {
   const unknown: string[] = [];
   const known = strip(args, schema, "", unknown) as Arguments;
   return unknown.length === 0 ? { args, unknown } : { args: known, unknown };

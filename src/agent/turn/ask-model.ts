@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 import type * as AiLibrary from "ai";
-import type { LanguageModel, LanguageModelUsage, ModelMessage, ToolSet } from "ai";
+import type { LanguageModel, LanguageModelUsage, ModelMessage, ToolSet, TypedToolCall } from "ai";
 
 import { TrunklineError } from "../../base/errors.ts";
 import { Backoff } from "../../base/limit/backoff.ts";
@@ -127,20 +127,12 @@ function toolSet(tools: readonly AgentTool[], { tool, jsonSchema }: Library): To
   );
 }
 
-function callOf(part: {
-  readonly toolCallId: string;
-  readonly toolName: string;
-  readonly input: unknown;
-  readonly invalid?: boolean | undefined;
-  readonly error?: unknown;
-}): ToolCall {
-  const { toolCallId: id, toolName: name, input: args } = part;
+function callOf(part: TypedToolCall<ToolSet>): ToolCall {
+  const { toolCallId: id, toolName: name } = part;
+  const args: unknown = part.input;
   if (part.invalid !== true || name === "") return { id, name, args };
-  const isText = typeof args === "string";
-  const problem = isText
-    ? "The arguments are not valid JSON; repeat the call with complete arguments"
-    : undefined;
-  return { id, name, args, problem };
+  const unread = "The arguments are not valid JSON; repeat the call with complete arguments";
+  return { id, name, args, problem: typeof args === "string" ? unread : undefined };
 }
 
 /** What a request has used; undefined where the provider does not say. */
@@ -181,17 +173,17 @@ export class ContextOverflowError extends Error {
 /** The provider refuses the conversation; a retry would fail again. */
 export class Refusal extends TrunklineError {}
 
-interface RetriedQuestion extends ModelQuestion {
-  readonly name: string;
-  readonly retry: RetryLimits;
-  readonly log: Log;
-}
-
 /**
  * Sends a request to a model, and retries it after temporary failures, with a notice each time. Throws
  * `ContextOverflowError`, `Refusal`, or an error that says what failed.
  */
-export async function askWithRetry(question: RetriedQuestion): Promise<ModelAnswer> {
+export async function askWithRetry(
+  question: ModelQuestion & {
+    readonly name: string;
+    readonly retry: RetryLimits;
+    readonly log: Log;
+  },
+): Promise<ModelAnswer> {
   const { signal, speaker, retry, name, log } = question;
   const { attempts, firstWait, longestWait } = retry;
   const backoff = new Backoff({ firstWait, longestWait, mostFailures: Infinity, rest: 0 });
@@ -248,16 +240,10 @@ interface ModelFailure {
   readonly retryAfter?: number;
 }
 
-interface ProviderError {
-  readonly name?: string;
-  readonly statusCode?: number;
-  readonly responseHeaders?: Readonly<Record<string, string>>;
-  readonly responseBody?: string;
-  readonly message?: string;
-  readonly lastError?: unknown;
-  readonly cause?: unknown;
-  readonly code?: string;
-}
+type ProviderError = Partial<
+  Omit<AiLibrary.APICallError, "code"> & Pick<AiLibrary.RetryError, "lastError">
+> &
+  Pick<NodeJS.ErrnoException, "code">;
 
 const OVERFLOW =
   /context.{0,20}(?:length|window|size)|prompt is too long|too many tokens|maximum.{0,20}tokens|exceeds?.{0,30}(?:tokens|context)|input is too long/i;
@@ -294,10 +280,8 @@ function withoutStatus(thrown: unknown, error: ProviderError, said: string): Mod
   }
   const code = codeOf(error);
   if (code === "ECONNREFUSED" || code === "ENOTFOUND") {
-    return {
-      kind: "passing",
-      says: `cannot be reached (${code}); is it running, is there a network?`,
-    };
+    const says = `cannot be reached (${code}); is it running, is there a network?`;
+    return { kind: "passing", says };
   }
   return { kind: "passing", says: `broke off: ${said === "" ? "no reason was given" : said}` };
 }

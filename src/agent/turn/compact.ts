@@ -82,10 +82,7 @@ function keptFrom(messages: readonly ModelMessage[], most: number): number {
   return from;
 }
 
-async function write(
-  older: readonly ModelMessage[],
-  { model, window, signal }: CompactOptions,
-): ReturnType<typeof writtenBy> {
+async function write(older: readonly ModelMessage[], { model, window, signal }: CompactOptions) {
   if (older.length === 0) return { text: undefined, usage: undefined };
   const transcript = new BoundedText(Math.floor(window * 0.5 * CHARACTERS_PER_TOKEN));
   for (const message of older) transcript.add(`${spoken(message)}\n\n`);

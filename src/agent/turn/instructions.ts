@@ -99,10 +99,7 @@ export async function projectInstructions(files: TurnFiles): Promise<string> {
 }
 
 /** The first of some files that can be read, without secrets. */
-async function firstOf(
-  paths: readonly string[],
-  files: TurnFiles,
-): Promise<{ name: string; text: string } | undefined> {
+async function firstOf(paths: readonly string[], files: TurnFiles) {
   for (const path of paths) {
     try {
       const target = await files.workspace.find(path);

@@ -1,5 +1,6 @@
 import { visible } from "../../base/text/visible.ts";
 import type { SessionUpdate, Turn } from "../../session/agent.ts";
+import { pieces } from "../../session/client/fit-update.ts";
 
 type Severity = "info" | "warning" | "error";
 
@@ -108,19 +109,9 @@ export class Speaker {
     text: string,
     _meta?: Readonly<Record<string, unknown>>,
   ): Promise<void> {
-    for (let from = 0; from < text.length;) {
-      const to = pieceEnd(text, from);
-      const content = { type: "text", text: text.slice(from, to) };
+    for (const piece of pieces(text, LONGEST)) {
+      const content = { type: "text", text: piece };
       await this.update({ sessionUpdate, content, ...(_meta === undefined ? {} : { _meta }) });
-      from = to;
     }
   }
-}
-
-/** End of a piece that does not split a surrogate pair. */
-function pieceEnd(text: string, from: number): number {
-  const to = from + LONGEST;
-  if (to >= text.length) return text.length;
-  const code = text.charCodeAt(to);
-  return code >= 0xdc00 && code <= 0xdfff ? to - 1 : to;
 }

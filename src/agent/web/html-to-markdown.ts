@@ -1,10 +1,5 @@
 import { Parser } from "htmlparser2";
 
-interface Page {
-  readonly title: string;
-  readonly markdown: string;
-}
-
 /** Elements that are left out, with all that is in them. */
 const SKIPPED = new Set(
   "script style noscript template svg iframe object nav select button dialog".split(" "),
@@ -17,7 +12,7 @@ const MOST_OPEN = 1_000;
  * Turns a page into Markdown for a model: headings, lists, links, code and tables stay, everything else
  * becomes plain text. The time that it takes grows with the length of the page, whatever is in it.
  */
-export function htmlToMarkdown(html: string, base: URL): Page {
+export function htmlToMarkdown(html: string, base: URL) {
   const writer = new MarkdownWriter(base);
   const [from, to] = mainPart(html);
   let title: string | undefined;
@@ -70,12 +65,6 @@ const DEEPEST = 10;
 /** Further links are plain text. */
 const MOST_LINKS = 5_000;
 
-interface Link {
-  readonly href: string;
-  /** Number of pieces before its text. */
-  readonly from: number;
-}
-
 /** Writes Markdown from the tags and texts of a page. */
 class MarkdownWriter {
   readonly #base: URL;
@@ -84,7 +73,8 @@ class MarkdownWriter {
   /** Line ends at the end of what was written. */
   #breaks = 2;
   readonly #lists: { isNumbered: boolean; count: number }[] = [];
-  #link: Link | undefined;
+  /** The open link, and the number of pieces before its text. */
+  #link: { readonly href: string; readonly from: number } | undefined;
   #links = 0;
   #isCode = false;
 

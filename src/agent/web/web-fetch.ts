@@ -100,14 +100,7 @@ export interface FetchOptions extends Partial<Pick<PublicLookupOptions, "forbids
   readonly most?: number;
 }
 
-interface FetchedPage {
-  readonly url: URL;
-  readonly status: number;
-  /** The type of the body in lower case, without parameters. */
-  readonly type: string;
-  readonly text: string;
-  readonly isCut: boolean;
-}
+type FetchedPage = Awaited<ReturnType<typeof bodyOf>>;
 
 const TIMEOUT = 30_000;
 const MOST_BYTES = 2 * 1024 * 1024;
@@ -157,12 +150,7 @@ function refusal(url: URL, { forbids, resolve }: FetchOptions): PublicLookupOpti
   return { refuse, forbids, resolve };
 }
 
-interface HttpAnswer {
-  readonly message: IncomingMessage;
-  readonly limit: AbortSignal;
-}
-
-async function get(url: URL, options: FetchOptions): Promise<HttpAnswer> {
+async function get(url: URL, options: FetchOptions) {
   const { signal, timeout = TIMEOUT } = options;
   const limit = AbortSignal.timeout(timeout);
   const request: RequestOptions = {
@@ -183,11 +171,12 @@ async function get(url: URL, options: FetchOptions): Promise<HttpAnswer> {
   }
 }
 
+/** The page, with its type in lower case and without parameters. */
 async function bodyOf(
   url: URL,
-  { message, limit }: HttpAnswer,
+  { message, limit }: Awaited<ReturnType<typeof get>>,
   { signal, most = MOST_BYTES }: FetchOptions,
-): Promise<FetchedPage> {
+) {
   const { statusCode: status = 0, headers } = message;
   const [type = "", ...parameters] = (headers["content-type"] ?? "text/plain").split(";");
   const charset = parameters.map((each) => /charset="?([\w-]+)/i.exec(each)?.[1]).find(Boolean);
@@ -226,7 +215,6 @@ function unavailable(url: URL, error: unknown, limit: AbortSignal, signal: Abort
   if (error instanceof TrunklineError) return error;
   const { message, code } = error as NodeJS.ErrnoException;
   const why = limit.aborted ? "it did not answer in time" : message || String(code);
-  return new TrunklineError("unavailable", `Cannot fetch from '${url.host}': ${why}.`, {
-    cause: error,
-  });
+  const says = `Cannot fetch from '${url.host}': ${why}.`;
+  return new TrunklineError("unavailable", says, { cause: error });
 }

@@ -1,7 +1,6 @@
 import { existsSync, lstatSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 
-import { attempt } from "../../base/attempt.ts";
 import { fileWords, TrunklineError } from "../../base/errors.ts";
 import { readRegularFile } from "../../base/file/read-regular-file.ts";
 import { counted } from "../../base/text/counted.ts";
@@ -38,18 +37,9 @@ export interface MadeAnchor {
   readonly content?: Uint8Array;
 }
 
-/** A version of a file that is commented on. */
-interface CommentedVersion {
-  /** The commit that has it, or that is checked out. */
-  readonly commit: string | undefined;
-  readonly content: Uint8Array | undefined;
-  readonly blob: string | undefined;
-  readonly text: FileText | undefined;
-}
-
 /** Records commented lines so that they can be found again. Each version of a file is read once. */
 export class AnchorMaker {
-  readonly #versions = new Map<string, Promise<CommentedVersion>>();
+  readonly #versions = new Map<string, ReturnType<typeof readVersion>>();
 
   /** Throws if the lines do not exist. */
   async make(request: AnchorRequest): Promise<MadeAnchor> {
@@ -88,16 +78,14 @@ export class AnchorMaker {
   }
 
   /** Of a commit, or of the work tree if none is given. */
-  #versionOf(request: AnchorRequest, base?: string): Promise<CommentedVersion> {
+  #versionOf(request: AnchorRequest, base?: string): ReturnType<typeof readVersion> {
     const key = [request.repository.root, request.path, base].join("\0");
     return this.#versions.getOrInsertComputed(key, () => readVersion(request, base));
   }
 }
 
-async function readVersion(
-  { repository, path, unsaved }: AnchorRequest,
-  base: string | undefined,
-): Promise<CommentedVersion> {
+/** A version of a file that is commented on, and the commit that has it, or that is checked out. */
+async function readVersion({ repository, path, unsaved }: AnchorRequest, base?: string) {
   const { root } = repository;
   const commit = base === undefined ? headCommit(repository) : await commitId(root, base);
   const content =
@@ -169,11 +157,6 @@ function regularOrLink(root: string, file: string): Uint8Array | undefined {
     if (!stat.isFile()) return undefined;
     throw error;
   }
-}
-
-/** The same, but undefined if it cannot be read: one bad file must not affect other comments. */
-export function contentIfReadable(root: string, path: string): Uint8Array | undefined {
-  return attempt(() => worktreeContent({ root }, path));
 }
 
 /** The content of a file in a commit. */

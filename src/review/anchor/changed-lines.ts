@@ -92,23 +92,13 @@ export function parseDiff(diff: string): ChangedLine[] {
     }
     if (!isInHunk) continue;
     const text = raw.slice(1).replace(/\r$/, "");
-    switch (raw[0]) {
-      case "+":
-        lines.push({ line: newLine++, side: "new", change: "added", text });
-        break;
-      case "-":
-        lines.push({ line: oldLine++, side: "old", change: "removed", text });
-        break;
-      case " ":
-        lines.push({ line: newLine++, side: "new", change: "same", text });
-        oldLine++;
-        break;
-      case undefined:
-      case "\\":
-        break;
-      default:
-        isInHunk = false;
-    }
+    const [sign = "\\"] = raw;
+    if (sign === "+") lines.push({ line: newLine++, side: "new", change: "added", text });
+    else if (sign === "-") lines.push({ line: oldLine++, side: "old", change: "removed", text });
+    else if (sign === " ") {
+      lines.push({ line: newLine++, side: "new", change: "same", text });
+      oldLine++;
+    } else if (sign !== "\\") isInHunk = false;
   }
   return lines;
 }

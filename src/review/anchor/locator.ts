@@ -2,7 +2,8 @@ import type { Anchor } from "../../store/schema.gen.ts";
 import type { Reviews } from "../../store/review/reviews.ts";
 import { Git } from "../../git/git.ts";
 import { findRepository, headCommit } from "../repository.ts";
-import { fileInCommit, contentIfReadable } from "./anchor.ts";
+import { attempt } from "../../base/attempt.ts";
+import { fileInCommit, worktreeContent } from "./anchor.ts";
 import { type HistoryChange, FileHistory } from "./file-history.ts";
 import { blobId, FileText } from "./file-text.ts";
 import { findQuote, GONE, LineMatcher, type LinePosition, type Method } from "./line-position.ts";
@@ -126,10 +127,7 @@ export class Locator {
    * Follows lines through the commits since one to the work tree, also to other files. If they are lost
    * on the way, says in which file.
    */
-  async #follow(
-    start: TrackedPlace,
-    commit: string | undefined,
-  ): Promise<{ readonly place?: TrackedPlace; readonly lostIn?: string }> {
+  async #follow(start: TrackedPlace, commit: string | undefined) {
     const isSince = commit !== undefined && commit !== this.#head;
     const since = isSince ? await this.#history.since(commit, start.path) : undefined;
     let [place, age, changes] = [start, since?.age ?? 0, since?.changes ?? []];
@@ -179,10 +177,7 @@ export class Locator {
   }
 
   /** The versions of a file, oldest first; at last that of the work tree. */
-  async #versions(
-    { path }: TrackedPlace,
-    changes: readonly HistoryChange[],
-  ): Promise<{ readonly age: number; readonly version: FileVersion | undefined }[]> {
+  async #versions({ path }: TrackedPlace, changes: readonly HistoryChange[]) {
     const step = Math.ceil(changes.length / MOST_VERSIONS);
     // The last one always stays.
     const some = changes.filter((_, at) => (changes.length - 1 - at) % step === 0);
@@ -290,7 +285,9 @@ export class Locator {
 
   #presentAt(path: string): FileVersion | undefined {
     return this.#present.getOrInsertComputed(path, () => {
-      const content = this.#unsaved.get(path) ?? contentIfReadable(this.#root, path);
+      const root = this.#root;
+      // One file that cannot be read must not affect other comments.
+      const content = this.#unsaved.get(path) ?? attempt(() => worktreeContent({ root }, path));
       return content && { blob: blobId(content), text: new FileText(content) };
     });
   }

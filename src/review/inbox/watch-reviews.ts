@@ -1,5 +1,7 @@
 import { REVIEWS_FILE } from "../../store/store-files.ts";
 import { watchFolder } from "../../base/file/watch-folder.ts";
+import { defined } from "../../base/defined.ts";
+import type { ThreadEvent } from "../../store/review/review-thread.ts";
 import type { ReviewCommands } from "../review-commands.ts";
 
 /**
@@ -26,13 +28,10 @@ export function watchReviews(data: string, changed: () => void): () => void {
 }
 
 /** One event of a thread, as it is reported while watching. */
-export interface ReviewEvent {
+export interface ReviewEvent extends Pick<ThreadEvent, "kind" | "by" | "text"> {
   readonly thread: string;
   readonly file: string;
-  readonly kind: string;
-  readonly by: string;
   readonly at: string;
-  readonly text?: string;
 }
 
 /** Reports events of threads from now on, until the signal. */
@@ -52,14 +51,10 @@ export async function followReviews(
     isLooking = true;
     while (isStale) {
       isStale = false;
-      for (const { seq, thread, path, ...event } of await commands.reviews.eventsAfter(
-        seen,
-        gitDir,
-      )) {
-        seen = seq;
-        const { kind, by, at, text } = event;
-        const said = text === undefined ? {} : { text };
-        tell({ thread, file: path, kind, by, at: new Date(at).toISOString(), ...said });
+      for (const event of await commands.reviews.eventsAfter(seen, gitDir)) {
+        const { thread, path: file, kind, by, at, text } = event;
+        seen = event.seq;
+        tell({ thread, file, kind, by, at: new Date(at).toISOString(), ...defined({ text }) });
       }
     }
     isLooking = false;

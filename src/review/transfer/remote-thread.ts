@@ -119,7 +119,7 @@ export function readGitHubComments(value: unknown, states?: GitHubStates): Remot
     // Replies name the first comment of their thread, also if that was deleted.
     const first = idIn(comment.in_reply_to_id) ?? idIn(comment.id);
     if (first === undefined) refused.push("Cannot import a comment: it has no id.");
-    else byThread.set(first, [...(byThread.get(first) ?? []), comment]);
+    else byThread.getOrInsert(first, []).push(comment);
   }
   const threads: RemoteThread[] = [];
   for (const [first, comments] of byThread) {
@@ -141,13 +141,11 @@ function threadOf(first: string, all: readonly Json[], states?: GitHubStates): R
       return commentOf(id, objectIn(user).login, created_at, body);
     })
     .toSorted((one, other) => one.at - other.at || Number(one.id) - Number(other.id));
-  const isFile = root.subject_type === "file";
-  const places = isFile
-    ? []
-    : [
-        ...placeOf(root.commit_id, root.line, root.start_line),
-        ...placeOf(root.original_commit_id, root.original_line, root.original_start_line),
-      ];
+  const lines = [
+    ...placeOf(root.commit_id, root.line, root.start_line),
+    ...placeOf(root.original_commit_id, root.original_line, root.original_start_line),
+  ];
+  const places = root.subject_type === "file" ? [] : lines;
   const side = root.side === "LEFT" ? "old" : "new";
   const state = states?.get(first);
   return {
@@ -205,9 +203,9 @@ function flat(value: unknown): unknown[] {
 
 /** Whether a value looks like discussions of GitLab's REST API. */
 export function isGitLabDiscussions(value: unknown): boolean {
-  return listIn(value)
-    .flat(1)
-    .some((each) => isObject(each) && Array.isArray(each.notes) && "individual_note" in each);
+  return flat(value).some(
+    (each) => isObject(each) && Array.isArray(each.notes) && "individual_note" in each,
+  );
 }
 
 /** Threads of `GET /projects/:id/merge_requests/:iid/discussions` (GitLab REST v4). */
@@ -215,7 +213,7 @@ export function readGitLabDiscussions(value: unknown): RemoteThreads {
   const threads: RemoteThread[] = [];
   const refused: string[] = [];
   let general = 0;
-  for (const each of listIn(value).flat(1)) {
+  for (const each of flat(value)) {
     const discussion = objectIn(each);
     // GitLab writes notes of its own, such as "changed the description".
     const notes = listIn(discussion.notes)

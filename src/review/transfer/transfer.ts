@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { pathToFileURL } from "node:url";
 import { attempt } from "../../base/attempt.ts";
 import { describeProblem } from "../../base/check.ts";
+import { defined } from "../../base/defined.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { isRepositoryPath } from "../../base/file/repository-path.ts";
 import type { Severity, ThreadEvent } from "../../store/review/review-thread.ts";
@@ -13,7 +14,7 @@ import type { ThreadView } from "../thread-view.ts";
 import { visibleLine } from "../../base/text/visible.ts";
 import { VERSION } from "../../base/version.ts";
 import type { ReviewCommands } from "../review-commands.ts";
-import { ThreadMaker } from "../add-comment.ts";
+import { type NewComment, threadMaker } from "../add-comment.ts";
 import { recogniseRepository } from "../moved.ts";
 import {
   isGitHubComments,
@@ -43,10 +44,9 @@ export async function exportThreads(reviews: Reviews, filter: ThreadFilter): Pro
     const [, ...events] = await reviews.history(id);
     const text = anchor.blob === undefined ? undefined : await reviews.text(anchor.blob);
     threads.push({
-      ...{ id, state, severity, comment, by, at, source, anchor },
-      ...(suggestion === undefined ? {} : { suggestion }),
+      ...{ id, state, severity, comment, by, at, source, anchor, ...defined({ suggestion }) },
       events: events.map(past),
-      ...(text === undefined ? {} : { text: Buffer.from(text).toString("base64") }),
+      ...defined({ text: text && Buffer.from(text).toString("base64") }),
     });
   }
   const transfer: TransferFile = { format: FORMAT, version: 1, threads };
@@ -64,10 +64,7 @@ export function isTransfer(value: object): boolean {
 }
 
 /** The threads in an import, and why others are none. */
-export function readTransfer(
-  value: object,
-  repository: NewThread["repository"],
-): { readonly threads: NewThread[]; readonly refused: string[] } {
+export function readTransfer(value: object, repository: NewThread["repository"]) {
   const { version, threads } = value as { version?: unknown; threads?: unknown };
   if (version !== 1) throw problem(`its version is ${String(version)}, not 1`);
   if (!Array.isArray(threads)) throw problem("it has no list of threads");
@@ -159,9 +156,7 @@ function resultOf(thread: ThreadView): object {
     partialFingerprints: { [THREAD]: id },
     properties: { state, confidence: thread.confidence, by: thread.by, at: thread.at },
     ...(state === "resolved" ? { suppressions: [{ kind: "external", status: "accepted" }] } : {}),
-    ...(suggestion === undefined || region === undefined
-      ? {}
-      : { fixes: [fixOf(suggestion, artifactLocation, region)] }),
+    ...defined({ fixes: region && suggestion && [fixOf(suggestion, artifactLocation, region)] }),
   };
 }
 
@@ -181,20 +176,8 @@ function fixOf(
   };
 }
 
-/** One result of an analyser. */
-export interface AnalyserFinding {
-  /** The id of the thread, if Trunkline wrote the file. */
-  readonly id?: string;
-  readonly file: string;
-  readonly line?: number;
-  readonly end?: number;
-  readonly comment: string;
-  readonly severity: Severity;
-  /** The analyser. */
-  readonly by: string;
-  /** The same for the same finding. */
-  readonly fingerprint: string;
-}
+/** One result of an analyser, with the id of its thread if Trunkline wrote the file. */
+export type AnalyserFinding = Omit<NewComment, "source">;
 
 export function isSarif(value: object): boolean {
   return Array.isArray((value as { runs?: unknown }).runs);
@@ -313,14 +296,14 @@ export async function importReviews(
     throw new TrunklineError("config", `Cannot import the file: ${why}.`);
   }
   const { reviews, here, folder } = commands;
-  const maker = new ThreadMaker(reviews, here, folder);
+  const make = threadMaker(reviews, here, folder);
   const threads: NewThread[] = [];
   const refused: string[] = [];
   const findings = readSarif(value);
   for (const [done, finding] of findings.entries()) {
     if (done > 0 && done % STEP === 0) progress(done, findings.length);
     try {
-      threads.push(await maker.make({ ...finding, source: "sarif" }));
+      threads.push(await make({ ...finding, source: "sarif" }));
     } catch (error) {
       if (!(error instanceof TrunklineError)) throw error;
       refused.push(error.message);

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { type ApiRoute, route } from "../../base/capability/api-route.ts";
 import { mayUseAll } from "../../base/principal.ts";
 import { maskText } from "../../base/text/mask.ts";
-import { NOTIFICATIONS_FILE, NotifyStore } from "../../store/notify/notify-store.ts";
+import { NOTIFICATIONS_FILE, openNotifyStore } from "../../store/notify/notify-store.ts";
 import type { DeliveryRow } from "../dashboard/api.ts";
 import type { NoticeContent } from "./message.ts";
 
@@ -12,7 +12,7 @@ import type { NoticeContent } from "./message.ts";
 export async function deliveries(data: string, most = 100): Promise<DeliveryRow[]> {
   // Throws if the folder cannot be read, because that does not mean that there were no notifications.
   if (statSync(join(data, NOTIFICATIONS_FILE), { throwIfNoEntry: false }) === undefined) return [];
-  using store = await NotifyStore.open(data);
+  using store = await openNotifyStore(data);
   const { queue } = store;
   const rows: DeliveryRow[] = [];
   for (const delivery of await queue.list(most)) {

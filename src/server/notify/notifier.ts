@@ -17,7 +17,8 @@ import { runningGateways } from "../../store/access/running-gateways.ts";
 import {
   type Delivery,
   type DeliveryQueue,
-  NotifyStore,
+  type NotifyStore,
+  openNotifyStore,
   type Outcome,
   type PushDevice,
   type Receiver,
@@ -50,7 +51,7 @@ export type Notifier = ReturnType<typeof startNotifier>;
  */
 export function startNotifier(options: NotifierOptions) {
   const { data, entries, log, firstWait, lookEvery } = options;
-  const store = new Lazy(() => NotifyStore.open(data));
+  const store = new Lazy(() => openNotifyStore(data));
   /** In order: a request must be stored before its end is. */
   const storing = storeRetries({ log, firstWait });
   const dispatching = dispatcher({

@@ -4,7 +4,7 @@ import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import { Lazy } from "../../base/lazy.ts";
 import { OWNER } from "../../base/principal.ts";
-import { NotifyStore } from "../../store/notify/notify-store.ts";
+import { openNotifyStore } from "../../store/notify/notify-store.ts";
 import type { AdmittedCaller } from "../access/access.ts";
 import type { Admission } from "../access/admission.ts";
 import { deviceName } from "../access/device-name.ts";
@@ -44,7 +44,7 @@ export function notifyRoutes(app: AppContext, admission: Admission, answerBy: An
   const { data, notifications } = app.config;
   const configFile = app.reloading?.files[0];
   const secrets = notifySecrets({ data, configFile, env: process.env });
-  const store = new Lazy(() => NotifyStore.open(data));
+  const store = new Lazy(() => openNotifyStore(data));
 
   function handle(path: string, request: IncomingMessage, response: ServerResponse): void {
     const answered = path.startsWith(ANSWER_PATH)

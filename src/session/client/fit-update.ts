@@ -69,7 +69,8 @@ function noteOn({ data, mimeType }: Data): string {
   return `[${String(mimeType).slice(0, 100)}, ${megabytes} MB]`;
 }
 
-function pieces(text: string, size: number): string[] {
+/** A text in pieces of at most that many characters. */
+export function pieces(text: string, size: number): string[] {
   const found: string[] = [];
   for (let at = 0; at < text.length;) {
     let end = Math.min(text.length, at + size);

@@ -2,6 +2,7 @@ import { join } from "node:path";
 
 import { onAbort } from "../../base/abort.ts";
 import { background, currentSession } from "../../base/background.ts";
+import { defined } from "../../base/defined.ts";
 import type { ServerOpener } from "../../agent/session-tools.ts";
 import type { ClientServers, McpServer, Meta } from "../agent.ts";
 import { Offer } from "../../tool/offer/offer.ts";
@@ -40,8 +41,8 @@ export function sessionServers(options: SessionServersOptions): ServerOpener {
       open: openUntil(revoked, currentSession(), (name) => {
         const id = own.get(name);
         if (id === undefined || clientServers === undefined) return undefined;
-        const channel = new ClientServerChannel(clientServers, id);
-        return { channel, end: () => channel[Symbol.asyncDispose]() };
+        const channel = clientServerChannel(clientServers, id);
+        return { channel, end: async () => channel[Symbol.asyncDispose]() };
       }),
       ...(channelLimits === undefined ? {} : { channelLimits }),
     });
@@ -54,7 +55,7 @@ export function sessionServers(options: SessionServersOptions): ServerOpener {
         upstreams.status().map(({ name, state, lastError }) => ({
           name,
           isKnown: state === "up" || (state === "idle" && lastError === undefined),
-          ...(lastError === undefined ? {} : { lastError }),
+          ...defined({ lastError }),
         })),
       [Symbol.asyncDispose]: () => upstreams[Symbol.asyncDispose](),
     };
@@ -114,66 +115,55 @@ function pairs(list: unknown): Record<string, string> {
  * notifications of the server; a request is cancelled as any request of ACP. What ACP does not carry (other
  * notifications to the server) is dropped: MCP 2026-07-28 has none.
  */
-class ClientServerChannel implements Channel<string> {
-  readonly #servers: ClientServers;
-  readonly #serverId: string;
-  readonly #asked = new Map<unknown, AbortController>();
-  #sink: Sink<string> | undefined;
-
-  constructor(servers: ClientServers, serverId: string) {
-    this.#servers = servers;
-    this.#serverId = serverId;
-  }
-
-  receive(sink: Sink<string>): void {
-    this.#sink = sink;
-  }
-
-  send(text: string): Room {
-    const { id, method, params } = JSON.parse(text) as Record<string, unknown>;
-    if (typeof method !== "string") return ROOM;
-    if (id !== undefined) {
-      background(this.#ask(id, method, params as Meta | undefined), "Asking a server of a client");
-    } else if (method === "notifications/cancelled") {
-      const { requestId } = (params ?? {}) as { readonly requestId?: unknown };
-      this.#asked.get(requestId)?.abort(new TrunklineError("cancelled", "The call was cancelled"));
-    }
-    return ROOM;
-  }
-
-  abort(reason: Error): void {
-    for (const asked of this.#asked.values()) asked.abort(reason);
-    this.#sink?.end(reason);
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    const reason = new TrunklineError("closed", "The connection to the server is closed");
-    for (const asked of this.#asked.values()) asked.abort(reason);
-    this.#sink = undefined;
-  }
-
-  async #ask(id: unknown, method: string, params: Meta | undefined): Promise<void> {
+function clientServerChannel(servers: ClientServers, serverId: string): Channel<string> {
+  const asked = new Map<unknown, AbortController>();
+  let sink: Sink<string> | undefined;
+  const hear = (message: object): void => {
+    const room = sink?.message(JSON.stringify({ jsonrpc: "2.0", ...message }));
+    background(room ?? undefined, "Hearing a server of a client");
+  };
+  const ask = async (id: unknown, method: string, params: Meta | undefined): Promise<void> => {
     const controller = new AbortController();
-    this.#asked.set(id, controller);
-    const message = { serverId: this.#serverId, requestId: crypto.randomUUID(), method, params };
+    asked.set(id, controller);
+    const message = { serverId, requestId: crypto.randomUUID(), method, params };
     try {
-      const outcome = await this.#servers.ask(message, controller.signal, (said) =>
-        this.#hear({ method: said.method, ...(said.params && { params: said.params }) }),
+      const outcome = await servers.ask(message, controller.signal, (said) =>
+        hear({ method: said.method, ...(said.params && { params: said.params }) }),
       );
       const { result, error } = outcome as { readonly result?: unknown; readonly error?: unknown };
-      this.#hear({ id, ...(error === undefined ? { result: result ?? null } : { error }) });
+      hear({ id, ...(error === undefined ? { result: result ?? null } : { error }) });
     } catch (error) {
       const { code } = error instanceof RpcError ? error : STANDARD.internal;
       if (!controller.signal.aborted) {
-        this.#hear({ id, error: { code, message: (error as Error).message } });
+        hear({ id, error: { code, message: (error as Error).message } });
       }
     } finally {
-      this.#asked.delete(id);
+      asked.delete(id);
     }
-  }
-
-  #hear(message: object): void {
-    const room = this.#sink?.message(JSON.stringify({ jsonrpc: "2.0", ...message }));
-    background(room ?? undefined, "Hearing a server of a client");
-  }
+  };
+  return {
+    receive(to) {
+      sink = to;
+    },
+    send(text): Room {
+      const { id, method, params } = JSON.parse(text) as Record<string, unknown>;
+      if (typeof method !== "string") return ROOM;
+      if (id !== undefined) {
+        background(ask(id, method, params as Meta | undefined), "Asking a server of a client");
+      } else if (method === "notifications/cancelled") {
+        const { requestId } = (params ?? {}) as { readonly requestId?: unknown };
+        asked.get(requestId)?.abort(new TrunklineError("cancelled", "The call was cancelled"));
+      }
+      return ROOM;
+    },
+    abort(reason) {
+      for (const each of asked.values()) each.abort(reason);
+      sink?.end(reason);
+    },
+    async [Symbol.asyncDispose]() {
+      const reason = new TrunklineError("closed", "The connection to the server is closed");
+      for (const each of asked.values()) each.abort(reason);
+      sink = undefined;
+    },
+  };
 }

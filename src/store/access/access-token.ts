@@ -1,6 +1,6 @@
 import { lstatSync, readFileSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { fileWords, TrunklineError } from "../../base/errors.ts";
 import { replaceFile, withLock } from "../replace-file.ts";
 import { hash, randomBytes } from "node:crypto";
@@ -79,14 +79,12 @@ const TOKEN = /^tlk_[\w-]{43}$/;
  */
 export class OwnerToken {
   readonly path: string;
-  readonly #folder: string;
   /** Content of the file when it had `#stamp`; undefined if there is no file that only the owner can read. */
   #token: string | undefined;
   #mark: string | undefined;
   #stamp: string | undefined;
 
   constructor(folder: string) {
-    this.#folder = folder;
     this.path = join(folder, FILE);
   }
 
@@ -127,7 +125,7 @@ export class OwnerToken {
   }
 
   async #locked<T>(work: () => Promise<T>): Promise<T> {
-    await mkdir(this.#folder, { recursive: true, mode: 0o700 });
+    await mkdir(dirname(this.path), { recursive: true, mode: 0o700 });
     return withLock(`${this.path}.lock`, work);
   }
 

@@ -63,12 +63,7 @@ export class AccessTokens extends UsedList<AccessToken> {
    * Creates a token. Its text is only in the result; the file has its hash. A token that was created by
    * another has at most its rights, and ends with it.
    */
-  async create(
-    name: string | undefined,
-    grant: Grant,
-    expires?: Date,
-    maker?: string,
-  ): Promise<{ readonly token: string; readonly kept: AccessToken }> {
+  async create(name: string | undefined, grant: Grant, expires?: Date, maker?: string) {
     for (const [what, given] of [
       ["token", name],
       ["person", grant.person],

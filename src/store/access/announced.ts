@@ -22,9 +22,7 @@ export async function announce(
 }
 
 /** The processes that are registered in a folder: the paths of their files, without an extension. */
-export function announced(
-  folder: string,
-): { readonly path: string; readonly isRunning: boolean }[] {
+export function announced(folder: string) {
   const names = attempt(() => readdirSync(folder), []).filter((name) => name.endsWith(".json"));
   return names.map((name) => {
     const path = join(folder, name.slice(0, -".json".length));

@@ -133,12 +133,12 @@ describe("ApprovalsFile", () => {
     await using folder = await SampleFolder.create();
     const file = new ApprovalsFile(folder.path);
     const changed = Promise.withResolvers<Map<string, Approval>>();
-    file.watch((read) => void read.then(changed.resolve, changed.reject));
+    const unwatch = file.watch((read) => void read.then(changed.resolve, changed.reject));
     try {
       await new ApprovalsFile(folder.path).update((all) => put(all, tool("s", "a")));
       assert.deepEqual([...(await changed.promise).keys()], [keyOf("s", "a")]);
     } finally {
-      file.unwatch();
+      unwatch();
     }
   });
 });

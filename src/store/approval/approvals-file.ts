@@ -70,7 +70,6 @@ const SETTLE = 20;
 export class ApprovalsFile {
   readonly path: string;
   readonly #list: SharedList<Approval>;
-  #stop = (): void => {};
 
   constructor(folder: string) {
     this.path = approvalsPath(folder);
@@ -96,8 +95,8 @@ export class ApprovalsFile {
     });
   }
 
-  /** Calls back when the file has changed, until `unwatch`. Does not keep the process alive. */
-  watch(changed: (read: Promise<Map<string, Approval>>) => void): void {
+  /** Calls back when the file has changed, until the function that it returns. Keeps no process alive. */
+  watch(changed: (read: Promise<Map<string, Approval>>) => void): () => void {
     const own = basename(this.path);
     // It is watched as soon as somebody can make it.
     attempt(() => makeFolder(dirname(this.path), 0o700));
@@ -110,14 +109,10 @@ export class ApprovalsFile {
         changed(this.read());
       }, SETTLE).unref();
     });
-    this.#stop = () => {
+    return () => {
       stop();
       clearTimeout(settle);
     };
-  }
-
-  unwatch(): void {
-    this.#stop();
   }
 }
 

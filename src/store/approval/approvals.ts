@@ -9,15 +9,6 @@ export interface ApprovalsOptions {
   readonly report?: (event: string, fields: Record<string, unknown>) => void;
 }
 
-/** A held tool, which waits for a person. */
-export interface PendingApproval {
-  readonly server: string;
-  readonly name: string;
-  readonly why: "new" | "changed";
-  readonly before: Seen | undefined;
-  readonly now: Seen;
-}
-
 /** A change, applied to the content of the file at the time of writing. */
 type Change = (known: Map<string, Approval>) => void;
 
@@ -37,6 +28,7 @@ type Change = (known: Map<string, Approval>) => void;
  */
 export class Approvals implements AsyncDisposable {
   readonly #file: ApprovalsFile;
+  readonly #unwatch: () => void;
   readonly #mode: "first-use" | "always";
   readonly #report: (event: string, fields: Record<string, unknown>) => void;
   readonly #listeners = new Set<{ readonly call: () => void }>();
@@ -54,7 +46,12 @@ export class Approvals implements AsyncDisposable {
     this.#known = known;
     this.#mode = options.mode ?? "first-use";
     this.#report = options.report ?? (() => {});
-    file.watch((read) => this.#reread(read));
+    this.#unwatch = file.watch((read) => {
+      read.then(
+        (found) => this.#take(found),
+        (error: unknown) => this.#report("approvals.failed", { error }),
+      );
+    });
   }
 
   /** Throws if the file exists but cannot be read. */
@@ -105,7 +102,7 @@ export class Approvals implements AsyncDisposable {
   }
 
   /** The approved and the current description of a held tool. Undefined if it is not held. */
-  diff(server: string, name: string): PendingApproval | undefined {
+  diff(server: string, name: string): ReturnType<typeof pendingOf> {
     const known = this.#known.get(keyOf(server, name));
     return known === undefined ? undefined : pendingOf(known);
   }
@@ -117,7 +114,7 @@ export class Approvals implements AsyncDisposable {
   }
 
   /** All held tools, by server and name. */
-  pending(): PendingApproval[] {
+  pending() {
     return [...this.#known.values()]
       .flatMap((known) => pendingOf(known) ?? [])
       .toSorted((a, b) => (keyOf(a.server, a.name) < keyOf(b.server, b.name) ? -1 : 1));
@@ -158,7 +155,7 @@ export class Approvals implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#file.unwatch();
+    this.#unwatch();
     this.#listeners.clear();
     await this.flush();
   }
@@ -193,13 +190,6 @@ export class Approvals implements AsyncDisposable {
       this.#changes.unshift(...changes);
       throw error;
     }
-  }
-
-  #reread(read: Promise<Map<string, Approval>>): void {
-    read.then(
-      (known) => this.#take(known),
-      (error: unknown) => this.#report("approvals.failed", { error }),
-    );
   }
 
   /** Takes the content of the file, with pending changes applied. */
@@ -237,9 +227,10 @@ function note(
   else all.set(key, { ...known, approved, held: now });
 }
 
-function pendingOf({ server, name, approved, held }: Approval): PendingApproval | undefined {
+/** A held tool, which waits for a person. */
+function pendingOf({ server, name, approved, held }: Approval) {
   if (held === undefined) return undefined;
-  const why = approved === undefined ? "new" : "changed";
+  const why: "new" | "changed" = approved === undefined ? "new" : "changed";
   return { server, name, why, before: approved, now: held };
 }
 

@@ -64,11 +64,7 @@ export async function auditFiles(data: string): Promise<string[]> {
   return [AUDIT_FILE, ...full.toReversed().map((name) => `${AUDIT_FOLDER}/${name}`)];
 }
 
-async function* linesBackwards(
-  file: FileHandle,
-  end: number,
-  spent: (bytes: number) => void,
-): AsyncGenerator<{ at: number; line: string }> {
+async function* linesBackwards(file: FileHandle, end: number, spent: (bytes: number) => void) {
   /** The beginning of the line whose end was read already is still missing. */
   let rest: Buffer[] = [];
   let from = end;

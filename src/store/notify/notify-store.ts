@@ -356,25 +356,18 @@ function deliveryOf(row: Row): Delivery {
 }
 
 /** Everything that is stored about notifications. */
-export class NotifyStore implements Disposable {
-  readonly queue: DeliveryQueue;
-  readonly links: AnswerLinks;
-  readonly devices: PushDevices;
-  readonly #database: Database;
+export type NotifyStore = Awaited<ReturnType<typeof openNotifyStore>>;
 
-  private constructor(database: Database, data: string) {
-    this.#database = database;
-    this.queue = new DeliveryQueue(database, data);
-    this.links = new AnswerLinks(database);
-    this.devices = new PushDevices(database);
-  }
-
-  static async open(data: string): Promise<NotifyStore> {
-    return new NotifyStore(await openNotifyDatabase(data), data);
-  }
-
-  [Symbol.dispose](): void {
-    this.queue[Symbol.dispose]();
-    this.#database[Symbol.dispose]();
-  }
+export async function openNotifyStore(data: string) {
+  const database = await openNotifyDatabase(data);
+  const queue = new DeliveryQueue(database, data);
+  return {
+    queue,
+    links: new AnswerLinks(database),
+    devices: new PushDevices(database),
+    [Symbol.dispose](): void {
+      queue[Symbol.dispose]();
+      database[Symbol.dispose]();
+    },
+  };
 }

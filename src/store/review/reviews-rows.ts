@@ -307,11 +307,7 @@ export function listThreads(
 }
 
 /** Opens a thread, unless there is one with the same id or fingerprint. */
-export function insertThread(
-  database: DatabaseSync,
-  thread: NewThread,
-  now: number,
-): { id: string; isNew: boolean } {
+export function insertThread(database: DatabaseSync, thread: NewThread, now: number) {
   const { anchor, comment, by, content, at = now, fingerprint = null } = thread;
   const repository = repositoryId(database, thread.repository);
   const there = sql(database).get`SELECT id FROM thread

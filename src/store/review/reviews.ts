@@ -3,8 +3,8 @@ import { dirname, join } from "node:path";
 import { closeSync, mkdirSync, openSync, readFileSync, rmSync, writeSync } from "node:fs";
 
 import { attempt } from "../../base/attempt.ts";
-import { type ChangeOptions, Database } from "../database.ts";
-import { Holder, HOLDERS } from "../holder.ts";
+import { type ChangeOptions, Database, HeldTables } from "../database.ts";
+import type { Holder } from "../holder.ts";
 import { sql } from "../sql.ts";
 import {
   append,
@@ -44,64 +44,49 @@ export interface ThreadMessage extends Pick<NewEvent, "by" | "role" | "text" | "
  * import of drop files all write. Every change is an event that is never altered; the state of a thread
  * results from its events.
  */
-export class Reviews implements Disposable {
-  readonly path: string;
-  readonly repositories: Repositories;
+export class Reviews extends HeldTables {
+  readonly path = this.database.path;
+  readonly repositories = new Repositories(this.database);
   /** Threads that are also on a forge. */
-  readonly remote: RemoteThreads;
-  readonly #database: Database;
-  readonly #now: () => number;
-  readonly #journal: SentJournal;
-  readonly #holder: Holder;
+  readonly remote = new RemoteThreads(this.database, this.now);
+  readonly #journal = new SentJournal(dirname(this.path), this.holder);
   /** Outcomes of messages that were taken, which are not in the database yet. */
   readonly #owed = new Set<Outcome>();
 
-  private constructor(database: Database, now: () => number) {
-    this.#database = database;
-    this.path = database.path;
-    this.#now = now;
-    this.repositories = new Repositories(database);
-    this.remote = new RemoteThreads(database, now);
-    const data = dirname(database.path);
-    this.#holder = Holder.at(join(data, HOLDERS));
-    this.#journal = new SentJournal(data, this.#holder);
-  }
-
-  static async open(folder: string, now: () => number = Date.now): Promise<Reviews> {
+  static async open(folder: string, now?: () => number): Promise<Reviews> {
     return new Reviews(await Database.open(join(folder, REVIEWS_FILE), REVIEW_MIGRATIONS), now);
   }
 
   /** Opens a thread. If there is one with the same id or fingerprint, that one is kept unchanged. */
   add(thread: NewThread): Promise<{ readonly id: string; readonly isNew: boolean }> {
-    return this.#database.change((database) => insertThread(database, thread, this.#now()));
+    return this.database.change((database) => insertThread(database, thread, this.now()));
   }
 
   /** Opens several threads in one transaction. */
   addAll(threads: readonly NewThread[]): Promise<{ id: string; isNew: boolean }[]> {
-    return this.#database.change((database) =>
-      threads.map((thread) => insertThread(database, thread, this.#now())),
+    return this.database.change((database) =>
+      threads.map((thread) => insertThread(database, thread, this.now())),
     );
   }
 
   list(filter: ThreadFilter = {}): Promise<Thread[]> {
     const moment = this.#moment;
-    return this.#database.read((database) => listThreads(database, filter, moment));
+    return this.database.read((database) => listThreads(database, filter, moment));
   }
 
   /** The thread with an id, or with a unique beginning of one. */
   get(id: string): Promise<Thread> {
-    return this.#database.read((database) => shown(findThread(database, id, this.#moment)));
+    return this.database.read((database) => shown(findThread(database, id, this.#moment)));
   }
 
   async history(id: string): Promise<ThreadEvent[]> {
-    const rows = await this.#database
-      .all`SELECT * FROM event WHERE thread = ${id} ORDER BY at, seq`;
+    const rows = await this.database.all`SELECT * FROM event WHERE thread = ${id} ORDER BY at, seq`;
     return rows.map(eventOf);
   }
 
   /** The text of a file that was commented on. */
   async text(blob: string): Promise<Uint8Array | undefined> {
-    const row = await this.#database.get`SELECT content FROM text WHERE blob = ${blob}`;
+    const row = await this.database.get`SELECT content FROM text WHERE blob = ${blob}`;
     return row === undefined ? undefined : fromKept(row.content as Uint8Array);
   }
 
@@ -149,8 +134,8 @@ export class Reviews implements Disposable {
     const { agent, client, lease, gitDir, id, limit = 1 } = request;
     const moment = this.#moment;
     const { now } = moment;
-    return this.#database.change((database) => {
-      const claimant = { agent, client, holder: this.#holder.id };
+    return this.database.change((database) => {
+      const claimant = { agent, client, holder: this.holder.id };
       const threads =
         id === undefined
           ? freeThreads(database, gitDir, limit, moment)
@@ -177,10 +162,10 @@ export class Reviews implements Disposable {
   async release(
     of: { readonly ids?: readonly string[]; readonly client?: string } = {},
   ): Promise<number> {
-    const now = this.#now();
-    const holder = this.#holder.known;
+    const now = this.now();
+    const holder = this.holder.known;
     if (holder === undefined) return 0;
-    return this.#database.change((database) => {
+    return this.database.change((database) => {
       const rows = sql(database).all`SELECT id FROM thread WHERE state = 'claimed'
         AND holder = ${holder}
         AND (${of.client ?? null} IS NULL OR client = ${of.client ?? null})`
@@ -198,21 +183,21 @@ export class Reviews implements Disposable {
 
   /** Renews the lease of an agent that is active. */
   async renew(agent: string, lease: number, client?: string): Promise<void> {
-    const holder = this.#holder.known;
+    const holder = this.holder.known;
     if (holder === undefined) return;
-    await this.#database.run`UPDATE thread SET lease = ${this.#now() + lease}
+    await this.database.run`UPDATE thread SET lease = ${this.now() + lease}
       WHERE state = 'claimed' AND holder = ${holder} AND agent = ${agent}
       AND client IS ${client ?? null}`;
   }
 
   take(request: DeliveryRequest): Promise<Delivery> {
     this.#journal.prepare();
-    return this.#settle((database) => takeMessages(database, request, this.#holder, this.#journal));
+    return this.#settle((database) => takeMessages(database, request, this.holder, this.#journal));
   }
 
   /** Number of messages that wait for a reader. */
   async waiting(reader: string, gitDir: string | null = null): Promise<number> {
-    const row = await this.#database.get`SELECT count(*) AS count FROM event
+    const row = await this.database.get`SELECT count(*) AS count FROM event
       JOIN thread ON thread.id = event.thread
       JOIN repository ON repository.id = event.message_in
       WHERE event.message_in IS NOT NULL AND thread.state <> 'resolved'
@@ -257,16 +242,13 @@ export class Reviews implements Disposable {
     const query = `${MESSAGES}
       WHERE event.message_in IS NOT NULL AND event.seq > ? AND (?2 IS NULL OR git_dir = ?2)
       ORDER BY event.seq`;
-    const rows = await this.#database.read((it) => it.prepare(query).all(seq, gitDir ?? null));
+    const rows = await this.database.read((it) => it.prepare(query).all(seq, gitDir ?? null));
     return rows.map(messageOf);
   }
 
   /** All events after a given one, in order. */
-  async eventsAfter(
-    seq: number,
-    gitDir: string | null = null,
-  ): Promise<(ThreadEvent & { readonly thread: string; readonly path: string })[]> {
-    const rows = await this.#database.all`SELECT event.*, path FROM event
+  async eventsAfter(seq: number, gitDir: string | null = null) {
+    const rows = await this.database.all`SELECT event.*, path FROM event
       JOIN thread ON thread.id = event.thread
       JOIN repository ON repository.id = thread.repository
       WHERE seq > ${seq} AND (${gitDir} IS NULL OR git_dir = ${gitDir}) ORDER BY seq`;
@@ -278,21 +260,20 @@ export class Reviews implements Disposable {
   /** The sequence number of the last event that was recorded before a given time. */
   async lastSeq(before = Infinity): Promise<number> {
     const row = Number.isFinite(before)
-      ? await this.#database.get`SELECT max(seq) AS seq FROM event WHERE recorded < ${before}`
-      : await this.#database.get`SELECT max(seq) AS seq FROM event`;
+      ? await this.database.get`SELECT max(seq) AS seq FROM event WHERE recorded < ${before}`
+      : await this.database.get`SELECT max(seq) AS seq FROM event`;
     return Number(row?.seq ?? 0);
   }
 
-  [Symbol.dispose](): void {
+  override [Symbol.dispose](): void {
     this.#journal.close(this.#owed.size === 0);
-    this.#database[Symbol.dispose]();
-    this.#holder[Symbol.dispose]();
+    super[Symbol.dispose]();
   }
 
   /** Runs a change, after writing the outcomes that are not in the database yet. */
   async #settle<T>(work: (database: DatabaseSync) => T, options?: ChangeOptions): Promise<T> {
     let settled: readonly Outcome[] = [];
-    const result = await this.#database.change((database) => {
+    const result = await this.database.change((database) => {
       settled = [...this.#owed];
       for (const { reader, messages, isSent } of settled) {
         (isSent ? markSent : takeBack)(database, reader, messages);
@@ -304,19 +285,19 @@ export class Reviews implements Disposable {
   }
 
   get #moment(): QueryContext {
-    return { now: this.#now(), holder: this.#holder };
+    return { now: this.now(), holder: this.holder };
   }
 
   /** Every change of a thread except claims: appends the event and sets the new state. */
   #step(id: string, decide: (thread: StoredThread) => Step | undefined): Promise<Thread> {
     const moment = this.#moment;
     const { now } = moment;
-    return this.#database.change((database) => {
+    return this.database.change((database) => {
       const thread = findThread(database, id, moment);
       const step = decide(thread);
       if (step === undefined) return shown(thread);
       if (step.role === "agent") {
-        claimable(thread, { agent: step.by, client: step.client, holder: this.#holder.known });
+        claimable(thread, { agent: step.by, client: step.client, holder: this.holder.known });
       }
       const { kind, by, role, text, proposal, state } = step;
       // What was said on another machine, whose clock is ahead, was said before.

@@ -1,13 +1,7 @@
 import type { AppendResult } from "../../session/store.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import type { Database } from "../database.ts";
-import {
-  type Direction,
-  type HeldPage,
-  lineOf,
-  textLineOf,
-  writeHeldPages,
-} from "./session-pages.ts";
+import { type Direction, lineOf, textLineOf, writeHeldPages } from "./session-pages.ts";
 
 /** Commits block the thread, so they get at most 1/SHARE of the time. */
 const SHARE = 4;
@@ -29,40 +23,31 @@ interface Writer {
   page: PendingPage | undefined;
 }
 
-class PendingPage implements HeldPage, AppendedPage {
-  readonly session: number;
-  readonly first: number;
-  readonly writer: Writer;
-  last: number;
-  /** The time of the last event. */
-  at = 0;
-  lines = "";
-  failure: Error | undefined;
-  readonly stored: Promise<void>;
-  readonly resolve: () => void;
-  readonly #reject: (error: Error) => void;
+type PendingPage = ReturnType<typeof pendingPage>;
 
-  constructor(session: number, writer: Writer) {
-    this.session = session;
-    this.writer = writer;
-    this.first = writer.last;
-    this.last = writer.last;
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    this.stored = promise;
-    this.resolve = resolve;
-    this.#reject = reject;
-    // Callers may check `failure` instead.
-    promise.catch(() => {});
-  }
-
-  get epoch(): number {
-    return this.writer.epoch;
-  }
-
-  fail(error: Error): void {
-    this.failure = error;
-    this.#reject(error);
-  }
+function pendingPage(session: number, writer: Writer) {
+  const { promise: stored, resolve, reject } = Promise.withResolvers<void>();
+  // Callers may check `failure` instead.
+  stored.catch(() => {});
+  return {
+    session,
+    writer,
+    first: writer.last,
+    last: writer.last,
+    /** The time of the last event. */
+    at: 0,
+    lines: "",
+    failure: undefined as Error | undefined,
+    stored,
+    resolve,
+    get epoch(): number {
+      return writer.epoch;
+    },
+    fail(error: Error): void {
+      this.failure = error;
+      reject(error);
+    },
+  };
 }
 
 /**
@@ -122,7 +107,7 @@ export class SessionCommits {
   }
 
   #add(session: number, writer: Writer): PendingPage {
-    const page = new PendingPage(session, writer);
+    const page = pendingPage(session, writer);
     this.#pages.add(page);
     if (this.#pages.size === 1) this.#schedule();
     return page;

@@ -439,16 +439,10 @@ function release(database: DatabaseSync, key: number, epoch: number): void {
 }
 
 export function fieldsOf(row: Row): SessionFields {
-  return {
-    id: String(row.uuid),
-    cwd: String(row.cwd),
-    agent: String(row.agent),
-    title: (row.title as string | null) ?? undefined,
-    created: Number(row.created),
-    updated: Number(row.updated),
-    parent: (row.parent as string | null) ?? undefined,
-    notes: JSON.parse(String(row.notes)) as Record<string, unknown>,
-  };
+  const { uuid: id, cwd, agent, created, updated } = row;
+  const [title, parent] = [row.title ?? undefined, row.parent ?? undefined];
+  const notes: unknown = JSON.parse(String(row.notes));
+  return { id, cwd, agent, title, created, updated, parent, notes } as unknown as SessionFields;
 }
 
 /** Another process has a session open. */

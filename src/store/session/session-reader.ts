@@ -4,8 +4,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 
 import { mayUseAgent, mayUseAll, mayUseFolder, type Principal } from "../../base/principal.ts";
-import { Database, type Row } from "../database.ts";
-import { Holder, HOLDERS } from "../holder.ts";
+import { Database, HeldTables, type Row } from "../database.ts";
 import { fieldsOf, SESSION_MIGRATIONS } from "./session-log.ts";
 import { PAGE_SIZE, readPages, readPagesBefore } from "./session-pages.ts";
 
@@ -34,21 +33,7 @@ export interface Mark {
 }
 
 /** Reads sessions, whichever process writes them. */
-export interface SessionReading extends Disposable {
-  /** Sessions by last use, newest first. */
-  list(request: ListRequest): Promise<ReadSession[]>;
-  /** Sessions that some process has open. */
-  held(): Promise<ReadSession[]>;
-  find(id: string): Promise<ReadSession | undefined>;
-  /** Events from a number on, oldest first; at most `limit`, fewer where they are large. */
-  events(id: string, from: number, limit: number): Promise<StoredEvent[]>;
-  /** The last events before a number, oldest first; at most `limit`, fewer where they are large. */
-  eventsBefore(id: string, before: number, limit: number): Promise<StoredEvent[]>;
-  /** The current position, from which `changed` reports later changes. */
-  mark(): Promise<Mark>;
-  /** Sessions that may have changed since a mark. Undefined where nothing has. */
-  changed(since: Mark): Promise<{ mark: Mark; sessions: ReadSession[] } | undefined>;
-}
+export type SessionReading = Pick<SessionReader, keyof SessionReader>;
 
 /** Everything of a session, with the number of its last event. */
 const COLUMNS = `SELECT *, (SELECT last FROM session_page WHERE session = session.id
@@ -68,29 +53,16 @@ export function hasSessions(data: string): boolean {
  * Reads sessions that this and other processes write. It has a connection of its own: `PRAGMA
  * data_version` counts only commits of other connections, and a reader must see those of this process.
  */
-export class SessionReader implements SessionReading {
-  readonly #database: Database;
-  readonly #holder: Holder;
-
-  private constructor(database: Database, holder: Holder) {
-    this.#database = database;
-    this.#holder = holder;
-  }
-
+export class SessionReader extends HeldTables {
   static async open(data: string): Promise<SessionReader> {
     const path = join(data, FILE);
     const database = await Database.open(path, SESSION_MIGRATIONS, { pageSize: PAGE_SIZE });
-    return new SessionReader(database, Holder.at(join(data, HOLDERS)));
-  }
-
-  [Symbol.dispose](): void {
-    this.#database[Symbol.dispose]();
-    this.#holder[Symbol.dispose]();
+    return new SessionReader(database);
   }
 
   /** Sessions by last use, newest first. */
   list({ owner, runsOnly = false, after, limit }: ListRequest): Promise<ReadSession[]> {
-    return this.#database.read((database) =>
+    return this.database.read((database) =>
       database
         .prepare(
           `${COLUMNS} WHERE deleted IS NULL
@@ -106,7 +78,7 @@ export class SessionReader implements SessionReading {
 
   /** Sessions that some process has open. */
   held(): Promise<ReadSession[]> {
-    return this.#database.read((database) =>
+    return this.database.read((database) =>
       this.#rows(database, "holder IS NOT NULL AND deleted IS NULL").filter(
         ({ holder }) => holder !== undefined,
       ),
@@ -114,30 +86,34 @@ export class SessionReader implements SessionReading {
   }
 
   find(id: string): Promise<ReadSession | undefined> {
-    return this.#database.read(
+    return this.database.read(
       (database) => this.#rows(database, "uuid = ? AND deleted IS NULL", id)[0],
     );
   }
 
   /** Events from a number on, oldest first; at most `limit`, fewer where they are large. */
   events(id: string, from: number, limit: number): Promise<StoredEvent[]> {
-    return this.#database.read((database) => {
-      const key = keyOf(database, id);
-      return key === undefined ? [] : readPages(database, key, from - 1, limit);
-    });
+    return this.#read(id, (database, key) => readPages(database, key, from - 1, limit));
   }
 
   /** The last events before a number, oldest first; at most `limit`, fewer where they are large. */
   eventsBefore(id: string, before: number, limit: number): Promise<StoredEvent[]> {
-    return this.#database.read((database) => {
-      const key = keyOf(database, id);
-      return key === undefined ? [] : readPagesBefore(database, key, before, limit);
+    return this.#read(id, (database, key) => readPagesBefore(database, key, before, limit));
+  }
+
+  #read(
+    id: string,
+    read: (database: DatabaseSync, key: number) => StoredEvent[],
+  ): Promise<StoredEvent[]> {
+    return this.database.read((database) => {
+      const row = database.prepare("SELECT id FROM session WHERE uuid = ?").get(id);
+      return row === undefined ? [] : read(database, Number(row.id));
     });
   }
 
   /** The current position, from which `changed` reports later changes. */
   mark(): Promise<Mark> {
-    return this.#database.read(markOf);
+    return this.database.read(markOf);
   }
 
   /**
@@ -145,7 +121,7 @@ export class SessionReader implements SessionReading {
    * which is known without reading a table.
    */
   changed(since: Mark): Promise<{ mark: Mark; sessions: ReadSession[] } | undefined> {
-    return this.#database.read((database) => {
+    return this.database.read((database) => {
       if (versionOf(database) === since.version) return undefined;
       const mark = markOf(database);
       const sql = `${COLUMNS} WHERE deleted IS NULL AND id IN (
@@ -170,7 +146,7 @@ export class SessionReader implements SessionReading {
     return {
       ...fieldsOf(row),
       last: Number(row.last ?? 0),
-      holder: holder !== null && this.#holder.isAlive(holder) ? holder : undefined,
+      holder: holder !== null && this.holder.isAlive(holder) ? holder : undefined,
     };
   }
 }
@@ -210,9 +186,4 @@ function markOf(database: DatabaseSync): Mark {
 
 function versionOf(database: DatabaseSync): number {
   return Number(database.prepare("PRAGMA data_version").get()?.data_version);
-}
-
-function keyOf(database: DatabaseSync, id: string): number | undefined {
-  const row = database.prepare("SELECT id FROM session WHERE uuid = ?").get(id);
-  return row === undefined ? undefined : Number(row.id);
 }

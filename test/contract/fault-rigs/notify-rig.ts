@@ -5,7 +5,7 @@ import { deliveries } from "../../../src/server/notify/deliveries.ts";
 import type { Message } from "../../../src/server/notify/message.ts";
 import { Devices } from "../../../src/store/access/devices.ts";
 import { LoginCodes } from "../../../src/store/access/login-codes.ts";
-import { NotifyStore } from "../../../src/store/notify/notify-store.ts";
+import { openNotifyStore } from "../../../src/store/notify/notify-store.ts";
 import { NotifyReceiver } from "../../support/notify-receiver.ts";
 import { PushBrowser } from "../../support/push-browser.ts";
 import type { FaultRig, Step } from "../store-fault-contract.ts";
@@ -42,7 +42,7 @@ class NotifyRig implements FaultRig {
 
   async verify(): Promise<void> {
     await this.#allDelivered();
-    using store = await NotifyStore.open(this.folder);
+    using store = await openNotifyStore(this.folder);
     const subscribed = (await store.devices.list()).map(({ endpoint }) => endpoint);
     for (const [endpoint, isThere] of this.#subscribed) {
       assert.equal(subscribed.includes(endpoint), isThere, endpoint);
