@@ -1,7 +1,7 @@
 import { parsedJson } from "../../../base/check.ts";
 import type { Span } from "../../../base/trace.ts";
 import { TrunklineError } from "../../../base/errors.ts";
-import { HeartbeatChannel } from "../../../rpc/heartbeat-channel.ts";
+import { heartbeatChannel } from "../../../rpc/heartbeat-channel.ts";
 import { readEnvelope } from "../../../rpc/message/envelope.ts";
 import { holdId, isId } from "../../../rpc/message/message.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
@@ -92,7 +92,7 @@ export class SessionLink implements Sink<string> {
 
   constructor(channel: Channel<string>, listener: LinkListener) {
     this.#listener = listener;
-    this.#channel = new HeartbeatChannel(channel, {
+    this.#channel = heartbeatChannel(channel, {
       // A holder that does not know the method answers too, with an error.
       method: METHODS.ping.name,
       interval: listener.beat,

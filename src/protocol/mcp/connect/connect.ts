@@ -1,7 +1,7 @@
 import { TrunklineError } from "../../../base/errors.ts";
 import { VERSION } from "../../../base/version.ts";
 import { Peer } from "../../../rpc/peer.ts";
-import { ApartSink } from "../../../rpc/message/parse-apart.ts";
+import { apartSink } from "../../../rpc/message/parse-apart.ts";
 import { type PeerLimits, type PeerOptions, resolvePeerLimits } from "../../../rpc/peer-options.ts";
 import type { CallObserver } from "../../../tool/call-observer.ts";
 import type { ToolContext, ToolResult } from "../../../tool/tool.ts";
@@ -88,7 +88,7 @@ export class McpClient {
     this.#canCall = options.canCall ?? (() => true);
     const limits = resolvePeerLimits(options.limits);
     this.#peer = new Peer(channel, undefined, {
-      receiver: (peer) => new ApartSink(peer, limits),
+      receiver: (peer) => apartSink(peer, limits),
       // Servers of 2025-03-26 may send several messages as one.
       dialect: { ...mcpDialect, batches: true },
       routes: clientRoutes({
