@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { ScriptedEngine } from "../../../test/support/scripted-engine.ts";
 import { DEFAULT_CONNECTION_LIMITS } from "./connection.ts";
 import { COMMAND, EVENT, FIRST, LAST } from "./control-frame.ts";
-import { EngineSession, type ListenerEvents } from "./quic-engine.ts";
+import { type EngineSession, engineSession, type ListenerEvents } from "./quic-engine.ts";
 import type { DialSettings, ListenSettings } from "./settings.ts";
 
 const SETTINGS = { host: "127.0.0.1", port: 1 } as DialSettings & ListenSettings;
@@ -13,7 +13,7 @@ const LIMITS = DEFAULT_CONNECTION_LIMITS;
 function open() {
   const engine = new ScriptedEngine();
   const unused: EngineSession[] = [];
-  const session = new EngineSession(engine, (one) => unused.push(one));
+  const session = engineSession(engine, (one) => unused.push(one));
   return { engine, session, unused };
 }
 

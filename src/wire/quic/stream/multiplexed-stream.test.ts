@@ -5,12 +5,12 @@ import { onAbort } from "../../../base/abort.ts";
 import { ScriptedEngine } from "../../../../test/support/scripted-engine.ts";
 import { DEFAULT_CONNECTION_LIMITS } from "../connection.ts";
 import { COMMAND, EVENT, FIRST, LAST } from "../control-frame.ts";
-import { EngineSession } from "../quic-engine.ts";
+import { engineSession } from "../quic-engine.ts";
 import type { DialSettings } from "../settings.ts";
 
 function open() {
   const engine = new ScriptedEngine();
-  const session = new EngineSession(engine, () => {});
+  const session = engineSession(engine, () => {});
   const settings = { host: "127.0.0.1" } as DialSettings;
   const connection = session.dial(settings, "quic://x:1", DEFAULT_CONNECTION_LIMITS, undefined);
   engine.tell(EVENT.connected, connection.id, {});
