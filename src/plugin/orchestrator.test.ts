@@ -15,7 +15,7 @@ import { keepEngine } from "../../test/support/quic-pair.ts";
 import { sampleTool } from "../../test/samples/sample-context.ts";
 import { textResult } from "../tool/tool.ts";
 import { connect, listen } from "../wire/quic/transport.ts";
-import { BusCertificates } from "./bus-certificates.ts";
+import { type BusCertificates, busCertificates } from "./bus-certificates.ts";
 import { Orchestrator } from "./orchestrator.ts";
 
 const RULES: readonly PolicyRule[] = [
@@ -35,7 +35,7 @@ class Bus implements AsyncDisposable {
 
   private constructor(stack: AsyncDisposableStack, folder: string) {
     this.#stack = stack;
-    this.#certificates = new BusCertificates(folder, assert.fail);
+    this.#certificates = busCertificates(folder, assert.fail);
     for (const name of ["clock", "files", "secret"]) {
       this.offer.tools.add(
         sampleTool(name, (args) => textResult(`${name} ${JSON.stringify(args)}`)),

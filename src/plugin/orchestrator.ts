@@ -28,9 +28,10 @@ import {
   expectPlugin,
   GUEST_LIMITS,
   guestGuard,
-  Guests,
+  type Guests,
+  newGuests,
 } from "./guests.ts";
-import { BusCertificates } from "./bus-certificates.ts";
+import { type BusCertificates, busCertificates } from "./bus-certificates.ts";
 import { Events } from "./serve/events.ts";
 import { type FirstStarts, firstStarts } from "./plugin/first-starts.ts";
 import type { PluginOffer } from "./plugin/known-offer.ts";
@@ -38,7 +39,7 @@ import { limitStorage, namespacedStorage, routeStorage } from "./storage/route-s
 import { Plugin, type PluginStatus } from "./plugin/plugin.ts";
 import type { ConfinePlugin } from "./plugin/plugin-process.ts";
 import { PluginFolders } from "./plugin/plugin-folder.ts";
-import { PluginTools } from "./plugin/plugin-tool.ts";
+import { type PluginTools, pluginTools } from "./plugin/plugin-tool.ts";
 import { type Bus, serveBus } from "./serve/serve-bus.ts";
 import { serveControl } from "./serve/serve-control.ts";
 import type { PluginLimits, PluginSettings } from "./plugin/settings.ts";
@@ -108,15 +109,15 @@ export class Orchestrator implements AsyncDisposable {
     this.#log = log;
     this.#report = boundedReport((event, fields) => log.warn(event, fields));
     this.#events = new Events(this.#report);
-    this.#certificates = new BusCertificates(options.certsDir, (message) => {
+    this.#certificates = busCertificates(options.certsDir, (message) => {
       log.warn("bus.certificates", { message });
     });
-    this.#guests = new Guests({
+    this.#guests = newGuests({
       rightsOf: (id) =>
         (this.#find(id) ?? this.#leaving.keys().find((plugin) => plugin.id === id))?.settings,
     });
     const manifestOf = (id: string) => this.#guests.manifestOf(id);
-    this.#tools = new PluginTools(offer, manifestOf);
+    this.#tools = pluginTools(offer, manifestOf);
     const folder = options.folder ?? join(options.certsDir, "run");
     this.#folders = this.#ending.use(new PluginFolders(folder, this.#certificates));
     const patience = options.firstList ?? FIRST_LIST;

@@ -1,5 +1,5 @@
 import { Log } from "../../src/base/log.ts";
-import { BusCertificates } from "../../src/plugin/bus-certificates.ts";
+import { busCertificates } from "../../src/plugin/bus-certificates.ts";
 import { busContext } from "../../src/plugin/bus-context.ts";
 import { Orchestrator } from "../../src/plugin/orchestrator.ts";
 import type { PluginStatus } from "../../src/plugin/plugin/plugin.ts";
@@ -94,7 +94,7 @@ export class BusInProcess implements AsyncDisposable {
         name: "The bus",
         dial: async () =>
           connect(this.orchestrator.address, {
-            credentials: await new BusCertificates(this.#home.certs, () => {}).of(name),
+            credentials: await busCertificates(this.#home.certs, () => {}).of(name),
           }),
       }),
     );
