@@ -16,7 +16,7 @@ import { sampleTool } from "../../test/samples/sample-context.ts";
 import { textResult } from "../tool/tool.ts";
 import { connect, listen } from "../wire/quic/transport.ts";
 import { type BusCertificates, busCertificates } from "./bus-certificates.ts";
-import { Orchestrator } from "./orchestrator.ts";
+import { openOrchestrator, type Orchestrator } from "./orchestrator.ts";
 
 const RULES: readonly PolicyRule[] = [
   { tool: "secret", decision: "deny" },
@@ -48,7 +48,7 @@ class Bus implements AsyncDisposable {
     const folder = stack.use(await mkdtempDisposable(join(tmpdir(), "trunkline-bus-")));
     const bus = new Bus(stack, folder.path);
     bus.#orchestrator = stack.use(
-      await Orchestrator.open({
+      await openOrchestrator({
         listen: address,
         certsDir: folder.path,
         clientCertificate: "require",

@@ -7,7 +7,7 @@ import type { AppContext } from "../../config/app-context.ts";
 import { openAudit, repositoryOf } from "../tool/toolbox-parts.ts";
 import { busCertificates } from "../../plugin/bus-certificates.ts";
 import { BRIDGE_NAME, expectOrchestrator } from "../../plugin/guests.ts";
-import { RemoteBus } from "../../plugin/remote-bus.ts";
+import { newRemoteBus } from "../../plugin/remote-bus.ts";
 import { Connection } from "../../protocol/mcp/serve/connection.ts";
 import { McpDoor } from "../../protocol/mcp/serve/door.ts";
 import { Offer } from "../../tool/offer/offer.ts";
@@ -40,7 +40,7 @@ export async function serveBridge(app: AppContext, options: BridgeOptions): Prom
     { makesAuthority: false },
   );
   const transport = await busTransport();
-  await using bus = new RemoteBus({
+  await using bus = newRemoteBus({
     address,
     dial: async (signal) => {
       const credentials = await certificates.of(BRIDGE_NAME);
