@@ -7,7 +7,7 @@ import { type Confiner, OwnedChild } from "../base/process/child-process.ts";
 import { usualVariables } from "../base/process/environment.ts";
 import { LastStderrLine } from "../base/process/stderr-log.ts";
 import { carrierOf, endSpan } from "../base/trace.ts";
-import { type AgentConnection, type AgentListener, connectAgent } from "../protocol/acp/connect.ts";
+import { type AgentListener, connectAgent } from "../protocol/acp/connect.ts";
 import { METHODS } from "../protocol/acp/methods.ts";
 import type {
   InitializeResult,
