@@ -1,15 +1,5 @@
 import { type Stats, constants } from "node:fs";
-import {
-  lstat,
-  mkdir,
-  open,
-  readdir,
-  realpath,
-  rename,
-  rm,
-  unlink,
-  writeFile,
-} from "node:fs/promises";
+import * as fs from "node:fs/promises";
 import { basename, dirname, join, relative, sep } from "node:path";
 import { TrunklineError, fileWords } from "../../base/errors.ts";
 import { TaskQueue } from "../../base/limit/task-queue.ts";
@@ -170,11 +160,11 @@ function markdownFolder(workspace: string) {
    * taken as it is.
    */
   const locate = async (path: string): Promise<string> => {
-    const workspace = await realpath(place);
+    const workspace = await fs.realpath(place);
     const full = join(root, path);
     const missing: string[] = [];
     for (let folder = dirname(full); ; folder = dirname(folder)) {
-      const real = await realpath(folder).catch((error: unknown) => {
+      const real = await fs.realpath(folder).catch((error: unknown) => {
         if (!isMissing(error)) throw error;
         return undefined;
       });
@@ -191,9 +181,9 @@ function markdownFolder(workspace: string) {
   /** The folder of our own, made if need be. */
   const own = async (): Promise<string> => {
     const path = await locate(OWN);
-    if ((await mkdir(path, { recursive: true })) !== undefined) {
+    if ((await fs.mkdir(path, { recursive: true })) !== undefined) {
       // Its files do not belong into a repository.
-      await writeFile(join(path, ".gitignore"), "*\n");
+      await fs.writeFile(join(path, ".gitignore"), "*\n");
     }
     if ((await look(path))?.isDirectory() !== true) throw escaping(path);
     return path;
@@ -231,12 +221,12 @@ function markdownFolder(workspace: string) {
           write(sidecar, { bytes: Buffer.from(String(version)) }),
           write(document, file),
         ]);
-        await rename(sidecar, location + SIDECAR);
+        await fs.rename(sidecar, location + SIDECAR);
         await syncFolder(folder);
-        await rename(document, location);
+        await fs.rename(document, location);
         await syncFolder(folder);
       } catch (error) {
-        await Promise.all([sidecar, document].map((path) => rm(path, { force: true })));
+        await Promise.all([sidecar, document].map((path) => fs.rm(path, { force: true })));
         throw error;
       }
     },
@@ -245,9 +235,9 @@ function markdownFolder(workspace: string) {
      * name goes on counting where this one ended, and nobody takes it for the old one.
      */
     async remove(location: string): Promise<void> {
-      await unlink(location);
+      await fs.unlink(location);
       await syncFolder(dirname(location));
-      await rm(location + SIDECAR, { force: true });
+      await fs.rm(location + SIDECAR, { force: true });
       await syncFolder(dirname(location));
     },
     /** All files of a folder, at any depth, or the one at that path. Links are not followed. */
@@ -271,7 +261,7 @@ function markdownFolder(workspace: string) {
 
 async function readBounded(location: string, limit: number): Promise<MarkdownFile | undefined> {
   try {
-    await using file = await open(location, READ);
+    await using file = await fs.open(location, READ);
     const stats = await file.stat();
     if (!stats.isFile()) throw notAFile(location, stats.isDirectory() ? "a folder" : "no file");
     if (stats.size > limit) {
@@ -287,7 +277,7 @@ async function readBounded(location: string, limit: number): Promise<MarkdownFil
 }
 
 async function look(location: string): Promise<Stats | undefined> {
-  return lstat(location).catch((error: unknown) => {
+  return fs.lstat(location).catch((error: unknown) => {
     if (!isMissing(error)) throw error;
     return undefined;
   });
@@ -295,7 +285,7 @@ async function look(location: string): Promise<Stats | undefined> {
 
 /** A folder that may not be read counts as empty. */
 async function namesIn(location: string): Promise<string[]> {
-  return readdir(location).catch((error: unknown) => {
+  return fs.readdir(location).catch((error: unknown) => {
     const { code = "" } = error as NodeJS.ErrnoException;
     if (!isMissing(error) && code !== "EACCES" && code !== "EPERM") throw error;
     return [];
@@ -304,8 +294,8 @@ async function namesIn(location: string): Promise<string[]> {
 
 /** Removes temporary files of processes that were killed. Nobody writes while we have the lock. */
 async function sweep(own: string): Promise<void> {
-  const left = (await readdir(own)).filter((name) => name.endsWith(TEMPORARY));
-  await Promise.all(left.map((name) => rm(join(own, name), { force: true })));
+  const left = (await fs.readdir(own)).filter((name) => name.endsWith(TEMPORARY));
+  await Promise.all(left.map((name) => fs.rm(join(own, name), { force: true })));
 }
 
 function temporary(own: string): string {
@@ -313,14 +303,14 @@ function temporary(own: string): string {
 }
 
 async function write(path: string, { bytes, mode }: MarkdownFile): Promise<void> {
-  await using file = await open(path, "wx", NEW_FILE);
+  await using file = await fs.open(path, "wx", NEW_FILE);
   if (mode !== undefined) await file.chmod(mode);
   await file.writeFile(bytes);
   await file.sync();
 }
 
 async function makeFolder(folder: string): Promise<void> {
-  const first = await mkdir(folder, { recursive: true });
+  const first = await fs.mkdir(folder, { recursive: true });
   if (first === undefined) return;
   for (let made = folder; made.length >= first.length; made = dirname(made)) {
     await syncFolder(dirname(made));
@@ -330,7 +320,7 @@ async function makeFolder(folder: string): Promise<void> {
 /** Puts on disk which files are in a folder, and under which names. */
 async function syncFolder(folder: string): Promise<void> {
   if (process.platform === "win32") return;
-  await using handle = await open(folder, "r");
+  await using handle = await fs.open(folder, "r");
   await handle.sync();
 }
 

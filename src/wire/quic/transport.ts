@@ -1,11 +1,5 @@
 import { type AddressInfo, type LookupFunction, type Socket, isIP } from "node:net";
-import {
-  type ConnectionOptions,
-  type TLSSocket,
-  checkServerIdentity,
-  connect as connectSocket,
-  createServer,
-} from "node:tls";
+import * as tls from "node:tls";
 import { onAbort } from "../../base/abort.ts";
 import { memoryReturn } from "../../base/process/give-back-memory.ts";
 import { type Address, formatAddress, isLoopback, parseAddress, resolveHost } from "./address.ts";
@@ -156,28 +150,28 @@ async function listenLocal(
   engine: QuicEngine,
 ): Promise<Listener> {
   for (let attempt = 1; ; attempt += 1) {
-    const tls = await openTlsListener(host, port, options);
+    const tcp = await openTlsListener(host, port, options);
     try {
-      return bothOf(host, tls, await openQuicListener(host, tls.port, options, engine));
+      return bothOf(host, tcp, await openQuicListener(host, tcp.port, options, engine));
     } catch (error) {
-      await tls[Symbol.asyncDispose]();
+      await tcp[Symbol.asyncDispose]();
       const isTaken = error instanceof ConnectionError && /in use/i.test(error.message);
       if (port !== 0 || !isTaken || attempt >= MOST_PORTS) throw error;
     }
   }
 }
 
-function bothOf(host: string, tls: Required<Listener>, quic: Listener): Listener {
-  const { port } = tls;
+function bothOf(host: string, tcp: Required<Listener>, quic: Listener): Listener {
+  const { port } = tcp;
   return {
     port,
     address: formatAddress({ scheme: "any", host, port }),
     renew: async (credentials) => {
-      await Promise.all([tls.renew(credentials), quic.renew(credentials)]);
+      await Promise.all([tcp.renew(credentials), quic.renew(credentials)]);
     },
-    take: (socket) => tls.take(socket),
+    take: (socket) => tcp.take(socket),
     [Symbol.asyncDispose]: async () => {
-      await Promise.all([tls[Symbol.asyncDispose](), quic[Symbol.asyncDispose]()]);
+      await Promise.all([tcp[Symbol.asyncDispose](), quic[Symbol.asyncDispose]()]);
     },
   };
 }
@@ -191,11 +185,11 @@ async function connectTls(address: Address, options: ConnectOptions): Promise<So
   const reached = await socketTo(address, options);
   const addresses = reached === undefined ? await resolveHost(address.host) : [];
   const way = reached === undefined ? { lookup: lookupOf(addresses) } : { socket: reached };
-  let socket: TLSSocket;
+  let socket: tls.TLSSocket;
   try {
     signal?.throwIfAborted();
     const given = settings(address, options);
-    socket = withCertificates(`connect to ${text}`, () => connectSocket({ ...given, ...way }));
+    socket = withCertificates(`connect to ${text}`, () => tls.connect({ ...given, ...way }));
   } catch (error) {
     reached?.destroy();
     throw error;
@@ -238,14 +232,14 @@ function isBadCertificate(error: unknown): boolean {
   return error instanceof ConnectionError && error.trouble === "bad-certificate";
 }
 
-function settings(address: Address, options: ConnectOptions): ConnectionOptions {
+function settings(address: Address, options: ConnectOptions): tls.ConnectionOptions {
   const { credentials, alpn, serverName = address.host } = options;
   return {
     host: address.host,
     port: address.port,
     // An IP address is no server name, but is checked against the certificate all the same.
     ...(isIP(serverName) === 0 ? { servername: serverName } : {}),
-    checkServerIdentity: (_host, certificate) => checkServerIdentity(serverName, certificate),
+    checkServerIdentity: (_host, certificate) => tls.checkServerIdentity(serverName, certificate),
     ...credentials,
     minVersion: "TLSv1.3",
     ALPNProtocols: [tlsAlpn(alpn)],
@@ -261,7 +255,7 @@ function lookupOf(addresses: readonly string[]): LookupFunction {
   };
 }
 
-async function secured(socket: TLSSocket, address: string): Promise<void> {
+async function secured(socket: tls.TLSSocket, address: string): Promise<void> {
   const handshake = Promise.withResolvers<void>();
   socket.once("secureConnect", handshake.resolve);
   socket.once("error", handshake.reject);
@@ -286,7 +280,7 @@ async function openTlsListener(host: string, wanted: number, options: ListenOpti
   const limits = resolveConnectionLimits(options.limits);
   const where = formatAddress({ scheme: "tls", host, port: wanted });
   const make = () =>
-    createServer({
+    tls.createServer({
       ...options.credentials,
       minVersion: "TLSv1.3",
       requestCert: true,
@@ -322,7 +316,7 @@ async function openTlsListener(host: string, wanted: number, options: ListenOpti
     const [oldest] = arriving.values();
     oldest?.destroy();
   };
-  const accept = (socket: TLSSocket): void => {
+  const accept = (socket: tls.TLSSocket): void => {
     socket.on("error", () => {});
     const problem = problemWith(socket);
     if (problem !== undefined) {
@@ -334,7 +328,7 @@ async function openTlsListener(host: string, wanted: number, options: ListenOpti
     if (closing === undefined) letIn(socket);
     else socket.destroy();
   };
-  const letIn = (socket: TLSSocket): void => {
+  const letIn = (socket: tls.TLSSocket): void => {
     socket.setNoDelay(true).setKeepAlive(true, limits.keepAlive);
     const connection = new SocketConnection(socket, {
       ...{ address, peer: peerOf(socket), limits },
@@ -352,7 +346,7 @@ async function openTlsListener(host: string, wanted: number, options: ListenOpti
     options.connected?.(connection);
     connection.start();
   };
-  const problemWith = (socket: TLSSocket): EndReason | undefined => {
+  const problemWith = (socket: tls.TLSSocket): EndReason | undefined => {
     // ALPN has chosen one of the offered protocols, or none.
     if (socket.alpnProtocol === false) {
       return { trouble: "wrong-alpn", detail: "no protocol in common" };
