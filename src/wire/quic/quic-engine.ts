@@ -40,13 +40,8 @@ export class QuicEngine {
     return (await this.#starting)?.pid;
   }
 
-  async dial(
-    settings: DialSettings,
-    address: string,
-    limits: ConnectionLimits,
-    held?: HeldBytes,
-  ): Promise<QuicConnection> {
-    return (await this.#session()).dial(settings, address, limits, held);
+  async dial(...given: Parameters<EngineSession["dial"]>): Promise<QuicConnection> {
+    return (await this.#session()).dial(...given);
   }
 
   /** Returns the engine's run and the listener's number in it. */
@@ -162,6 +157,7 @@ export function engineSession(engine: EngineLink, unused: (session: EngineSessio
   const listeners = new Map<number, ListenerEvents>();
   let lastId = 0;
   const event = (kind: number, flags: number, id: number, payload: Buffer): void => {
+    const told = (): unknown => JSON.parse(payload.toString());
     switch (kind) {
       case EVENT.data:
         return data(flags, id, payload);
@@ -170,19 +166,15 @@ export function engineSession(engine: EngineLink, unused: (session: EngineSessio
       case EVENT.reset:
         return streams.get(id)?.resetByPeer(payload.readUInt32LE());
       case EVENT.connected:
-        return connected(id, JSON.parse(payload.toString()) as ConnectedPeer);
+        return connected(id, told() as ConnectedPeer);
       case EVENT.closed:
-        return closed(id, JSON.parse(payload.toString()) as EndReason);
+        return closed(id, told() as EndReason);
       case EVENT.refused:
-        return listeners.get(id)?.refused(JSON.parse(payload.toString()) as EndReason);
-      case EVENT.listening: {
-        const { port } = JSON.parse(payload.toString()) as { port: number };
-        return listeners.get(id)?.listening(port);
-      }
-      case EVENT.renewed: {
-        const { problem } = JSON.parse(payload.toString()) as { problem?: EndReason };
-        return listeners.get(id)?.renewed(problem);
-      }
+        return listeners.get(id)?.refused(told() as EndReason);
+      case EVENT.listening:
+        return listeners.get(id)?.listening((told() as { port: number }).port);
+      case EVENT.renewed:
+        return listeners.get(id)?.renewed((told() as { problem?: EndReason }).problem);
     }
   };
   /** Even: the engine's own ids are odd. */
@@ -209,7 +201,8 @@ export function engineSession(engine: EngineLink, unused: (session: EngineSessio
     if (known !== undefined) return known.connected(peer);
     const listener = listeners.get(peer.listener ?? 0);
     if (listener === undefined) return;
-    const connection = new QuicConnection(session, id, listener.address, listener.limits);
+    const held = new HeldBytes(listener.limits.maxHeld);
+    const connection = new QuicConnection(session, id, listener.address, held);
     connections.set(id, connection);
     takenBy.set(id, listener);
     connection.connected(peer);
@@ -240,13 +233,8 @@ export function engineSession(engine: EngineLink, unused: (session: EngineSessio
     streams,
     isOver: false,
     pid: engine.pid,
-    dial(
-      settings: DialSettings,
-      address: string,
-      limits: ConnectionLimits,
-      held: HeldBytes | undefined,
-    ): QuicConnection {
-      const connection = new QuicConnection(session, nextId(), address, limits, held);
+    dial(settings: DialSettings, address: string, held: HeldBytes): QuicConnection {
+      const connection = new QuicConnection(session, nextId(), address, held);
       connections.set(connection.id, connection);
       sendJson(COMMAND.dial, connection.id, settings);
       return connection;
@@ -295,13 +283,7 @@ export class QuicConnection extends MultiplexedConnection {
   #state: "opening" | "open" | "closing" | "over" = "opening";
   #ending: EndReason = { trouble: "closed", detail: "" };
 
-  constructor(
-    session: EngineSession,
-    id: number,
-    address: string,
-    limits: ConnectionLimits,
-    held: HeldBytes = new HeldBytes(limits.maxHeld),
-  ) {
+  constructor(session: EngineSession, id: number, address: string, held: HeldBytes) {
     super(address, held);
     this.id = id;
     this.#session = session;

@@ -19,6 +19,7 @@ import { peerOf } from "./peer-certificate.ts";
 import { type QuicConnection, type QuicEngine, sharedEngine } from "./quic-engine.ts";
 import { openQuicListener } from "./quic-listener.ts";
 import type { EndReason, QuicFailure } from "./settings.ts";
+import { HeldBytes } from "./stream/multiplexed-stream.ts";
 import { SocketConnection } from "./tls/socket-connection.ts";
 
 /** Connects to `quic://host:port`, `tls://host:port`, or `host:port` for QUIC or what is faster. */
@@ -125,12 +126,9 @@ async function connectHost(
     serverName,
     tls: { ...credentials, alpn },
   };
-  const connection = await engine.dial(
-    settings,
-    formatAddress({ ...address, scheme: "quic" }),
-    limits,
-    options.held,
-  );
+  const { held = new HeldBytes(limits.maxHeld) } = options;
+  const text = formatAddress({ ...address, scheme: "quic" });
+  const connection = await engine.dial(settings, text, held);
   using ends = new DisposableStack();
   ends.defer(onAbort(signal, () => connection.cancel()));
   return await connection.opened;
