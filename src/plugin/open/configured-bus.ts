@@ -1,15 +1,7 @@
 import { Lazy } from "../../base/lazy.ts";
 import type { Log } from "../../base/log.ts";
 import type { Offer } from "../../tool/offer/offer.ts";
-import {
-  type BusPlan,
-  busPlan,
-  hasBus,
-  hasPlugins,
-  noteUnasked,
-  openBus,
-  reconfigure,
-} from "./bus.ts";
+import * as buses from "./bus.ts";
 import type { Config } from "../../config/config.ts";
 import { followConfig, type LiveConfig, type ReloadSource } from "../../config/follow-config.ts";
 
@@ -31,27 +23,27 @@ export type ConfiguredBus = ReturnType<typeof configuredBus>;
 
 export function configuredBus(options: ConfiguredBusOptions) {
   let config = options.config;
-  let plan: BusPlan | undefined;
+  let plan: buses.BusPlan | undefined;
   let isOver = false;
   const orchestrator = new Lazy(async () => {
     const { log, offer } = options;
     plan = planned();
-    noteUnasked(plan, log);
-    return openBus(plan, { offer, log, data: config.data });
+    buses.noteUnasked(plan, log);
+    return buses.openBus(plan, { offer, log, data: config.data });
   });
   const isWanted = (): boolean =>
-    options.listen === undefined ? hasBus(config) : hasPlugins(config);
+    options.listen === undefined ? buses.hasBus(config) : buses.hasPlugins(config);
   const apply = async ({ bus }: LiveConfig): Promise<void> => {
     if (isOver) return;
     config = { ...config, bus };
     const opened = await orchestrator.opened();
     if (opened !== undefined) {
-      await reconfigure(opened, planned(), plan, options.log);
+      await buses.reconfigure(opened, planned(), plan, options.log);
     } else if (isWanted()) await orchestrator.get();
   };
-  const planned = (): BusPlan => {
+  const planned = (): buses.BusPlan => {
     const { listen } = options;
-    const all = busPlan(config);
+    const all = buses.busPlan(config);
     return listen === undefined ? all : { ...all, listen };
   };
   const stop = followConfig(options.reloading, options.log, apply);

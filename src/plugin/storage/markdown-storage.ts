@@ -5,18 +5,7 @@ import { TrunklineError, fileWords } from "../../base/errors.ts";
 import { TaskQueue } from "../../base/limit/task-queue.ts";
 import { FileLock } from "../../store/file-lock.ts";
 import { MAX_FRONTMATTER, formatMarkdown, parseMarkdown } from "./markdown-file.ts";
-import {
-  MAX_CONTENT,
-  MAX_ENTRIES,
-  type Storage,
-  type StorageEntry,
-  checkExpected,
-  checkSize,
-  storageFolder,
-  storagePath,
-  storagePattern,
-  tooMany,
-} from "./storage.ts";
+import * as storage from "./storage.ts";
 
 /** Error codes, of the system and of SQLite, for a folder that may be read but not written. */
 const NOT_WRITABLE: readonly unknown[] = ["EACCES", "EPERM", "EROFS", 3, 8, 14];
@@ -27,7 +16,7 @@ const NOT_WRITABLE: readonly unknown[] = ["EACCES", "EPERM", "EROFS", 3, 8, 14];
  * version 0, and one whose metadata cannot be read is not written over. Without a pattern, `list`
  * tells of `*.md`.
  */
-export function markdownStorage(workspace: string): Storage {
+export function markdownStorage(workspace: string): storage.Storage {
   const files = markdownFolder(workspace);
   const queue = new TaskQueue();
   /**
@@ -77,14 +66,14 @@ export function markdownStorage(workspace: string): Storage {
     },
     async write(path, document, expected) {
       const name = nameOf(path);
-      checkSize(path, "write", document.content.length);
+      storage.checkSize(path, "write", document.content.length);
       const bytes = await formatMarkdown(path, document);
       return attemptTo("write", path, () =>
         alone("write", async () => {
           const location = await files.locate(name);
           const file = await files.read(location);
           const last = (await files.version(location)) ?? 0;
-          checkExpected(path, expected, file === undefined ? undefined : last);
+          storage.checkExpected(path, expected, file === undefined ? undefined : last);
           // A person may be editing a file that cannot be parsed, and would lose the changes.
           if (file !== undefined) await parseMarkdown(path, file.bytes);
           const version = last + 1;
@@ -106,14 +95,14 @@ export function markdownStorage(workspace: string): Storage {
       });
     },
     async list(folder, pattern = "*.md") {
-      const name = storageFolder(folder);
-      const isWanted = storagePattern(pattern);
+      const name = storage.storageFolder(folder);
+      const isWanted = storage.storagePattern(pattern);
       return attemptTo("list", folder, async () => {
-        const entries: StorageEntry[] = [];
+        const entries: storage.StorageEntry[] = [];
         for await (const { path, location, stats } of files.files(name)) {
           const last = path.slice(path.lastIndexOf("/") + 1);
           if (last.endsWith(SIDECAR) || !isWanted(last)) continue;
-          if (entries.length === MAX_ENTRIES) throw tooMany(folder);
+          if (entries.length === storage.MAX_ENTRIES) throw storage.tooMany(folder);
           // Nobody has read what is only listed, so it matters little if it changes meanwhile.
           const version = (await files.version(location)) ?? 0;
           entries.push({ path, size: stats.size, version, modifiedAt: stats.mtime });
@@ -125,7 +114,7 @@ export function markdownStorage(workspace: string): Storage {
 }
 
 function nameOf(path: string): string {
-  const name = storagePath(path);
+  const name = storage.storagePath(path);
   const isOwn = name.toLowerCase().split("/", 1)[0] === OWN;
   if (!isOwn && !name.endsWith(SIDECAR)) return name;
   const what = isOwn ? `'${OWN}' is the storage's own` : `'*${SIDECAR}' are the versions of others`;
@@ -139,7 +128,7 @@ const SIDECAR = ".version";
 const OWN = ".trunkline";
 const TEMPORARY = ".tmp";
 
-const MAX_FILE = MAX_CONTENT + MAX_FRONTMATTER + 16;
+const MAX_FILE = storage.MAX_CONTENT + MAX_FRONTMATTER + 16;
 const MAX_SIDECAR = 64;
 const NEW_FILE = 0o644;
 /** A named pipe would be waited for, a link followed. */

@@ -6,18 +6,12 @@ import { Deadline } from "../../base/limit/deadline.ts";
 import { MAX_FRAME, PREFIX } from "../../wire/framing/length-prefixed.ts";
 import { ConnectionError } from "../../wire/quic/connection-error.ts";
 import type { BidiStream, Connection } from "../../wire/quic/connection.ts";
-import {
-  REFUSE_LONG_FRAME,
-  type RequestInit,
-  bodyOf,
-  decodeResponse,
-  encodeRequest,
-} from "./codec.ts";
+import * as codec from "./codec.ts";
 import { answersOn, noAnswer } from "./frame-stream.ts";
 import type { PluginResponse } from "./plugin.gen.ts";
 
 /** A request, by the name of its kind. */
-export type BusRequest = NonNullable<RequestInit["request"]>;
+export type BusRequest = NonNullable<codec.RequestInit["request"]>;
 
 export interface BusClientOptions extends RedialOptions {
   /** Milliseconds to wait for an answer, or a piece of one, unless the request has its own timeout. */
@@ -87,7 +81,7 @@ export class BusClient implements AsyncDisposable {
     options: AskForManyOptions = {},
   ): AsyncGenerator<PluginResponse, void, void> {
     const { signal, cancel } = options;
-    const frame = encodeRequest({ requestId: this.#nextId(), request });
+    const frame = codec.encodeRequest({ requestId: this.#nextId(), request });
     const stream = await this.#redial.open();
     const sent = stream.end(frame);
     // A failure to send also ends the answers.
@@ -106,7 +100,7 @@ export class BusClient implements AsyncDisposable {
 
   async #once(request: BusRequest, options: AskOptions): Promise<PluginResponse> {
     const requestId = this.#nextId();
-    const frame = encodeRequest({ requestId, request });
+    const frame = codec.encodeRequest({ requestId, request });
     const opening = this.#redial.open();
     const stream = opening instanceof Promise ? await opening : opening;
     const { signal, timeout = this.#patience, most = MOST_BYTES } = options;
@@ -126,7 +120,7 @@ export class BusClient implements AsyncDisposable {
     try {
       // Orchestra's Go server never reads an end that comes apart from the request, and leaks the stream.
       await stream.end(frame);
-      bytes = await stream.readAll(most, REFUSE_LONG_FRAME);
+      bytes = await stream.readAll(most, codec.REFUSE_LONG_FRAME);
     } catch (error) {
       throw reason ?? this.#lost(error);
     }
@@ -136,7 +130,7 @@ export class BusClient implements AsyncDisposable {
   #read(bytes: Uint8Array, requestId: string): PluginResponse {
     let response: PluginResponse;
     try {
-      response = decodeResponse(bodyOf(bytes));
+      response = codec.decodeResponse(codec.bodyOf(bytes));
     } catch (error) {
       throw this.#unreadable(error as TrunklineError);
     }

@@ -3,15 +3,7 @@ import { background } from "../../base/background.ts";
 import { OwnedChild } from "../../base/process/child-process.ts";
 import { ConnectionError } from "./connection-error.ts";
 import type { ConnectionLimits, PeerCertificate } from "./connection.ts";
-import {
-  COMMAND,
-  EVENT,
-  FIRST,
-  LAST,
-  WRITE_WINDOW,
-  readFrames,
-  type TakeFrame,
-} from "./control-frame.ts";
+import * as frames from "./control-frame.ts";
 import { FrameWriter } from "./frame-writer.ts";
 import { readPeerCertificate } from "./peer-certificate.ts";
 import type {
@@ -107,10 +99,10 @@ export async function startEngineProcess() {
   return {
     pid: child.pid,
     /** Delivers the engine's events, and finally how it ended. */
-    receive(take: TakeFrame, gone: (how: string) => void): void {
+    receive(take: frames.TakeFrame, gone: (how: string) => void): void {
       child.stdout.on("data", (chunk: Buffer) => {
         const bytes = rest === undefined ? chunk : Buffer.concat([rest, chunk]);
-        const done = readFrames(bytes, take);
+        const done = frames.readFrames(bytes, take);
         rest = done < bytes.length ? bytes.subarray(done) : undefined;
       });
       child.stdout.on("error", () => {});
@@ -159,21 +151,21 @@ export function engineSession(engine: EngineLink, unused: (session: EngineSessio
   const event = (kind: number, flags: number, id: number, payload: Buffer): void => {
     const told = (): unknown => JSON.parse(payload.toString());
     switch (kind) {
-      case EVENT.data:
+      case frames.EVENT.data:
         return data(flags, id, payload);
-      case EVENT.room:
+      case frames.EVENT.room:
         return streams.get(id)?.giveRoom(payload.readUInt32LE());
-      case EVENT.reset:
+      case frames.EVENT.reset:
         return streams.get(id)?.resetByPeer(payload.readUInt32LE());
-      case EVENT.connected:
+      case frames.EVENT.connected:
         return connected(id, told() as ConnectedPeer);
-      case EVENT.closed:
+      case frames.EVENT.closed:
         return closed(id, told() as EndReason);
-      case EVENT.refused:
+      case frames.EVENT.refused:
         return listeners.get(id)?.refused(told() as EndReason);
-      case EVENT.listening:
+      case frames.EVENT.listening:
         return listeners.get(id)?.listening((told() as { port: number }).port);
-      case EVENT.renewed:
+      case frames.EVENT.renewed:
         return listeners.get(id)?.renewed((told() as { problem?: EndReason }).problem);
     }
   };
@@ -187,8 +179,8 @@ export function engineSession(engine: EngineLink, unused: (session: EngineSessio
   const sendJson = (kind: number, id: number, value: object): void =>
     engine.send(kind, 0, id, Buffer.from(JSON.stringify(value)));
   const data = (flags: number, id: number, payload: Buffer): void => {
-    const isLast = (flags & LAST) !== 0;
-    if ((flags & FIRST) === 0) return streams.get(id)?.receive(payload, isLast);
+    const isLast = (flags & frames.LAST) !== 0;
+    if ((flags & frames.FIRST) === 0) return streams.get(id)?.receive(payload, isLast);
     const connection = connections.get(payload.readUInt32LE());
     const listener = connection === undefined ? undefined : takenBy.get(connection.id);
     if (connection === undefined || listener === undefined || connection.isClosed) return;
@@ -236,17 +228,17 @@ export function engineSession(engine: EngineLink, unused: (session: EngineSessio
     dial(settings: DialSettings, address: string, held: HeldBytes): QuicConnection {
       const connection = new QuicConnection(session, nextId(), address, held);
       connections.set(connection.id, connection);
-      sendJson(COMMAND.dial, connection.id, settings);
+      sendJson(frames.COMMAND.dial, connection.id, settings);
       return connection;
     },
     listen(settings: ListenSettings, listener: ListenerEvents): number {
       const id = nextId();
       listeners.set(id, listener);
-      sendJson(COMMAND.listen, id, settings);
+      sendJson(frames.COMMAND.listen, id, settings);
       return id;
     },
     renew: (listener: number, settings: TlsSettings): void =>
-      sendJson(COMMAND.renew, listener, settings),
+      sendJson(frames.COMMAND.renew, listener, settings),
     /** Ends the engine; what still lives in it ends as if it had failed. */
     async end(): Promise<void> {
       session.isOver = true;
@@ -256,7 +248,7 @@ export function engineSession(engine: EngineLink, unused: (session: EngineSessio
     sendNumber: (kind: number, id: number, value: number): void =>
       engine.send(kind, 0, id, undefined, value),
     sendClose: (id: number, code: number, reason: string): void =>
-      engine.send(COMMAND.close, 0, id, Buffer.from(reason), code),
+      engine.send(frames.COMMAND.close, 0, id, Buffer.from(reason), code),
     nextId,
   };
   engine.receive(event, gone);
@@ -272,7 +264,7 @@ const BROKEN_WEAR = 250;
 /** A connection whose native half is in the engine. */
 export class QuicConnection extends MultiplexedConnection {
   readonly id: number;
-  readonly writeWindow = WRITE_WINDOW;
+  readonly writeWindow = frames.WRITE_WINDOW;
   /** Resolves when the handshake is done, fails when it is refused. */
   readonly opened: Promise<this>;
   readonly #opened = Promise.withResolvers<this>();
