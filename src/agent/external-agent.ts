@@ -7,7 +7,7 @@ import { type Confiner, OwnedChild } from "../base/process/child-process.ts";
 import { usualVariables } from "../base/process/environment.ts";
 import { LastStderrLine } from "../base/process/stderr-log.ts";
 import { carrierOf, endSpan } from "../base/trace.ts";
-import { AgentConnection, type AgentListener } from "../protocol/acp/connect.ts";
+import { type AgentListener, connectAgent } from "../protocol/acp/connect.ts";
 import { METHODS } from "../protocol/acp/methods.ts";
 import type {
   InitializeResult,
@@ -250,7 +250,7 @@ export class ExternalAgent implements Agent, AsyncDisposable {
       const listener = listenerFor(sessions);
       // Distinguishes a process that dies during `initialize` from one that does not answer.
       const connection = await Promise.race([
-        AgentConnection.open(channel, { listener, limits }),
+        connectAgent(channel, listener, limits),
         child.exit.then(() => {
           throw new TrunklineError("closed", "It ended at once");
         }),

@@ -5,12 +5,12 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import type { Credentials } from "../wire/quic/connection.ts";
-import { BusCertificates } from "./bus-certificates.ts";
+import { busCertificates } from "./bus-certificates.ts";
 
 async function open() {
   const home = await mkdtempDisposable(join(tmpdir(), "trunkline-bus-certificates-"));
   const folder = join(home.path, "certs");
-  const certificates = new BusCertificates(folder, assert.fail);
+  const certificates = busCertificates(folder, assert.fail);
   const renewed = Promise.withResolvers<Credentials>();
   const told = async (credentials: Credentials): Promise<void> => renewed.resolve(credentials);
   const { credentials, stop } = await certificates.follow("orchestrator", {}, told, renewed.reject);
@@ -35,7 +35,7 @@ describe("BusCertificates", () => {
   it("renews those that somebody has replaced when it is told to look", async () => {
     await using bus = await open();
     await rm(bus.folder, { recursive: true });
-    const other = await new BusCertificates(bus.folder, assert.fail).of("tools.a");
+    const other = await busCertificates(bus.folder, assert.fail).of("tools.a");
     bus.certificates.look();
     assert.equal((await bus.renewed).ca, other.ca);
   });

@@ -18,7 +18,7 @@ import {
   CONTROL_NAME,
   expectOrchestrator,
   expectPlugin,
-  Guests,
+  newGuests,
   isPlugin,
   nameOf,
   problemOfId,
@@ -36,7 +36,7 @@ const manifest = (id: string, needsTools: string[] = []) =>
 
 describe("Guests", () => {
   it("lets a plugin call its own tools and those it needs, by its manifest or our configuration", () => {
-    const guests = new Guests({
+    const guests = newGuests({
       rightsOf: (id) => (id === "ours" ? { needsTools: ["granted"] } : undefined),
     });
     const ours = by("ours-client");
@@ -54,7 +54,7 @@ describe("Guests", () => {
 
   it("lets a plugin call only what was approved, whatever its manifest says", () => {
     const rights = { needsTools: ["granted"], permissions: { tools: ["approved"] } };
-    const guests = new Guests({ rightsOf: () => rights });
+    const guests = newGuests({ rightsOf: () => rights });
     assert.equal(guests.register(by("ours"), manifest("ours", ["*"])), undefined);
     const { mayCall, isApproved } = guests.of(by("ours-client"));
     const may = ["granted", "approved", "other"].map((tool) => mayCall(tool, undefined));
@@ -62,12 +62,12 @@ describe("Guests", () => {
   });
 
   it("lets a plugin that needs '*' call everything", () => {
-    const guests = new Guests({ rightsOf: () => ({ needsTools: ["*"] }) });
+    const guests = newGuests({ rightsOf: () => ({ needsTools: ["*"] }) });
     assert.equal(guests.of(by("any")).mayCall("x", undefined), true);
   });
 
   it("lets bridges and our own program call what the policy allows, and others only plugins' tools", () => {
-    const guests = new Guests({ rightsOf: () => undefined });
+    const guests = newGuests({ rightsOf: () => undefined });
     for (const trusted of [BRIDGE_NAME, "transport.http-client", CONTROL_NAME, undefined]) {
       assert.equal(guests.of(by(trusted)).mayCall("x", undefined), true, trusted ?? "nobody");
     }
@@ -76,14 +76,14 @@ describe("Guests", () => {
   });
 
   it("recognises a plugin by its certificate, even if it is not configured", () => {
-    const guests = new Guests({ rightsOf: () => undefined });
+    const guests = newGuests({ rightsOf: () => undefined });
     assert.equal(guests.of(by("stranger", PLUGIN_UNIT)).isPlugin, true);
     // Which a name that bridges have does not change.
     assert.equal(guests.of(by("transport.x", PLUGIN_UNIT)).mayCall("x", undefined), false);
   });
 
   it("refuses to register without a certificate, under another name, or with endless lists", () => {
-    const guests = new Guests({ rightsOf: () => undefined });
+    const guests = newGuests({ rightsOf: () => undefined });
     assert.match(guests.register(by(), manifest("a")) ?? "", /must show a certificate/);
     assert.match(guests.register(by("b-client"), manifest("a")) ?? "", /is that of 'b'/);
     const endless = manifest("a", Array<string>(10_001).fill("t"));
@@ -96,7 +96,7 @@ describe("Guests", () => {
 
 describe("the permissions of a plugin", () => {
   const guestWith = (permissions: PluginPermissions | undefined) =>
-    new Guests({ rightsOf: () => ({ ...(permissions === undefined ? {} : { permissions }) }) });
+    newGuests({ rightsOf: () => ({ ...(permissions === undefined ? {} : { permissions }) }) });
 
   it("limit documents and topics to its own, unless others were approved", () => {
     const { namespace, mayPublish, maySubscribe } = guestWith({

@@ -65,59 +65,20 @@ export interface GuestsOptions {
  * `trunkline plugin`, which the owner starts, may call whatever the policy allows. Anybody else whom
  * the authority has made a certificate for may call the tools of plugins, and none of the program.
  */
-export class Guests {
-  readonly #options: GuestsOptions;
+export type Guests = ReturnType<typeof newGuests>;
+
+export function newGuests(options: GuestsOptions) {
   /** Plugins redial, so their manifest applies to each of their connections. */
-  readonly #manifests = new Map<string, PluginManifest>();
-
-  constructor(options: GuestsOptions) {
-    this.#options = options;
-  }
-
-  /** Why the plugin may not register, if it may not. */
-  register(connection: Connection, manifest: PluginManifest): string | undefined {
-    const name = nameOf(connection);
-    if (connection.peer === undefined) return "a plugin must show a certificate";
-    if (name !== manifest.id) return `the certificate is that of '${name}'`;
-    const lists = Object.values(manifest).flat();
-    const entries = lists.filter((entry) => typeof entry === "string");
-    if (entries.length > MOST_ENTRIES || entries.some((entry) => entry.length > LONGEST_ENTRY)) {
-      return `a manifest has at most ${MOST_ENTRIES} entries of ${LONGEST_ENTRY} characters`;
-    }
-    const more = unapproved(manifest, this.#options.rightsOf(name));
-    if (more !== undefined) return `it provides ${more}, which nobody approved. ${approving(name)}`;
-    this.#manifests.set(name, manifest);
-    return undefined;
-  }
-
-  /** A plugin has ended: its manifest does not count for the next one with that id. */
-  forget(id: string): void {
-    this.#manifests.delete(id);
-  }
-
+  const manifests = new Map<string, PluginManifest>();
   /** Whether a certificate is that of a plugin. */
-  isPlugin(peer: PeerCertificate): boolean {
+  const isPlugin = (peer: PeerCertificate): boolean => {
     const name = nameOf({ peer });
-    const isKnown = this.#manifests.has(name) || this.#options.rightsOf(name) !== undefined;
+    const isKnown = manifests.has(name) || options.rightsOf(name) !== undefined;
     return isKnown || peer.unit === PLUGIN_UNIT;
-  }
-
-  manifestOf(id: string): PluginManifest | undefined {
-    return this.#manifests.get(id);
-  }
-
-  of({ peer }: Connection): Guest {
-    const name = nameOf({ peer });
-    if (peer !== undefined && this.isPlugin(peer)) return this.#plugin(name);
-    if (peer === undefined || TRANSPORT.test(name) || name === CONTROL_NAME) {
-      return { ...UNLIMITED, name, isPlugin: false, mayCall: () => true };
-    }
-    return { ...UNLIMITED, name, isPlugin: false, mayCall: (_, owner) => owner !== undefined };
-  }
-
-  #plugin(name: string): Guest {
-    const { needsTools = [], permissions } = this.#options.rightsOf(name) ?? {};
-    const said = this.#manifests.get(name)?.needsTools ?? [];
+  };
+  const plugin = (name: string): Guest => {
+    const { needsTools = [], permissions } = options.rightsOf(name) ?? {};
+    const said = manifests.get(name)?.needsTools ?? [];
     // The approval of a person counts, not the manifest.
     const needed = permissions === undefined ? said : (permissions.tools ?? []);
     const mayCall = (tool: string, owner: string | undefined): boolean =>
@@ -128,7 +89,37 @@ export class Guests {
     const mayUse = (topics: readonly string[]) => (topic: string) =>
       isOwnTopic(name, topic) || covers(topics, topic);
     return { ...guest, namespace, mayPublish: mayUse(publish), maySubscribe: mayUse(subscribe) };
-  }
+  };
+  return {
+    /** Why the plugin may not register, if it may not. */
+    register(connection: Connection, manifest: PluginManifest): string | undefined {
+      const name = nameOf(connection);
+      if (connection.peer === undefined) return "a plugin must show a certificate";
+      if (name !== manifest.id) return `the certificate is that of '${name}'`;
+      const lists = Object.values(manifest).flat();
+      const entries = lists.filter((entry) => typeof entry === "string");
+      if (entries.length > MOST_ENTRIES || entries.some((entry) => entry.length > LONGEST_ENTRY)) {
+        return `a manifest has at most ${MOST_ENTRIES} entries of ${LONGEST_ENTRY} characters`;
+      }
+      const more = unapproved(manifest, options.rightsOf(name));
+      if (more !== undefined)
+        return `it provides ${more}, which nobody approved. ${approving(name)}`;
+      manifests.set(name, manifest);
+      return undefined;
+    },
+    /** A plugin has ended: its manifest does not count for the next one with that id. */
+    forget: (id: string): boolean => manifests.delete(id),
+    isPlugin,
+    manifestOf: (id: string): PluginManifest | undefined => manifests.get(id),
+    of({ peer }: Connection): Guest {
+      const name = nameOf({ peer });
+      if (peer !== undefined && isPlugin(peer)) return plugin(name);
+      if (peer === undefined || TRANSPORT.test(name) || name === CONTROL_NAME) {
+        return { ...UNLIMITED, name, isPlugin: false, mayCall: () => true };
+      }
+      return { ...UNLIMITED, name, isPlugin: false, mayCall: (_, owner) => owner !== undefined };
+    },
+  };
 }
 
 /** Why no plugin can have that id, if none can. */

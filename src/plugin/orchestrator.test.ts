@@ -15,8 +15,8 @@ import { keepEngine } from "../../test/support/quic-pair.ts";
 import { sampleTool } from "../../test/samples/sample-context.ts";
 import { textResult } from "../tool/tool.ts";
 import { connect, listen } from "../wire/quic/transport.ts";
-import { BusCertificates } from "./bus-certificates.ts";
-import { Orchestrator } from "./orchestrator.ts";
+import { type BusCertificates, busCertificates } from "./bus-certificates.ts";
+import { openOrchestrator, type Orchestrator } from "./orchestrator.ts";
 
 const RULES: readonly PolicyRule[] = [
   { tool: "secret", decision: "deny" },
@@ -35,7 +35,7 @@ class Bus implements AsyncDisposable {
 
   private constructor(stack: AsyncDisposableStack, folder: string) {
     this.#stack = stack;
-    this.#certificates = new BusCertificates(folder, assert.fail);
+    this.#certificates = busCertificates(folder, assert.fail);
     for (const name of ["clock", "files", "secret"]) {
       this.offer.tools.add(
         sampleTool(name, (args) => textResult(`${name} ${JSON.stringify(args)}`)),
@@ -48,7 +48,7 @@ class Bus implements AsyncDisposable {
     const folder = stack.use(await mkdtempDisposable(join(tmpdir(), "trunkline-bus-")));
     const bus = new Bus(stack, folder.path);
     bus.#orchestrator = stack.use(
-      await Orchestrator.open({
+      await openOrchestrator({
         listen: address,
         certsDir: folder.path,
         clientCertificate: "require",

@@ -28,17 +28,17 @@ import {
   expectPlugin,
   GUEST_LIMITS,
   guestGuard,
-  Guests,
+  newGuests,
 } from "./guests.ts";
-import { BusCertificates } from "./bus-certificates.ts";
+import { busCertificates } from "./bus-certificates.ts";
 import { Events } from "./serve/events.ts";
-import { type FirstStarts, firstStarts } from "./plugin/first-starts.ts";
+import { firstStarts } from "./plugin/first-starts.ts";
 import type { PluginOffer } from "./plugin/known-offer.ts";
 import { limitStorage, namespacedStorage, routeStorage } from "./storage/route-storage.ts";
 import { Plugin, type PluginStatus } from "./plugin/plugin.ts";
 import type { ConfinePlugin } from "./plugin/plugin-process.ts";
 import { PluginFolders } from "./plugin/plugin-folder.ts";
-import { PluginTools } from "./plugin/plugin-tool.ts";
+import { pluginTools } from "./plugin/plugin-tool.ts";
 import { type Bus, serveBus } from "./serve/serve-bus.ts";
 import { serveControl } from "./serve/serve-control.ts";
 import type { PluginLimits, PluginSettings } from "./plugin/settings.ts";
@@ -84,174 +84,101 @@ const MOST_CONNECTIONS = 48;
 const MOST_HELD = 256 * 1024 * 1024;
 
 /** The plugin bus: starts and supervises plugins, and routes requests between them. */
-export class Orchestrator implements AsyncDisposable {
-  readonly #options: OrchestratorOptions;
-  readonly #log: Log;
-  readonly #report: BusService["report"];
-  readonly #certificates: BusCertificates;
-  readonly #events: Events;
-  readonly #guests: Guests;
-  readonly #tools: PluginTools;
-  readonly #folders: PluginFolders;
-  readonly #firstStarts: FirstStarts;
-  readonly #ending = new AsyncDisposableStack();
-  #listener: Listener | undefined;
+export type Orchestrator = Awaited<ReturnType<typeof openOrchestrator>>;
+
+export async function openOrchestrator(options: OrchestratorOptions) {
+  const { offer, log } = options;
+  await using opening = new AsyncDisposableStack();
+  const closing = opening.use(new AsyncDisposableStack());
+  const report = boundedReport((event, fields) => log.warn(event, fields));
+  const certificates = busCertificates(options.certsDir, (message) => {
+    log.warn("bus.certificates", { message });
+  });
+  const busEvents = new Events(report);
+  const guests = newGuests({
+    rightsOf: (id) => (find(id) ?? beingEnded.keys().find((plugin) => plugin.id === id))?.settings,
+  });
+  const isOnlyQuic = parseAddress(options.listen).scheme === "quic";
+  const manifestOf = (id: string) => guests.manifestOf(id);
+  const tools = pluginTools(offer, manifestOf);
+  const folder = options.folder ?? join(options.certsDir, "run");
+  const folders = closing.use(new PluginFolders(folder, certificates));
+  const patience = options.firstList ?? FIRST_LIST;
+  const starts = firstStarts({ plugins: () => running, manifestOf, patience });
   /** A second listener, if the bus itself listens only over QUIC, or not on this machine. */
-  readonly #tlsListener = new Lazy(() => this.#listen("tls://localhost:0", "require"));
-  #plugins: readonly Plugin[] = [];
+  const tlsListener = new Lazy(() => listen("tls://localhost:0", "require"));
+  let running: readonly Plugin[] = [];
   /** Plugins that are being ended. Until then they keep their permissions. */
-  readonly #leaving = new Map<Plugin, Promise<void>>();
-
-  private constructor(options: OrchestratorOptions) {
-    const { offer, log } = options;
-    this.#options = options;
-    this.#log = log;
-    this.#report = boundedReport((event, fields) => log.warn(event, fields));
-    this.#events = new Events(this.#report);
-    this.#certificates = new BusCertificates(options.certsDir, (message) => {
-      log.warn("bus.certificates", { message });
-    });
-    this.#guests = new Guests({
-      rightsOf: (id) =>
-        (this.#find(id) ?? this.#leaving.keys().find((plugin) => plugin.id === id))?.settings,
-    });
-    const manifestOf = (id: string) => this.#guests.manifestOf(id);
-    this.#tools = new PluginTools(offer, manifestOf);
-    const folder = options.folder ?? join(options.certsDir, "run");
-    this.#folders = this.#ending.use(new PluginFolders(folder, this.#certificates));
-    const patience = options.firstList ?? FIRST_LIST;
-    this.#firstStarts = firstStarts({ plugins: () => this.#plugins, manifestOf, patience });
-  }
-
-  /** Begins to listen. Plugins come with `configure`. */
-  static async open(options: OrchestratorOptions): Promise<Orchestrator> {
-    await using opening = new AsyncDisposableStack();
-    const orchestrator = opening.use(new Orchestrator(options));
-    orchestrator.#listener = await orchestrator.#listen(options.listen, options.clientCertificate);
-    await orchestrator.#note();
-    opening.move();
-    return orchestrator;
-  }
-
-  /** Where it listens, with the port that was picked. */
-  get address(): string {
-    return this.#listener?.address ?? this.#options.listen;
-  }
-
-  status(): PluginStatus[] {
-    return this.#plugins.map((plugin) => plugin.status());
-  }
-
-  /**
-   * Applies the settings: unchanged plugins go on, others are started, ended or restarted. Calls that run
-   * in a plugin that ends are completed. Resolves when the removed plugins have ended. Throws, and changes
-   * nothing, if the settings are invalid.
-   */
-  configure(settings: readonly PluginSettings[]): Promise<void> {
-    const ordered = startOrder(settings).flat();
-    for (const { id } of ordered) checkPluginId(id);
-    return this.#apply(ordered);
-  }
-
-  /** To be awaited before a list: what plugins offer may not be known yet. */
-  known(): Promise<void> | undefined {
-    return this.#firstStarts.known();
-  }
-
-  plugin(id: string): Plugin {
-    const plugin = this.#find(id);
-    if (plugin !== undefined) return plugin;
-    const ids = this.#plugins.map((one) => one.id);
-    const [meant] = suggest(id, ids);
-    const hint =
-      meant === undefined ? `There are: ${ids.join(", ") || "none"}` : `Is it '${meant}'?`;
-    throw new TrunklineError("not-found", `There is no plugin '${id}'. ${hint}`);
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    // A plugin ends after those that depend on it. All others end together: each may take seconds.
-    const ordered = this.#plugins.map((plugin) => ({ ...plugin.settings, plugin }));
-    for (const wave of startOrder(ordered).toReversed()) {
-      await Promise.all(wave.map(({ plugin }) => this.#end(plugin)));
-    }
-    await Promise.all(this.#leaving.values());
-    this.#plugins = [];
-    this.#publish();
-    await this.#ending.disposeAsync();
-  }
-
-  async #listen(
-    listen: string,
+  const beingEnded = new Map<Plugin, Promise<void>>();
+  const listen = async (
+    given: string,
     clientCertificate: OrchestratorOptions["clientCertificate"],
-  ): Promise<Listener> {
-    const { transport } = this.#options;
-    const service = this.#service();
-    const failed = (error: unknown): void => this.#log.error("bus.not-renewed", { error });
-    const followed = await this.#certificates.follow(
+  ): Promise<Listener> => {
+    const { transport } = options;
+    const service = serviceOf();
+    const failed = (error: unknown): void => log.error("bus.not-renewed", { error });
+    const followed = await certificates.follow(
       NAME,
       {},
       async (credentials) => listener.renew(credentials),
       failed,
     );
-    this.#ending.defer(followed.stop);
-    const listener: Listener = this.#ending.use(
-      await transport.listen(listen, {
+    closing.defer(followed.stop);
+    const listener: Listener = closing.use(
+      await transport.listen(given, {
         credentials: followed.credentials,
         clientCertificate,
         limits: { maxStreams: MOST_STREAMS },
-        mostOfPeer: (peer) => (this.#guests.isPlugin(peer) ? MOST_CONNECTIONS : undefined),
+        mostOfPeer: (peer) => (guests.isPlugin(peer) ? MOST_CONNECTIONS : undefined),
         stream: (stream, connection) =>
           background(serveExchange(stream, connection, service), "Answering on the bus"),
         refused: (reason) => {
-          this.#report("bus.refused", { reason: reason.message });
-          this.#certificates.look();
+          report("bus.refused", { reason: reason.message });
+          certificates.look();
         },
-        lost: (reason) => this.#log.error("bus.listener-lost", { reason: reason.message }),
+        lost: (reason) => log.error("bus.listener-lost", { reason: reason.message }),
       }),
     );
     return listener;
-  }
-
+  };
   /** Takes a connection of a plugin that has a network of its own. */
-  async #take(socket: Socket): Promise<void> {
+  const take = async (socket: Socket): Promise<void> => {
     try {
       // A listener that lets in clients without a certificate would let the plugin do more than it may.
-      const isStrict = this.#options.clientCertificate === "require";
-      const listener = isStrict && this.#listener?.take !== undefined ? this.#listener : undefined;
-      (listener ?? (await this.#tlsListener.get())).take?.(socket);
+      const isStrict = options.clientCertificate === "require";
+      const listener = isStrict && mainListener.take !== undefined ? mainListener : undefined;
+      (listener ?? (await tlsListener.get())).take?.(socket);
     } catch {
       // The plugin dials again.
       socket.destroy();
     }
-  }
-
+  };
   /** Writes down its address, so that `trunkline plugin` finds it. A failure is only logged. */
-  async #note(): Promise<void> {
-    const { certsDir } = this.#options;
-    const bus = { address: this.address, certsDir, pid: process.pid, since: Date.now() };
+  const note = async (): Promise<void> => {
+    const { certsDir } = options;
+    const bus = { address: orchestrator.address, certsDir, pid: process.pid, since: Date.now() };
     try {
-      await this.#folders.note(bus);
+      await folders.note(bus);
     } catch (error) {
-      this.#log.warn("bus.not-noted", { error });
+      log.warn("bus.not-noted", { error });
     }
-  }
-
-  #service(): BusService {
-    const { offer, storage } = this.#options;
+  };
+  const serviceOf = (): BusService => {
+    const { offer, storage } = options;
     const providerOf = (type: string): Plugin | undefined =>
-      this.#plugins.findLast((plugin) => this.#tools.storageOf(plugin).includes(type));
-    const isNested = ({ connection }: BusCall): boolean => this.#guests.of(connection).isPlugin;
+      running.findLast((plugin) => tools.storageOf(plugin).includes(type));
+    const isNested = ({ connection }: BusCall): boolean => guests.of(connection).isPlugin;
     const bus: Bus = {
       offer,
-      events: this.#events,
-      guests: this.#guests,
-      log: this.#log,
-      report: this.#report,
-      firstStarts: this.#firstStarts,
-      tools: this.#tools,
-      registered: (id) => this.#find(id)?.registered(),
+      events: busEvents,
+      guests,
+      log,
+      report,
+      firstStarts: starts,
+      tools,
+      registered: (id) => find(id)?.registered(),
       deliverTo: (id) => {
-        const plugin = this.#find(id);
+        const plugin = find(id);
         if (plugin === undefined) return undefined;
         return async (value) => {
           await (await plugin.link()).ask({ case: "publish", value }, { isNested: true });
@@ -262,90 +189,116 @@ export class Orchestrator implements AsyncDisposable {
       ...serveBus(bus),
       ...namespacedStorage(
         routeStorage(providerOf, isNested, limitStorage(storage)),
-        ({ connection }) => this.#guests.of(connection),
+        ({ connection }) => guests.of(connection),
       ),
     };
     return {
-      handlers: serveControl(this, this.#guests, handlers),
-      report: this.#report,
-      guard: guestGuard((connection) => this.#guests.of(connection)),
+      handlers: serveControl(orchestrator, guests, handlers),
+      report,
+      guard: guestGuard((connection) => guests.of(connection)),
     };
-  }
-
-  async #apply(settings: readonly PluginSettings[]): Promise<void> {
-    const before = new Map(this.#plugins.map((plugin) => [plugin.id, plugin]));
+  };
+  const apply = async (settings: readonly PluginSettings[]): Promise<void> => {
+    const before = new Map(running.map((plugin) => [plugin.id, plugin]));
     const plugins = settings.map((one) => {
       const known = before.get(one.id);
       const isSame = JSON.stringify(known?.settings) === JSON.stringify(one);
-      return known !== undefined && isSame ? known : this.#make(one, known?.offer);
+      return known !== undefined && isSame ? known : make(one, known?.offer);
     });
     const kept = new Set(plugins);
-    this.#plugins = plugins;
-    this.#publish();
+    running = plugins;
+    publish();
     const gone = [...before.values()].filter((plugin) => !kept.has(plugin));
-    const ends = gone.map((plugin) => this.#end(plugin));
-    for (const plugin of plugins) plugin.start(this.#left(plugin.id)).catch(() => {});
+    const ends = gone.map((plugin) => endPlugin(plugin));
+    for (const plugin of plugins) plugin.start(left(plugin.id)).catch(() => {});
     await Promise.all(ends);
-  }
-
-  #find(id: string): Plugin | undefined {
-    return this.#plugins.find((plugin) => plugin.id === id);
-  }
-
+  };
+  const find = (id: string): Plugin | undefined => running.find((plugin) => plugin.id === id);
   /** Resolves when the plugins of that id that are being ended have ended. */
-  async #left(id: string): Promise<void> {
-    const leaving = [...this.#leaving].filter(([plugin]) => plugin.id === id);
+  const left = async (id: string): Promise<void> => {
+    const leaving = [...beingEnded].filter(([plugin]) => plugin.id === id);
     await Promise.all(leaving.map(([, end]) => end));
-  }
-
+  };
   /** `offer` is what one of the same id, which it takes the place of, has offered. */
-  #make(settings: PluginSettings, offer: PluginOffer | undefined): Plugin {
-    const { transport, limits, confine } = this.#options;
+  const make = (settings: PluginSettings, offer: PluginOffer | undefined): Plugin => {
+    const { transport, limits, confine } = options;
     const held = new HeldBytes(MOST_HELD);
     return new Plugin(settings, {
-      log: this.#log,
+      log,
       offer,
-      folder: () => this.#folders.make(settings.id),
-      prefersTls: !this.#isOnlyQuic,
-      orchestratorAddress: () => this.address.replace(/^quic:\/\//, ""),
+      folder: () => folders.make(settings.id),
+      prefersTls: !isOnlyQuic,
+      orchestratorAddress: () => orchestrator.address.replace(/^quic:\/\//, ""),
       confine,
-      bus: (socket) => background(this.#take(socket), "Taking a connection of a plugin"),
+      bus: (socket) => background(take(socket), "Taking a connection of a plugin"),
       dial: async (address, name, signal, reach) => {
-        const credentials = await this.#certificates.of(name);
-        const connection = await transport.connect(this.#dialled(address), {
+        const credentials = await certificates.of(name);
+        const connection = await transport.connect(dialled(address), {
           ...{ credentials, signal, held, reach },
         });
         return expectPlugin(connection, settings.id);
       },
-      needs: () => this.#plugins.filter(({ id }) => settings.dependsOn.includes(id)),
-      changed: () => this.#publish(),
+      needs: () => running.filter(({ id }) => settings.dependsOn.includes(id)),
+      changed: () => publish(),
       ...(limits === undefined ? {} : { limits }),
     });
-  }
-
-  get #isOnlyQuic(): boolean {
-    return parseAddress(this.#options.listen).scheme === "quic";
-  }
-
+  };
   /** Plugins of other SDKs name no scheme. A bus that listens only over QUIC dials them over QUIC, too. */
-  #dialled(address: string): string {
-    return this.#isOnlyQuic && parseAddress(address).scheme === "any"
-      ? `quic://${address}`
-      : address;
-  }
-
-  #publish(): void {
-    this.#tools.publish(this.#plugins);
-  }
-
-  #end(plugin: Plugin): Promise<void> {
-    this.#events.forget(plugin.id);
+  const dialled = (address: string): string => {
+    return isOnlyQuic && parseAddress(address).scheme === "any" ? `quic://${address}` : address;
+  };
+  const publish = (): void => tools.publish(running);
+  const endPlugin = (plugin: Plugin): Promise<void> => {
+    busEvents.forget(plugin.id);
     const end = plugin.stop().finally(() => {
-      this.#leaving.delete(plugin);
+      beingEnded.delete(plugin);
       // Not earlier: calls that still run in it may need their rights.
-      this.#guests.forget(plugin.id);
+      guests.forget(plugin.id);
     });
-    this.#leaving.set(plugin, end);
+    beingEnded.set(plugin, end);
     return end;
-  }
+  };
+  const orchestrator = {
+    /** Where it listens, with the port that was picked. */
+    get address(): string {
+      return mainListener.address;
+    },
+    status: (): PluginStatus[] => running.map((plugin) => plugin.status()),
+    /**
+     * Applies the settings: unchanged plugins go on, others are started, ended or restarted. Calls that run
+     * in a plugin that ends are completed. Resolves when the removed plugins have ended. Throws, and changes
+     * nothing, if the settings are invalid.
+     */
+    configure(settings: readonly PluginSettings[]): Promise<void> {
+      const ordered = startOrder(settings).flat();
+      for (const { id } of ordered) checkPluginId(id);
+      return apply(ordered);
+    },
+    /** To be awaited before a list: what plugins offer may not be known yet. */
+    known: (): Promise<void> | undefined => starts.known(),
+    plugin(id: string): Plugin {
+      const plugin = find(id);
+      if (plugin !== undefined) return plugin;
+      const ids = running.map((one) => one.id);
+      const [meant] = suggest(id, ids);
+      const hint =
+        meant === undefined ? `There are: ${ids.join(", ") || "none"}` : `Is it '${meant}'?`;
+      throw new TrunklineError("not-found", `There is no plugin '${id}'. ${hint}`);
+    },
+    async [Symbol.asyncDispose](): Promise<void> {
+      // A plugin ends after those that depend on it. All others end together: each may take seconds.
+      const ordered = running.map((plugin) => ({ ...plugin.settings, plugin }));
+      for (const wave of startOrder(ordered).toReversed()) {
+        await Promise.all(wave.map(({ plugin }) => endPlugin(plugin)));
+      }
+      await Promise.all(beingEnded.values());
+      running = [];
+      publish();
+      await closing.disposeAsync();
+    },
+  };
+  const mainListener = await listen(options.listen, options.clientCertificate);
+  await note();
+  opening.move();
+  return orchestrator;
 }

@@ -9,10 +9,10 @@ import type { BusHandlers } from "../protocol/bus/serve.ts";
 import type { RpcError } from "../rpc/rpc-error.ts";
 import { Offer } from "../tool/offer/offer.ts";
 import { ToolFault } from "../tool/tool.ts";
-import { RemoteBus } from "./remote-bus.ts";
+import { type RemoteBus, newRemoteBus } from "./remote-bus.ts";
 
 function open(handlers: BusHandlers, patience = { call: 60_000, list: 60_000 }): RemoteBus {
-  return new RemoteBus({
+  return newRemoteBus({
     patience,
     address: "localhost:50100",
     dial: () => connectionTo(handlers),
@@ -109,6 +109,6 @@ describe("RemoteBus", () => {
 
   it("refuses an invalid address at once", () => {
     const options = { dial: () => assert.fail(), connected: () => {}, lost: () => {} };
-    assert.throws(() => new RemoteBus({ address: "nowhere", ...options }), { code: "usage" });
+    assert.throws(() => newRemoteBus({ address: "nowhere", ...options }), { code: "usage" });
   });
 });

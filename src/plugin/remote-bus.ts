@@ -34,125 +34,108 @@ export interface RemoteBusOptions {
 }
 
 /** An orchestrator somewhere else, whose tools and prompts are offered here as they are. */
-export class RemoteBus implements AsyncDisposable {
-  readonly #client: BusClient;
-  readonly #name: string;
-  readonly #patience: RemoteBusOptions["patience"];
-  #tools: PublishedEntries<Tool> | undefined;
-  #prompts: PublishedEntries<Prompt> | undefined;
+export type RemoteBus = ReturnType<typeof newRemoteBus>;
 
-  constructor({ address, patience, ...options }: RemoteBusOptions) {
-    // Throws for an invalid address now, instead of with every call.
-    parseAddress(address);
-    this.#name = `The orchestrator at ${address}`;
-    this.#patience = patience;
-    const given = patience === undefined ? {} : { patience: patience.call };
-    this.#client = new BusClient({ name: this.#name, ...given, ...options });
-  }
-
-  /** Connects now, so that a failure is known before anything is asked. */
-  connect(): Promise<void> {
-    return this.#client.connect();
-  }
-
+export function newRemoteBus({ address, patience, ...options }: RemoteBusOptions) {
+  // Throws for an invalid address now, instead of with every call.
+  parseAddress(address);
+  const whom = `The orchestrator at ${address}`;
+  const given = patience === undefined ? {} : { patience: patience.call };
+  const client = new BusClient({ name: whom, ...given, ...options });
+  let toolEntries: PublishedEntries<Tool> | undefined;
+  let promptEntries: PublishedEntries<Prompt> | undefined;
   /** A tool that was not listed. It may be new, so the call is passed on. */
-  readonly anyTool = (name: string): Tool => this.#tool({ name, inputSchema: { type: "object" } });
-
-  /** Offers what is there, asked for anew with each list. */
-  offerIn(offer: Offer): void {
-    this.#tools = new PublishedEntries((_, tool) => offer.tools.add(tool));
-    this.#prompts = new PublishedEntries((name, prompt) => offer.prompts.add(name, prompt));
-    offer.waitFor({ known: () => this.#refresh() });
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#client[Symbol.asyncDispose]();
-  }
-
-  async #refresh(): Promise<void> {
-    const timeout = this.#patience?.list;
+  const anyTool = (name: string): Tool => toolOf({ name, inputSchema: { type: "object" } });
+  const refresh = async (): Promise<void> => {
+    const timeout = patience?.list;
     const asking = { again: true, ...(timeout === undefined ? {} : { timeout }) };
     const [tools, prompts] = await Promise.all([
-      this.#ask({ case: "listTools", value: {} }, asking),
-      this.#ask({ case: "listPrompts", value: {} }, asking),
+      ask({ case: "listTools", value: {} }, asking),
+      ask({ case: "listPrompts", value: {} }, asking),
     ]);
     const seen = new Set<string>();
     const isNew = ({ name }: { readonly name: string }): boolean =>
       !seen.has(name) && seen.add(name) !== undefined;
-    this.#tools?.replace(
-      answerOf(this.#name, tools, "listTools")
+    toolEntries?.replace(
+      answerOf(whom, tools, "listTools")
         .tools.filter(isNew)
         .map((tool) => ({
           name: tool.name,
           key: JSON.stringify(tool),
-          make: () => this.#tool(fromBusTool(tool)),
+          make: () => toolOf(fromBusTool(tool)),
         })),
     );
     seen.clear();
     // Older orchestrators do not know the request.
     const { response } = prompts;
-    this.#prompts?.replace(
+    promptEntries?.replace(
       (response.case === "listPrompts" ? response.value.prompts : [])
         .filter(isNew)
         .map((prompt) => ({
           name: prompt.name,
           key: JSON.stringify(prompt),
-          make: () => this.#prompt(prompt.name, fromBusPrompt(prompt)),
+          make: () => promptOf(prompt.name, fromBusPrompt(prompt)),
         })),
     );
-  }
-
-  #tool(definition: ToolDefinition): Tool {
+  };
+  const toolOf = (definition: ToolDefinition): Tool => {
     const again = isIdempotent(definition);
     return {
       definition,
       checksItself: true,
       project: TOLD,
-      call: (args, context) => this.#call(definition.name, args, context, again),
+      call: (args, context) => call(definition.name, args, context, again),
     };
-  }
-
-  async #call(
+  };
+  const call = async (
     name: string,
     args: Arguments,
     context: ToolContext,
     again: boolean,
-  ): Promise<ToolResult> {
+  ): Promise<ToolResult> => {
     const signal = abortSignalOf(context.signal);
     const request = callOf(name, args, context);
     try {
-      const answer = await this.#client.ask(request, { signal, again });
-      return fromToolResponse(answerOf(this.#name, answer, "toolCall"));
+      const answer = await client.ask(request, { signal, again });
+      return fromToolResponse(answerOf(whom, answer, "toolCall"));
     } catch (error) {
       if (signal.aborted) throw error;
       // A missing answer is an error of the protocol, not a result of the tool.
       throw new ToolFault(STANDARD.internal.code, (error as Error).message);
     }
-  }
-
-  #prompt(name: string, definition: Prompt["definition"]): Prompt {
-    return {
-      definition,
-      get: async (args, { signal }) => {
-        const value = { promptName: name, arguments: { ...args } };
-        const answer = await this.#ask(
-          { case: "promptGet", value },
-          { signal: abortSignalOf(signal), again: true },
-        );
-        return fromPromptGetResponse(answerOf(this.#name, answer, "promptGet"));
-      },
-    };
-  }
-
+  };
+  const promptOf = (name: string, definition: Prompt["definition"]): Prompt => ({
+    definition,
+    get: async (args, { signal }) => {
+      const value = { promptName: name, arguments: { ...args } };
+      const answer = await ask(
+        { case: "promptGet", value },
+        { signal: abortSignalOf(signal), again: true },
+      );
+      return fromPromptGetResponse(answerOf(whom, answer, "promptGet"));
+    },
+  });
   /** Orchestra transport.stdio, Error Codes: that there was no answer is -32603, whatever it was. */
-  async #ask(request: BusRequest, options: AskOptions): Promise<PluginResponse> {
+  const ask = async (request: BusRequest, options: AskOptions): Promise<PluginResponse> => {
     try {
-      return await this.#client.ask(request, options);
+      return await client.ask(request, options);
     } catch (error) {
       if (options.signal?.aborted === true) throw error;
       throw new RpcError(STANDARD.internal.code, (error as Error).message);
     }
-  }
+  };
+  return {
+    anyTool,
+    /** Connects now, so that a failure is known before anything is asked. */
+    connect: (): Promise<void> => client.connect(),
+    /** Offers what is there, asked for anew with each list. */
+    offerIn(offer: Offer): void {
+      toolEntries = new PublishedEntries((_, tool) => offer.tools.add(tool));
+      promptEntries = new PublishedEntries((name, prompt) => offer.prompts.add(name, prompt));
+      offer.waitFor({ known: refresh });
+    },
+    [Symbol.asyncDispose]: (): Promise<void> => client[Symbol.asyncDispose](),
+  };
 }
 
 function callOf(

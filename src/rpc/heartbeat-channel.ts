@@ -1,5 +1,5 @@
 import { Heartbeat, type HeartbeatOptions } from "../base/limit/heartbeat.ts";
-import { type Channel, ROOM, type Room, type Sink, type Topic } from "../wire/channel.ts";
+import { type Channel, ROOM } from "../wire/channel.ts";
 
 export interface HeartbeatChannelOptions extends Pick<
   HeartbeatOptions,
@@ -12,51 +12,41 @@ export interface HeartbeatChannelOptions extends Pick<
 }
 
 /** A channel with a heartbeat: it is closed if the other process does not answer while somebody waits. */
-export class HeartbeatChannel implements Channel<string> {
-  readonly #channel: Channel<string>;
-  readonly #heartbeat: Heartbeat;
+export function heartbeatChannel(
+  channel: Channel<string>,
+  { method, silent = new Error("It does not answer"), ...options }: HeartbeatChannelOptions,
+): Channel<string> {
   /** How an answer to one of our requests begins. The id is random, so that nobody else uses it. */
-  #pong: string | undefined;
-
-  constructor(channel: Channel<string>, options: HeartbeatChannelOptions) {
-    const { method, silent = new Error("It does not answer") } = options;
-    this.#channel = channel;
-    this.#heartbeat = new Heartbeat({
-      ...options,
-      beat: () => {
-        this.#pong ??= `{"jsonrpc":"2.0","id":"${crypto.randomUUID()}",`;
-        channel.send(`${this.#pong}"method":"${method}"}`);
-      },
-      silent: () => channel.abort(silent),
-    });
-  }
-
-  receive(sink: Sink<string>): void {
-    this.#channel.receive({
-      message: (text) => {
-        const isPong = this.#pong !== undefined && text.startsWith(this.#pong);
-        const room = isPong ? undefined : sink.message(text);
-        this.#heartbeat.heard(room === ROOM ? undefined : room);
-        return room;
-      },
-      fault: (fault) => sink.fault(fault),
-      end: (error) => {
-        this.#heartbeat[Symbol.dispose]();
-        sink.end(error);
-      },
-    });
-  }
-
-  send(text: string, topic?: Topic): Room {
-    return this.#channel.send(text, topic);
-  }
-
-  abort(reason: Error): void {
-    this.#channel.abort(reason);
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#heartbeat[Symbol.dispose]();
-    await this.#channel[Symbol.asyncDispose]();
-  }
+  let pong: string | undefined;
+  const heartbeat = new Heartbeat({
+    ...options,
+    beat: () => {
+      pong ??= `{"jsonrpc":"2.0","id":"${crypto.randomUUID()}",`;
+      channel.send(`${pong}"method":"${method}"}`);
+    },
+    silent: () => channel.abort(silent),
+  });
+  return {
+    receive(sink) {
+      channel.receive({
+        message: (text) => {
+          const isPong = pong !== undefined && text.startsWith(pong);
+          const room = isPong ? undefined : sink.message(text);
+          heartbeat.heard(room === ROOM ? undefined : room);
+          return room;
+        },
+        fault: (fault) => sink.fault(fault),
+        end: (error) => {
+          heartbeat[Symbol.dispose]();
+          sink.end(error);
+        },
+      });
+    },
+    send: (text, topic) => channel.send(text, topic),
+    abort: (reason) => channel.abort(reason),
+    async [Symbol.asyncDispose]() {
+      heartbeat[Symbol.dispose]();
+      await channel[Symbol.asyncDispose]();
+    },
+  };
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 
 import { decodeResponse } from "../../src/protocol/bus/codec.ts";
-import { LengthPrefixedDecoder, MAX_FRAME } from "../../src/wire/framing/length-prefixed.ts";
+import { lengthPrefixedDecoder, MAX_FRAME } from "../../src/wire/framing/length-prefixed.ts";
 import { connect } from "../../src/wire/quic/transport.ts";
 import type { BidiStream, Connection, Credentials } from "../../src/wire/quic/connection.ts";
 import type { SeededRandom } from "../support/seeded-random.ts";
@@ -121,7 +121,7 @@ async function firstFrame(stream: BidiStream): Promise<unknown> {
 
 function framesOf(bytes: Buffer): Buffer[] {
   const frames: Buffer[] = [];
-  const decoder = new LengthPrefixedDecoder(MAX_FRAME, {
+  const decoder = lengthPrefixedDecoder(MAX_FRAME, {
     frame: (body) => frames.push(body),
     oversize: () => {},
     truncated: () => {},

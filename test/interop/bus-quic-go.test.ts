@@ -4,7 +4,7 @@ import { before, describe, it } from "node:test";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 
-import { Redial } from "../../src/protocol/bus/connect.ts";
+import { newRedial } from "../../src/protocol/bus/connect.ts";
 import { encodeFrame, MAX_FRAME } from "../../src/wire/framing/length-prefixed.ts";
 import { connect, listen } from "../../src/wire/quic/transport.ts";
 import type { Connection } from "../../src/wire/quic/connection.ts";
@@ -107,7 +107,7 @@ describe("the bus and quic-go", { timeout: 3_600_000 }, () => {
       await using server = await PeerProcess.serve("echo-server", `--certs-dir=${home.certs}`);
       const credentials = await busCredentials(home.certs, "transport.stdio-client");
       const connections: Connection[] = [];
-      const redial = new Redial({
+      const redial = newRedial({
         name: "The peer",
         dial: () => connect(server.addr, { credentials }),
         connected: (connection) => void connections.push(connection),

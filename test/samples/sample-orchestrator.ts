@@ -7,7 +7,7 @@ import type { PluginManifest } from "../../src/protocol/bus/plugin.gen.ts";
 import { type BusHandlers, serveExchange } from "../../src/protocol/bus/serve.ts";
 import { connect, listen } from "../../src/wire/quic/transport.ts";
 import type { Connection, Listener } from "../../src/wire/quic/connection.ts";
-import { BusCertificates } from "../../src/plugin/bus-certificates.ts";
+import { type BusCertificates, busCertificates } from "../../src/plugin/bus-certificates.ts";
 
 /** What an orchestrator heard, in order: `register tools.greet`. */
 type Heard = string;
@@ -27,7 +27,7 @@ export class SampleOrchestrator implements AsyncDisposable {
   private constructor(certsDir: string, extra: BusHandlers) {
     this.certsDir = certsDir;
     this.#extra = extra;
-    this.#certificates = new BusCertificates(certsDir, () => {});
+    this.#certificates = busCertificates(certsDir, () => {});
   }
 
   static async open(): Promise<SampleOrchestrator> {

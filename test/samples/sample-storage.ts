@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { mkdir } from "node:fs/promises";
 
 import { SampleFolder } from "./sample-folder.ts";
-import { MarkdownStorage } from "../../src/plugin/storage/markdown-storage.ts";
+import { markdownStorage } from "../../src/plugin/storage/markdown-storage.ts";
 import type { Storage } from "../../src/plugin/storage/storage.ts";
 
 /** A storage in a folder of its own for a test. */
@@ -14,7 +14,7 @@ export class SampleStorage implements AsyncDisposable {
   private constructor(parent: SampleFolder) {
     this.#parent = parent;
     this.folder = parent.path;
-    this.storage = new MarkdownStorage(parent.path);
+    this.storage = markdownStorage(parent.path);
   }
 
   static async open(): Promise<SampleStorage> {
@@ -40,7 +40,7 @@ export class SampleStorage implements AsyncDisposable {
 }
 
 export function openSample(folder: string): Storage {
-  return new MarkdownStorage(folder);
+  return markdownStorage(folder);
 }
 
 /** Adds one to the number in a document, as often as it takes. */

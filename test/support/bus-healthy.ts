@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 
-import { BusCertificates } from "../../src/plugin/bus-certificates.ts";
+import { busCertificates } from "../../src/plugin/bus-certificates.ts";
 import { answerOf } from "../../src/protocol/bus/answer.ts";
 import { BusClient } from "../../src/protocol/bus/connect.ts";
 import { connect } from "../../src/wire/quic/transport.ts";
@@ -8,7 +8,7 @@ import type { Credentials } from "../../src/wire/quic/connection.ts";
 
 /** Certificates of a bus, made in its folder where they are not there. */
 export function busCredentials(certs: string, name: string): Promise<Credentials> {
-  return new BusCertificates(certs, () => {}).of(name);
+  return busCertificates(certs, () => {}).of(name);
 }
 
 /** A client that does nothing wrong, and must not notice what others do. */

@@ -1,7 +1,7 @@
 import { Log } from "../../src/base/log.ts";
-import { BusCertificates } from "../../src/plugin/bus-certificates.ts";
+import { busCertificates } from "../../src/plugin/bus-certificates.ts";
 import { busContext } from "../../src/plugin/bus-context.ts";
-import { Orchestrator } from "../../src/plugin/orchestrator.ts";
+import { openOrchestrator, type Orchestrator } from "../../src/plugin/orchestrator.ts";
 import type { PluginStatus } from "../../src/plugin/plugin/plugin.ts";
 import {
   DEFAULT_PLUGIN_LIMITS,
@@ -63,7 +63,7 @@ export class BusInProcess implements AsyncDisposable {
     const limits = { ...LIMITS, ...given };
     const offer = new Offer();
     const lines: string[] = [];
-    const orchestrator = await Orchestrator.open({
+    const orchestrator = await openOrchestrator({
       listen: address,
       certsDir: home.certs,
       clientCertificate: "require",
@@ -94,7 +94,7 @@ export class BusInProcess implements AsyncDisposable {
         name: "The bus",
         dial: async () =>
           connect(this.orchestrator.address, {
-            credentials: await new BusCertificates(this.#home.certs, () => {}).of(name),
+            credentials: await busCertificates(this.#home.certs, () => {}).of(name),
           }),
       }),
     );

@@ -1,6 +1,6 @@
 import { background } from "../../src/base/background.ts";
 import type { AskedPlugin } from "../../src/plugin/plugin/plugin.ts";
-import { PluginLink } from "../../src/plugin/plugin/plugin-link.ts";
+import { type PluginLink, pluginLink } from "../../src/plugin/plugin/plugin-link.ts";
 import { DEFAULT_PLUGIN_LIMITS } from "../../src/plugin/plugin/settings.ts";
 import { memoryConnection } from "../../src/plugin/sdk/test/memory-connection.ts";
 import { BusClient } from "../../src/protocol/bus/connect.ts";
@@ -27,7 +27,7 @@ export class LinkedPlugin implements AskedPlugin, AsyncDisposable {
 
   constructor(handlers: BusHandlers, id = "sample") {
     this.id = id;
-    this.#link = new PluginLink({
+    this.#link = pluginLink({
       id,
       limits: DEFAULT_PLUGIN_LIMITS,
       dial: () => connectionTo(handlers),

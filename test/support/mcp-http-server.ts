@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 import { McpDoor } from "../../src/protocol/mcp/serve/door.ts";
 import { McpHttp } from "../../src/protocol/mcp/serve/http/mcp-http.ts";
 import type { McpHttpOptions } from "../../src/protocol/mcp/serve/http/options.ts";
-import { SseDecoder, type SseEvent } from "../../src/wire/framing/sse.ts";
+import { sseDecoder, type SseEvent } from "../../src/wire/framing/sse.ts";
 import { fixtureOffer } from "../conformance/fixture/offer.ts";
 
 type Headers = Readonly<Record<string, string>>;
@@ -97,7 +97,7 @@ export class EventReader {
   readonly response: Response;
   readonly #chunks: AsyncIterator<Uint8Array>;
   readonly #events: SseEvent[] = [];
-  readonly #decoder = new SseDecoder(1024 * 1024, {
+  readonly #decoder = sseDecoder(1024 * 1024, {
     event: (event) => void this.#events.push(event),
     fault: (fault) => {
       throw new Error(`unreadable event: ${fault.kind}`);

@@ -1,4 +1,4 @@
-import type { EngineProcess } from "../../src/wire/quic/quic-engine.ts";
+import type { EngineLink } from "../../src/wire/quic/quic-engine.ts";
 import type { TakeFrame } from "../../src/wire/quic/control-frame.ts";
 
 /** What the program asked of the engine. */
@@ -11,7 +11,7 @@ export interface Commanded {
 }
 
 /** Stands for the process of the engine: the test says what that tells, and sees what it is asked. */
-export class ScriptedEngine implements Pick<EngineProcess, "pid" | "receive" | "send" | "end"> {
+export class ScriptedEngine implements EngineLink {
   readonly pid = 1;
   readonly commands: Commanded[] = [];
   isEnded = false;

@@ -6,7 +6,10 @@ import type { Duplex } from "node:stream";
 import { WebSocket } from "ws";
 
 import type { Channel, ChannelLimits } from "../../src/wire/channel.ts";
-import { WebSocketAcceptor } from "../../src/wire/channel/websocket-acceptor.ts";
+import {
+  type WebSocketAcceptor,
+  webSocketAcceptor,
+} from "../../src/wire/channel/websocket-acceptor.ts";
 
 export const SMALL = { maxMessage: 1000, closeGrace: 200 };
 
@@ -18,7 +21,7 @@ export class WebSocketHarness implements AsyncDisposable {
   readonly #clients: (WebSocket | Socket)[] = [];
 
   private constructor(limits: Partial<ChannelLimits>, heartbeat?: number) {
-    this.acceptor = new WebSocketAcceptor(limits, heartbeat);
+    this.acceptor = webSocketAcceptor(limits, heartbeat);
     this.#server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
       void this.acceptor.accept(request, socket, head).then((channel) => {
         this.accepted.push({ channel, socket: request.socket });

@@ -24,9 +24,8 @@ export function lazyBus(
   let now: Pick<Config, "bus" | "data"> = config;
   const open = async (): Promise<void> => {
     try {
-      bus ??= import("../../plugin/open/configured-bus.ts").then(
-        ({ ConfiguredBus: Bus }) =>
-          new Bus({ config: now, log, offer, reloading, listen: "localhost:0" }),
+      bus ??= import("../../plugin/open/configured-bus.ts").then(({ configuredBus }) =>
+        configuredBus({ config: now, log, offer, reloading, listen: "localhost:0" }),
       );
       const loaded = await bus;
       if (isWanted) isWanted = loaded.isWanted;

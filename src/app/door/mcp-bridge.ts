@@ -5,9 +5,9 @@ import { busTransport } from "../../plugin/open/bus.ts";
 import { serveStdio } from "./serve-stdio.ts";
 import type { AppContext } from "../../config/app-context.ts";
 import { openAudit, repositoryOf } from "../tool/toolbox-parts.ts";
-import { BusCertificates } from "../../plugin/bus-certificates.ts";
+import { busCertificates } from "../../plugin/bus-certificates.ts";
 import { BRIDGE_NAME, expectOrchestrator } from "../../plugin/guests.ts";
-import { RemoteBus } from "../../plugin/remote-bus.ts";
+import { newRemoteBus } from "../../plugin/remote-bus.ts";
 import { Connection } from "../../protocol/mcp/serve/connection.ts";
 import { McpDoor } from "../../protocol/mcp/serve/door.ts";
 import { Offer } from "../../tool/offer/offer.ts";
@@ -34,13 +34,13 @@ const INFO = { name: "orchestra", version: "1.0.0" };
 export async function serveBridge(app: AppContext, options: BridgeOptions): Promise<void> {
   const { address, tell } = options;
   const { config, log } = app;
-  const certificates = new BusCertificates(
+  const certificates = busCertificates(
     options.certsDir ?? config.bus.certsDir ?? join(config.data, "certs"),
     (message) => log.warn("bus.certificates", { message }),
     { makesAuthority: false },
   );
   const transport = await busTransport();
-  await using bus = new RemoteBus({
+  await using bus = newRemoteBus({
     address,
     dial: async (signal) => {
       const credentials = await certificates.of(BRIDGE_NAME);

@@ -54,7 +54,7 @@ import type { McpHttpOptions } from "../../protocol/mcp/serve/http/options.ts";
 import { refuse, transportError } from "../../protocol/mcp/serve/http/reply.ts";
 import type { Channel } from "../../wire/channel.ts";
 import { tapped } from "../../wire/channel/tapped.ts";
-import { WebSocketAcceptor } from "../../wire/channel/websocket-acceptor.ts";
+import { webSocketAcceptor } from "../../wire/channel/websocket-acceptor.ts";
 import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
 
@@ -150,7 +150,7 @@ export async function openHttpServer(app: AppContext, options: HttpServerOptions
     reader: async () => (await sessions.get()).openReader(),
     assistants: () => mcp.size,
   });
-  const sockets = new WebSocketAcceptor(limits);
+  const sockets = webSocketAcceptor(limits);
   const route: HandleRequest = (path, request, response, principal) => {
     if (path === "/acp") return acpHttp.handle(request, response, principal);
     if (path.startsWith(MOVES_PATH)) {

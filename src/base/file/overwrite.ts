@@ -1,14 +1,4 @@
-import {
-  closeSync,
-  constants,
-  fstatSync,
-  ftruncateSync,
-  openSync,
-  readFileSync,
-  readlinkSync,
-  rmSync,
-  writeSync,
-} from "node:fs";
+import * as fs from "node:fs";
 
 import { attempt } from "../attempt.ts";
 import { realPath } from "./path.ts";
@@ -39,30 +29,30 @@ export function writeOver(
 ): void {
   const { isNew, file } = openOver(path, expected !== undefined);
   const isThere = (): boolean =>
-    leadsInside(path, fstatSync(file), inside) && placeOf(file, path) === path;
+    leadsInside(path, fs.fstatSync(file), inside) && placeOf(file, path) === path;
   try {
-    if (!fstatSync(file).isFile()) throw noFile();
+    if (!fs.fstatSync(file).isFile()) throw noFile();
     if (!isThere()) throw outside();
     if (expected !== undefined && !isAsExpected(file, isNew, expected)) throw changed();
     overwrite(file, content);
     if (expected !== undefined && !isThere()) throw changed();
   } catch (error) {
     // Removes our own new file only, not one that has replaced it.
-    if (isNew && isThere()) rmSync(path, { force: true });
+    if (isNew && isThere()) fs.rmSync(path, { force: true });
     throw error;
   } finally {
-    closeSync(file);
+    fs.closeSync(file);
   }
 }
 
 function isAsExpected(file: number, isNew: boolean, { content }: ExpectedContent): boolean {
   if (isNew || content === undefined) return isNew && content === undefined;
-  return readFileSync(file).equals(content);
+  return fs.readFileSync(file).equals(content);
 }
 
 /** The path of an open file. The kernel knows it, even if a program has replaced the path meanwhile. */
 function placeOf(file: number, path: string): string {
-  return process.platform === "linux" ? readlinkSync(`/proc/self/fd/${file}`) : realPath(path);
+  return process.platform === "linux" ? fs.readlinkSync(`/proc/self/fd/${file}`) : realPath(path);
 }
 
 /**
@@ -71,35 +61,35 @@ function placeOf(file: number, path: string): string {
  */
 export function overwrite(file: number, content: string | Buffer): void {
   const bytes = Buffer.from(content as string);
-  const { size } = fstatSync(file);
+  const { size } = fs.fstatSync(file);
   try {
     writeAt(file, bytes.subarray(size), size);
   } catch (error) {
     // The first error says why.
-    attempt(() => ftruncateSync(file, size));
+    attempt(() => fs.ftruncateSync(file, size));
     throw error;
   }
   writeAt(file, bytes.subarray(0, size), 0);
-  ftruncateSync(file, bytes.length);
+  fs.ftruncateSync(file, bytes.length);
 }
 
 function writeAt(file: number, bytes: Buffer, position: number): void {
   for (let done = 0; done < bytes.length;) {
     const rest = bytes.subarray(done);
-    done += writeSync(file, rest, 0, rest.length, position + done);
+    done += fs.writeSync(file, rest, 0, rest.length, position + done);
   }
 }
 
 function openOver(path: string, reads: boolean): { isNew: boolean; file: number } {
-  const { O_WRONLY, O_RDWR, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK } = constants;
+  const { O_WRONLY, O_RDWR, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK } = fs.constants;
   const access = reads ? O_RDWR : O_WRONLY;
   try {
-    return { isNew: true, file: openSync(path, access | O_CREAT | O_EXCL, 0o666) };
+    return { isNew: true, file: fs.openSync(path, access | O_CREAT | O_EXCL, 0o666) };
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
   }
   try {
-    return { isNew: false, file: openSync(path, access | O_NOFOLLOW | O_NONBLOCK) };
+    return { isNew: false, file: fs.openSync(path, access | O_NOFOLLOW | O_NONBLOCK) };
   } catch (error) {
     // A pipe that nobody reads, or a socket.
     if ((error as NodeJS.ErrnoException).code === "ENXIO") throw noFile();

@@ -1,14 +1,4 @@
-import {
-  closeSync,
-  constants,
-  fstatSync,
-  lstatSync,
-  openSync,
-  readSync,
-  realpathSync,
-  type Stats,
-  statSync,
-} from "node:fs";
+import * as fs from "node:fs";
 
 import { attempt } from "../attempt.ts";
 import { isInside, realPath } from "./path.ts";
@@ -58,11 +48,11 @@ export function regularFile(
   { most, followsLinks = true, inside }: ReadRegularFileOptions,
 ): RegularFile | undefined {
   // Most of these files do not exist, and an exception for each costs milliseconds at every start.
-  if (followsLinks && statSync(path, { throwIfNoEntry: false }) === undefined) return undefined;
-  const { O_RDONLY, O_NONBLOCK, O_NOFOLLOW } = constants;
+  if (followsLinks && fs.statSync(path, { throwIfNoEntry: false }) === undefined) return undefined;
+  const { O_RDONLY, O_NONBLOCK, O_NOFOLLOW } = fs.constants;
   let file: number;
   try {
-    file = openSync(path, O_RDONLY | O_NONBLOCK | (followsLinks ? 0 : O_NOFOLLOW));
+    file = fs.openSync(path, O_RDONLY | O_NONBLOCK | (followsLinks ? 0 : O_NOFOLLOW));
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === "ENOENT" || code === "ENOTDIR") return undefined;
@@ -72,8 +62,8 @@ export function regularFile(
     throw error;
   }
   using ends = new DisposableStack();
-  ends.defer(() => closeSync(file));
-  const stats = fstatSync(file);
+  ends.defer(() => fs.closeSync(file));
+  const stats = fs.fstatSync(file);
   if (inside !== undefined && !leadsInside(path, stats, inside)) {
     throw outside();
   }
@@ -88,10 +78,10 @@ export function outside(): UnfitFileError {
  * Whether an open file is in one of the folders. Programs may replace a folder by a link at any moment, so
  * what was opened is compared with what is found where the path leads now.
  */
-export function leadsInside(path: string, opened: Stats, folders: readonly string[]): boolean {
-  const real = attempt(() => realpathSync.native(path));
+export function leadsInside(path: string, opened: fs.Stats, folders: readonly string[]): boolean {
+  const real = attempt(() => fs.realpathSync.native(path));
   if (real === undefined) return false;
-  const found = lstatSync(real, { throwIfNoEntry: false });
+  const found = fs.lstatSync(real, { throwIfNoEntry: false });
   return (
     folders.some((folder) => isInside(real, realPath(folder))) &&
     found?.ino === opened.ino &&
@@ -99,7 +89,7 @@ export function leadsInside(path: string, opened: Stats, folders: readonly strin
   );
 }
 
-function readOpened(file: number, stats: Stats, most: number): Buffer {
+function readOpened(file: number, stats: fs.Stats, most: number): Buffer {
   if (stats.isDirectory()) throw new UnfitFileError("it is a folder");
   if (!stats.isFile()) throw new UnfitFileError("it is not a regular file");
   if (stats.size > most) throw tooLarge(stats.size, most);
@@ -108,7 +98,7 @@ function readOpened(file: number, stats: Stats, most: number): Buffer {
   // It may grow while it is read, and virtual files have no size.
   for (let room = stats.size + 1; ; room = 64 * 1024) {
     const chunk = Buffer.allocUnsafe(room);
-    const read = readSync(file, chunk, 0, room, null);
+    const read = fs.readSync(file, chunk, 0, room, null);
     if (read === 0) break;
     chunks.push(chunk.subarray(0, read));
     length += read;

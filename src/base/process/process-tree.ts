@@ -1,13 +1,7 @@
 import { setTimeout } from "node:timers/promises";
 
 import { attempt } from "../attempt.ts";
-import {
-  hasProc,
-  processOf,
-  processTable,
-  type RunningProcess,
-  wasGiven,
-} from "./process-table.ts";
+import * as table from "./process-table.ts";
 import { nextTurn } from "../event-loop.ts";
 
 /** Environment variable that names the owner of a process. Everything that the process starts inherits it. */
@@ -44,7 +38,7 @@ function servingMark(serves: string): string {
  * processes cannot be read, everything that it has started.
  */
 export async function endServed(purposes: readonly string[], pid: number): Promise<void> {
-  if (!hasProc) return await new ProcessTree(pid).clear();
+  if (!table.hasProc) return await new ProcessTree(pid).clear();
   for (const serves of purposes) await new ProcessTree(0, servingMark(serves)).clear();
 }
 
@@ -58,14 +52,14 @@ const ROUND = 5;
  * parent, and by its mark when that is gone.
  */
 export class ProcessTree {
-  readonly #root: RunningProcess;
+  readonly #root: table.RunningProcess;
   readonly #mark: string | undefined;
   /** All but the root. */
-  readonly #known = new Map<number, RunningProcess>();
+  readonly #known = new Map<number, table.RunningProcess>();
 
   constructor(pid: number, mark?: string) {
     // Asking `ps` would take longer than starting the child did.
-    const found = hasProc ? processOf(pid) : undefined;
+    const found = table.hasProc ? table.processOf(pid) : undefined;
     this.#root = found ?? { pid, parent: process.pid, group: pid, isStopped: false, start: "" };
     this.#mark = mark;
   }
@@ -75,12 +69,12 @@ export class ProcessTree {
    * once `isUseless` returns true.
    */
   async look(isUseless = (): boolean => false): Promise<void> {
-    const all: RunningProcess[] = [];
-    const ours: RunningProcess[] = [];
+    const all: table.RunningProcess[] = [];
+    const ours: table.RunningProcess[] = [];
     // Callers that wait for a process that has ended are told first.
     await nextTurn();
     if (isUseless()) return;
-    for (const part of processTable()) {
+    for (const part of table.processTable()) {
       all.push(...part);
       ours.push(...this.#oursIn(part));
       await nextTurn();
@@ -100,7 +94,7 @@ export class ProcessTree {
 
   /** Like `look`, but synchronous. */
   lookNow(): void {
-    const all = [...processTable()].flat();
+    const all = [...table.processTable()].flat();
     this.#remember(all, this.#oursIn(all));
   }
 
@@ -115,12 +109,12 @@ export class ProcessTree {
    * The processes that belong to the tree whoever their parent is: those already known, and those with its
    * mark. Reading marks takes longer than listing processes.
    */
-  #oursIn(part: readonly RunningProcess[]): RunningProcess[] {
+  #oursIn(part: readonly table.RunningProcess[]): table.RunningProcess[] {
     return part.filter((one) => this.#isKnown(one) || this.#isMarked(one));
   }
 
   /** Remembers `ours`, and what these have started of `all`. */
-  #remember(all: readonly RunningProcess[], ours: readonly RunningProcess[]): void {
+  #remember(all: readonly table.RunningProcess[], ours: readonly table.RunningProcess[]): void {
     const children = Map.groupBy(all, ({ parent }) => parent);
     // Iterating a Set visits what is added meanwhile, too.
     const found = new Set(ours);
@@ -130,15 +124,15 @@ export class ProcessTree {
     }
   }
 
-  #isKnown({ pid, start }: RunningProcess): boolean {
+  #isKnown({ pid, start }: table.RunningProcess): boolean {
     const known = pid === this.#root.pid ? this.#root : this.#known.get(pid);
     return known?.start === start || known?.start === "";
   }
 
-  #isMarked({ pid, start }: RunningProcess): boolean {
-    if (!hasProc || this.#mark === undefined || pid === this.#root.pid) return false;
+  #isMarked({ pid, start }: table.RunningProcess): boolean {
+    if (!table.hasProc || this.#mark === undefined || pid === this.#root.pid) return false;
     // What the root has started is younger than it.
-    return Number(start) >= Number(this.#root.start) && wasGiven(pid, this.#mark);
+    return Number(start) >= Number(this.#root.start) && table.wasGiven(pid, this.#mark);
   }
 
   /** Whether any process was left. */
@@ -149,8 +143,8 @@ export class ProcessTree {
 }
 
 /** Whether the process was still running. Its number may belong to another one by now. */
-function kill({ pid, start }: RunningProcess): boolean {
-  const now = processOf(pid);
+function kill({ pid, start }: table.RunningProcess): boolean {
+  const now = table.processOf(pid);
   if (now === undefined || (start !== "" && now.start !== start)) return false;
   return attempt(() => process.kill(pid, "SIGKILL")) === true;
 }

@@ -2,7 +2,7 @@ import { background } from "../../base/background.ts";
 import { typedCommand } from "../../base/process/self-command.ts";
 import { shellWord } from "../../base/text/shell-word.ts";
 import { VERSION } from "../../base/version.ts";
-import { ConfiguredBus } from "../../plugin/open/configured-bus.ts";
+import { configuredBus } from "../../plugin/open/configured-bus.ts";
 import { openData } from "../../config/data-folder.ts";
 import { fleetValues } from "../../config/fleet-flags.ts";
 import type { FleetGateway, openFleetGateway } from "../../app/fleet/fleet-gateway.ts";
@@ -52,7 +52,7 @@ export async function run(invocation: Invocation<ServeValues>): Promise<number> 
   const kind = { isLasting: true, hasOwnBus: true, isShared: true, needsApprovals };
   await using tools = await openTools(app, kind);
   const { config, log, reloading } = app;
-  await using bus = new ConfiguredBus({ config, log, reloading, offer: tools.offer });
+  await using bus = configuredBus({ config, log, reloading, offer: tools.offer });
   if (bus.isWanted) await bus.open();
   const noAuth = values["no-auth"] === true;
   const input = { cwd: invocation.cwd, env: invocation.env, flags: configFlags(values) };

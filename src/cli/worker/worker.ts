@@ -7,7 +7,7 @@ import { suggest } from "../../base/text/suggest.ts";
 import { newUser } from "../../fleet/connection/credentials.ts";
 import { askNode } from "../../fleet/connection/node-server.ts";
 import type { Member } from "../../fleet/members/members.ts";
-import { ConfiguredBus } from "../../plugin/open/configured-bus.ts";
+import { configuredBus } from "../../plugin/open/configured-bus.ts";
 import { openData } from "../../config/data-folder.ts";
 import { fleetValues } from "../../config/fleet-flags.ts";
 import { NODE_NAME } from "../../fleet/subjects.ts";
@@ -40,7 +40,7 @@ export async function run(invocation: Invocation<WorkerValues>): Promise<number>
   // The tools of other nodes need approvals, too.
   const kind = { isLasting: true, hasOwnBus: true, isShared: true, needsApprovals: true };
   await using tools = await openTools(app, kind);
-  await using plugins = new ConfiguredBus({ config, log, reloading, offer: tools.offer });
+  await using plugins = configuredBus({ config, log, reloading, offer: tools.offer });
   if (plugins.isWanted) await plugins.open();
   const isTyped = url !== undefined;
   await using worker = await openWorker(app, { offer: tools.offer, isTyped });

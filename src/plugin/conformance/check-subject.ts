@@ -7,14 +7,14 @@ import { TOOL_RULES } from "./rules/tool-rules.ts";
 import { WIRE_RULES } from "./rules/wire-rules.ts";
 
 /** All rules, in the order in which they are checked: a plugin is registered first, and shut down last. */
-export const RULES: readonly Rule[] = [
+export const RULES: readonly Rule[] = Object.entries<Omit<Rule, "id">>({
   ...LIFECYCLE_RULES,
   ...REQUEST_RULES,
   ...TOOL_RULES,
   ...STORAGE_RULES,
   ...WIRE_RULES,
-  SHUTDOWN_RULE,
-];
+  "plugin.shutdown": SHUTDOWN_RULE,
+}).map(([id, rule]) => ({ id, ...rule }));
 
 export interface Outcome {
   readonly rule: string;

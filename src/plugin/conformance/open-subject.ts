@@ -10,7 +10,7 @@ import { PLUGIN_UNIT, problemOfName } from "../../protocol/bus/certificates/cert
 import type { PluginManifest } from "../../protocol/bus/plugin.gen.ts";
 import { serveExchange, type BusHandlers } from "../../protocol/bus/serve.ts";
 import type { Connection, Credentials } from "../../wire/quic/connection.ts";
-import { BusCertificates } from "../bus-certificates.ts";
+import { busCertificates } from "../bus-certificates.ts";
 import type { BusTransport } from "../orchestrator.ts";
 import { parseManifest } from "../declared-manifest.ts";
 import { PluginFolder } from "../plugin/plugin-folder.ts";
@@ -42,7 +42,7 @@ const OTHER_PROTOCOL = "conformance-other";
 /** Connects to a running program. Throws if it cannot be reached. */
 export async function openSubject(options: OpenSubjectOptions): Promise<OpenedSubject> {
   const { address, certsDir, transport } = options;
-  const certificates = new BusCertificates(certsDir, () => {}, { makesAuthority: false });
+  const certificates = busCertificates(certsDir, () => {}, { makesAuthority: false });
   const first = await transport.connect(address, { credentials: await certificates.of(CLIENT) });
   const name = first.peer?.name ?? "";
   await first.close();
@@ -57,7 +57,7 @@ export async function openSubject(options: OpenSubjectOptions): Promise<OpenedSu
   const elsewhere = await mkdtempDisposable(join(tmpdir(), "trunkline-conformance-"));
   const foreign = async (): Promise<Credentials> => {
     const { ca } = await certificates.of(shown);
-    const { cert, key } = await new BusCertificates(elsewhere.path, () => {}).of(shown);
+    const { cert, key } = await busCertificates(elsewhere.path, () => {}).of(shown);
     return { ca, cert, key };
   };
   const asPlugin = async (): Promise<Connection> => {
@@ -101,7 +101,7 @@ export async function startSubject(options: StartSubjectOptions): Promise<Opened
   const certs = await mkdtempDisposable(join(tmpdir(), "trunkline-conformance-"));
   opening.defer(() => certs.remove());
   const authority = join(certs.path, "authority");
-  const certificates = new BusCertificates(authority, () => {});
+  const certificates = busCertificates(authority, () => {});
   const printing = { env: usualVariables(), timeout: PRINTED, signal };
   const printed = promisify(execFile)(command, [...args, "--manifest"], printing);
   const id = idIn((await printed.catch(() => undefined))?.stdout);

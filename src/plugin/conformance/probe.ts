@@ -166,8 +166,11 @@ export interface Rule {
   /** The role that it applies to; both if left out. */
   readonly role?: Role;
   /** Throws if the rule is broken, or could not be checked (`skip`). */
-  readonly check: (probe: Probe) => Promise<void>;
+  readonly check: (probe: Probe) => Promise<unknown>;
 }
+
+/** Rules by their ids. */
+export type Rules = Readonly<Record<string, Omit<Rule, "id">>>;
 
 /** A rule that could not be checked, and why. */
 export class SkippedRuleError extends Error {

@@ -1,4 +1,4 @@
-import { BusCertificates } from "../bus-certificates.ts";
+import { busCertificates } from "../bus-certificates.ts";
 import type { PluginStatus } from "../plugin/plugin.ts";
 import { CONTROL_NAME, expectOrchestrator } from "../guests.ts";
 import { CONTROL } from "../serve/serve-control.ts";
@@ -30,7 +30,7 @@ export async function openBusControl(app: AppContext, options: BusControlOptions
   // An invalid address is wrong usage, whether or not an orchestrator runs.
   parseAddress(address);
   const warn = (message: string): void => app.log.warn("bus.certificates", { message });
-  const certificates = new BusCertificates(certsDir, warn, { makesAuthority: false });
+  const certificates = busCertificates(certsDir, warn, { makesAuthority: false });
   const transport = await busTransport();
   const name = `The bus at ${address}`;
   const client = new BusClient({

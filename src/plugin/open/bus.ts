@@ -60,7 +60,7 @@ export interface OpenBusOptions {
 /** Runs a bus. Plugins are being started when it resolves. */
 export async function openBus(plan: BusPlan, options: OpenBusOptions): Promise<Orchestrator> {
   const { offer, log, data, retries } = options;
-  const [{ Orchestrator: Bus }, { busStorage }, transport] = await Promise.all([
+  const [{ openOrchestrator }, { busStorage }, transport] = await Promise.all([
     import("../orchestrator.ts"),
     import("./bus-storage.ts"),
     busTransport(),
@@ -68,7 +68,7 @@ export async function openBus(plan: BusPlan, options: OpenBusOptions): Promise<O
   const { workspace, callTimeout, sandbox } = plan;
   await using opening = new AsyncDisposableStack();
   const bus = opening.use(
-    await Bus.open({
+    await openOrchestrator({
       ...plan,
       ...{ offer, log, transport },
       storage: busStorage(workspace, (event, fields) => log.warn(event, fields)),

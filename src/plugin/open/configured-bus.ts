@@ -1,16 +1,7 @@
 import { Lazy } from "../../base/lazy.ts";
 import type { Log } from "../../base/log.ts";
 import type { Offer } from "../../tool/offer/offer.ts";
-import {
-  type BusPlan,
-  busPlan,
-  hasBus,
-  hasPlugins,
-  noteUnasked,
-  openBus,
-  reconfigure,
-} from "./bus.ts";
-import type { Orchestrator } from "../orchestrator.ts";
+import * as buses from "./bus.ts";
 import type { Config } from "../../config/config.ts";
 import { followConfig, type LiveConfig, type ReloadSource } from "../../config/follow-config.ts";
 
@@ -28,60 +19,47 @@ export interface ConfiguredBusOptions {
  * The bus that the configuration names, run in the same process as the rest of the gateway. The
  * tools of its plugins are in the offer; its plugins follow changes of the configuration.
  */
-export class ConfiguredBus implements AsyncDisposable {
-  readonly #options: ConfiguredBusOptions;
-  readonly #stop: () => void;
-  #config: Pick<Config, "bus" | "data">;
-  readonly #bus = new Lazy(() => this.#open());
-  #plan: BusPlan | undefined;
-  #isOver = false;
+export type ConfiguredBus = ReturnType<typeof configuredBus>;
 
-  constructor(options: ConfiguredBusOptions) {
-    this.#options = options;
-    this.#config = options.config;
-    this.#stop = followConfig(options.reloading, options.log, (config) => this.#apply(config));
-  }
-
-  /** Whether the current configuration names a bus, or plugins for a private one. */
-  get isWanted(): boolean {
-    return this.#options.listen === undefined ? hasBus(this.#config) : hasPlugins(this.#config);
-  }
-
-  /** Opens it, unless it is open. */
-  open(): Promise<Orchestrator> {
-    return this.#bus.get();
-  }
-
-  /** The bus, if it was opened. */
-  opened(): Promise<Orchestrator | undefined> {
-    return this.#bus.opened();
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#isOver = true;
-    this.#stop();
-    await (await this.opened())?.[Symbol.asyncDispose]();
-  }
-
-  async #open(): Promise<Orchestrator> {
-    const { log, offer } = this.#options;
-    this.#plan = this.#planned();
-    noteUnasked(this.#plan, log);
-    return openBus(this.#plan, { offer, log, data: this.#config.data });
-  }
-
-  async #apply({ bus }: LiveConfig): Promise<void> {
-    if (this.#isOver) return;
-    this.#config = { ...this.#config, bus };
-    const opened = await this.opened();
+export function configuredBus(options: ConfiguredBusOptions) {
+  let config = options.config;
+  let plan: buses.BusPlan | undefined;
+  let isOver = false;
+  const orchestrator = new Lazy(async () => {
+    const { log, offer } = options;
+    plan = planned();
+    buses.noteUnasked(plan, log);
+    return buses.openBus(plan, { offer, log, data: config.data });
+  });
+  const isWanted = (): boolean =>
+    options.listen === undefined ? buses.hasBus(config) : buses.hasPlugins(config);
+  const apply = async ({ bus }: LiveConfig): Promise<void> => {
+    if (isOver) return;
+    config = { ...config, bus };
+    const opened = await orchestrator.opened();
     if (opened !== undefined) {
-      await reconfigure(opened, this.#planned(), this.#plan, this.#options.log);
-    } else if (this.isWanted) await this.open();
-  }
-
-  #planned(): BusPlan {
-    const { listen } = this.#options;
-    const plan = busPlan(this.#config);
-    return listen === undefined ? plan : { ...plan, listen };
-  }
+      await buses.reconfigure(opened, planned(), plan, options.log);
+    } else if (isWanted()) await orchestrator.get();
+  };
+  const planned = (): buses.BusPlan => {
+    const { listen } = options;
+    const all = buses.busPlan(config);
+    return listen === undefined ? all : { ...all, listen };
+  };
+  const stop = followConfig(options.reloading, options.log, apply);
+  return {
+    /** Whether the current configuration names a bus, or plugins for a private one. */
+    get isWanted(): boolean {
+      return isWanted();
+    },
+    /** Opens it, unless it is open. */
+    open: () => orchestrator.get(),
+    /** The bus, if it was opened. */
+    opened: () => orchestrator.opened(),
+    async [Symbol.asyncDispose](): Promise<void> {
+      isOver = true;
+      stop();
+      await (await orchestrator.opened())?.[Symbol.asyncDispose]();
+    },
+  };
 }

@@ -15,7 +15,7 @@ import { SDK, SDK_FOLDER } from "../../../test/support/plugin-sdk.ts";
 import { until } from "../../../test/support/until.ts";
 import { Log } from "../../base/log.ts";
 import type { PluginPermissions } from "../plugin/permissions.ts";
-import { Orchestrator } from "../orchestrator.ts";
+import { openOrchestrator } from "../orchestrator.ts";
 import type { ConfinedPlugin } from "../plugin/plugin-process.ts";
 import { pluginSettings } from "../plugin/settings.ts";
 import { answerOf } from "../../protocol/bus/answer.ts";
@@ -89,7 +89,7 @@ async function open(permissions: PluginPermissions) {
     egress: { resolve: async () => names, forbids: () => false },
   });
   const orchestrator = opening.use(
-    await Orchestrator.open({
+    await openOrchestrator({
       ...{ listen: "tls://localhost:0", certsDir: at("certs"), clientCertificate: "require" },
       ...{ offer, storage: {}, transport: { listen, connect }, log, confine },
     }),

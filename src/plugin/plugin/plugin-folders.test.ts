@@ -7,13 +7,13 @@ import { describe, it } from "node:test";
 
 import { DiskFaults } from "../../../test/support/disk-faults.ts";
 import { covers } from "../../../test/support/requirement.ts";
-import { BusCertificates } from "../bus-certificates.ts";
+import { busCertificates } from "../bus-certificates.ts";
 import { LOCK, openRunFolder, PluginFolders } from "./plugin-folder.ts";
 
 async function open() {
   const home = await mkdtempDisposable(join(tmpdir(), "trunkline-folders-"));
   const parent = join(home.path, "run");
-  const certificates = new BusCertificates(join(home.path, "certs"), assert.fail);
+  const certificates = busCertificates(join(home.path, "certs"), assert.fail);
   return {
     ...{ parent, make: () => new PluginFolders(parent, certificates) },
     [Symbol.asyncDispose]: () => home.remove(),

@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { keepEngine, TestPair } from "../../../test/support/quic-pair.ts";
 import { until } from "../../../test/support/until.ts";
 import { type BusHandlers, serveExchange } from "../../protocol/bus/serve.ts";
-import { PluginLink } from "./plugin-link.ts";
+import { type PluginLink, pluginLink } from "./plugin-link.ts";
 import { DEFAULT_PLUGIN_LIMITS, type PluginLimits } from "./settings.ts";
 
 const CALL = { case: "toolCall", value: { toolName: "wait" } } as const;
@@ -21,7 +21,7 @@ class SamplePlugin implements AsyncDisposable {
   private constructor(pair: TestPair, waiting: (() => void)[], limits: Partial<PluginLimits>) {
     this.#pair = pair;
     this.#waiting = waiting;
-    this.link = new PluginLink({
+    this.link = pluginLink({
       id: "sample",
       dial: () => pair.connect(),
       limits: { ...DEFAULT_PLUGIN_LIMITS, ...limits },

@@ -44,137 +44,122 @@ const CANCELLING = 2_000;
  * limit, refused. So whoever has a slot waits for nobody who has none yet, and a call that leads to
  * further calls, to its own plugin or in a circle, comes to its end.
  */
-export class PluginLink implements AsyncDisposable {
-  readonly control: BusClient;
-  readonly #name: string;
-  readonly #calls: BusClient;
-  readonly #slots: Semaphore;
-  readonly #limits: PluginLimits;
-  readonly #draining = new AbortController();
-  #successor: Successor | undefined;
-  #nested = 0;
-  #idle: PromiseWithResolvers<void> | undefined;
-  #isOver = false;
+export type PluginLink = ReturnType<typeof pluginLink>;
 
-  constructor({ id, limits, dial, lost }: PluginLinkOptions) {
-    const name = `Plugin '${id}'`;
-    this.#name = name;
-    this.#limits = limits;
-    const { calls, queue } = limits;
-    this.#slots = new Semaphore({
-      running: calls,
-      waitingEach: queue,
-      refusal: (waiting) =>
-        `${name} answers ${calls} calls, and ${waiting} more wait for it. ` +
-        "Try again later, or raise 'calls' or 'queue' of the plugin in the configuration",
-    });
-    this.control = new BusClient({ name, dial, ...(lost === undefined ? {} : { lost }) });
-    this.#calls = new BusClient({
-      ...{ name, dial, patience: limits.call, mostConnections: MOST_CONNECTIONS, isKnown: true },
-    });
-  }
-
-  /** Calls that it answers now. */
-  get running(): number {
-    return this.#slots.running + this.#nested;
-  }
-
-  /** Calls that wait for one of those to end. */
-  get waiting(): number {
-    return this.#slots.waiting;
-  }
-
-  /** Connects now, so that the first call need not wait for that. */
-  connect(): Promise<void> {
-    return this.#calls.connect();
-  }
-
-  async ask(request: BusRequest, options: AskOptions & CallOrigin): Promise<PluginResponse> {
-    let entered: Disposable;
-    try {
-      entered = await this.#enter(options);
-    } catch (error) {
-      // It was not sent, so the successor can answer it.
-      if (this.#successor === undefined || error !== this.#draining.signal.reason) throw error;
-      return (await this.#successor()).ask(request, options);
-    }
-    using _ = entered;
-    return await this.#calls.ask(request, options).catch(this.#explain);
-  }
-
-  async *askForMany(
-    request: BusRequest,
-    options: Omit<AskForManyOptions, "cancel"> & CallOrigin & { readonly cancel: BusRequest },
-  ): AsyncGenerator<PluginResponse, void, void> {
-    const { signal, cancel } = options;
-    using _ = await this.#enter(options);
-    try {
-      yield* this.#calls.askForMany(request, {
-        signal,
-        cancel: () => {
-          this.control.ask(cancel, { timeout: CANCELLING }).catch(() => {});
-        },
-      });
-    } catch (error) {
-      this.#explain(error);
-    }
-  }
-
-  /**
-   * Waits until the running calls are answered. Waiting calls go to the successor, or fail for the reason
-   * if there is none. Resolves to the milliseconds that are left, which is always a short time.
-   */
-  async drain(timeout: number, reason: Error, successor?: Successor): Promise<number> {
-    const began = performance.now();
-    this.#successor = successor;
-    this.#draining.abort(reason);
-    if (this.running > 0) {
-      this.#idle = Promise.withResolvers();
-      await atMost(timeout, this.#idle.promise);
-    }
-    return Math.max(Math.min(timeout, SHORTEST), timeout - (performance.now() - began));
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#isOver = true;
-    await Promise.all([this.control[Symbol.asyncDispose](), this.#calls[Symbol.asyncDispose]()]);
-  }
-
-  async #enter({ isNested, signal }: CallOrigin & Pick<AskOptions, "signal">): Promise<Disposable> {
+export function pluginLink({ id, limits, dial, lost }: PluginLinkOptions) {
+  const whom = `Plugin '${id}'`;
+  const control = new BusClient({ name: whom, dial, ...(lost === undefined ? {} : { lost }) });
+  const calls = new BusClient({
+    ...{ name: whom, dial, patience: limits.call },
+    ...{ mostConnections: MOST_CONNECTIONS, isKnown: true },
+  });
+  const slots = new Semaphore({
+    running: limits.calls,
+    waitingEach: limits.queue,
+    refusal: (waiting) =>
+      `${whom} answers ${limits.calls} calls, and ${waiting} more wait for it. ` +
+      "Try again later, or raise 'calls' or 'queue' of the plugin in the configuration",
+  });
+  const draining = new AbortController();
+  let next: Successor | undefined;
+  let nested = 0;
+  let idle: PromiseWithResolvers<void> | undefined;
+  let isOver = false;
+  /** A request that was not sent yet when the plugin ended is not lost: the plugin is down. */
+  const explain = (error: unknown): never => {
+    if (!isOver || error instanceof LostError) throw error;
+    throw new TrunklineError("unavailable", `${whom} has just ended`);
+  };
+  const running = (): number => slots.running + nested;
+  const enter = async (options: CallOrigin & Pick<AskOptions, "signal">): Promise<Disposable> => {
+    const { isNested, signal } = options;
     const entered = new DisposableStack();
     entered.defer(() => {
-      if (this.running === 0) this.#idle?.resolve();
+      if (running() === 0) idle?.resolve();
     });
     if (!isNested) {
-      entered.use(await (this.#slots.isFree() ? this.#slots.enter() : this.#queue(signal)));
+      entered.use(await (slots.isFree() ? slots.enter() : queued(signal)));
       return entered;
     }
-    const { nestedCalls } = this.#limits;
-    if (this.#nested >= nestedCalls) {
+    const { nestedCalls } = limits;
+    if (nested >= nestedCalls) {
       const hint = "Does a plugin call itself without end?";
       const why = `already answers ${nestedCalls} calls that plugins have made. ${hint}`;
-      throw new TrunklineError("limit", `${this.#name} ${why}`);
+      throw new TrunklineError("limit", `${whom} ${why}`);
     }
-    this.#nested++;
-    entered.defer(() => this.#nested--);
+    nested++;
+    entered.defer(() => nested--);
     return entered;
-  }
-
-  /** A request that was not sent yet when the plugin ended is not lost: the plugin is down. */
-  readonly #explain = (error: unknown): never => {
-    if (!this.#isOver || error instanceof LostError) throw error;
-    throw new TrunklineError("unavailable", `${this.#name} has just ended`);
   };
-
   /** Waits no longer for a slot than for an answer. */
-  async #queue(signal: AbortSignal | undefined): Promise<Disposable> {
-    const { call, calls } = this.#limits;
+  const queued = async (signal: AbortSignal | undefined): Promise<Disposable> => {
+    const { call, calls: most } = limits;
     const late = new AbortController();
     using _ = setTimeout(() => {
-      const what = `No free slot of ${this.#name} within ${call} ms: it takes ${calls} calls at once`;
+      const what = `No free slot of ${whom} within ${call} ms: it takes ${most} calls at once`;
       late.abort(new TrunklineError("timeout", what));
     }, call);
-    const ends = [late.signal, this.#draining.signal, ...(signal === undefined ? [] : [signal])];
-    return await this.#slots.enter({ signal: AbortSignal.any(ends) });
-  }
+    const ends = [late.signal, draining.signal, ...(signal === undefined ? [] : [signal])];
+    return await slots.enter({ signal: AbortSignal.any(ends) });
+  };
+  return {
+    control,
+    /** Calls that it answers now. */
+    get running(): number {
+      return running();
+    },
+    /** Calls that wait for one of those to end. */
+    get waiting(): number {
+      return slots.waiting;
+    },
+    /** Connects now, so that the first call need not wait for that. */
+    connect: (): Promise<void> => calls.connect(),
+    async ask(request: BusRequest, options: AskOptions & CallOrigin): Promise<PluginResponse> {
+      let entered: Disposable;
+      try {
+        entered = await enter(options);
+      } catch (error) {
+        // It was not sent, so the successor can answer it.
+        if (next === undefined || error !== draining.signal.reason) throw error;
+        return (await next()).ask(request, options);
+      }
+      using _ = entered;
+      return await calls.ask(request, options).catch(explain);
+    },
+    async *askForMany(
+      request: BusRequest,
+      options: Omit<AskForManyOptions, "cancel"> & CallOrigin & { readonly cancel: BusRequest },
+    ): AsyncGenerator<PluginResponse, void, void> {
+      const { signal, cancel } = options;
+      using _ = await enter(options);
+      try {
+        yield* calls.askForMany(request, {
+          signal,
+          cancel: () => {
+            control.ask(cancel, { timeout: CANCELLING }).catch(() => {});
+          },
+        });
+      } catch (error) {
+        explain(error);
+      }
+    },
+    /**
+     * Waits until the running calls are answered. Waiting calls go to the successor, or fail for the reason
+     * if there is none. Resolves to the milliseconds that are left, which is always a short time.
+     */
+    async drain(timeout: number, reason: Error, successor?: Successor): Promise<number> {
+      const began = performance.now();
+      next = successor;
+      draining.abort(reason);
+      if (running() > 0) {
+        idle = Promise.withResolvers();
+        await atMost(timeout, idle.promise);
+      }
+      return Math.max(Math.min(timeout, SHORTEST), timeout - (performance.now() - began));
+    },
+    async [Symbol.asyncDispose](): Promise<void> {
+      isOver = true;
+      await Promise.all([control[Symbol.asyncDispose](), calls[Symbol.asyncDispose]()]);
+    },
+  };
 }

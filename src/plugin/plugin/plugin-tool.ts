@@ -105,65 +105,30 @@ interface OwnedPublication<T> extends Publication<T> {
 }
 
 /** The tools and prompts of all plugins, added to the program's offer under names that do not clash. */
-export class PluginTools {
-  readonly #offer: Offer;
-  readonly #manifestOf: (id: string) => PluginManifest | undefined;
-  readonly #tools: PublishedEntries<Tool>;
-  readonly #prompts: PublishedEntries<Prompt>;
-  #toolOwners: ReadonlyMap<string, string> = new Map();
-  #promptOwners: ReadonlyMap<string, string> = new Map();
+export type PluginTools = ReturnType<typeof pluginTools>;
 
-  constructor(offer: Offer, manifestOf: (id: string) => PluginManifest | undefined) {
-    this.#offer = offer;
-    this.#manifestOf = manifestOf;
-    this.#tools = new PublishedEntries((_, tool) => offer.tools.add(tool));
-    this.#prompts = new PublishedEntries((name, prompt) => offer.prompts.add(name, prompt));
-  }
-
-  /** The plugin that brings a tool. Where several do, it is none of them alone: an empty text. */
-  ownerOf(name: string): string | undefined {
-    return this.#toolOwners.get(name);
-  }
-
-  ownerOfPrompt(name: string): string | undefined {
-    return this.#promptOwners.get(name);
-  }
-
-  /** The kinds of storage that a plugin provides. */
-  storageOf({ id, settings }: Plugin): readonly string[] {
-    return [...settings.providesStorage, ...(this.#manifestOf(id)?.providesStorage ?? [])];
-  }
-
-  publish(plugins: readonly Plugin[]): void {
-    const tools = [...this.#plain(plugins), ...this.#ofProviders(plugins)];
-    this.#toolOwners = ownersOf(tools);
-    this.#tools.replace(tools);
-    const names = new Names(
-      (name) => this.#offer.prompts.get(name) !== undefined && !this.#prompts.has(name),
-    );
-    const prompts = plugins.flatMap((plugin) =>
-      ownedBy(plugin, plugin.offer?.prompts, names, pluginPrompt),
-    );
-    this.#promptOwners = ownersOf(prompts);
-    this.#prompts.replace(prompts);
-  }
-
-  #aiOf({ id, settings }: Plugin): readonly string[] {
-    return [...settings.providesAi, ...(this.#manifestOf(id)?.providesAi ?? [])];
-  }
-
-  #plain(plugins: readonly Plugin[]): OwnedPublication<Tool>[] {
-    const names = this.#names();
+export function pluginTools(offer: Offer, manifestOf: (id: string) => PluginManifest | undefined) {
+  const toolEntries = new PublishedEntries<Tool>((_, tool) => offer.tools.add(tool));
+  const promptEntries = new PublishedEntries<Prompt>((name, prompt) =>
+    offer.prompts.add(name, prompt),
+  );
+  let toolOwners: ReadonlyMap<string, string> = new Map();
+  let promptOwners: ReadonlyMap<string, string> = new Map();
+  const aiOf = ({ id, settings }: Plugin): readonly string[] => [
+    ...settings.providesAi,
+    ...(manifestOf(id)?.providesAi ?? []),
+  ];
+  const plain = (plugins: readonly Plugin[]): OwnedPublication<Tool>[] => {
+    const names = freeNames();
     return plugins
-      .filter((plugin) => this.#aiOf(plugin).length === 0)
+      .filter((plugin) => aiOf(plugin).length === 0)
       .flatMap((plugin) => ownedBy(plugin, plugin.offer?.tools, names, pluginTool));
-  }
-
+  };
   /** Providers of AI offer the same tools; each name is there once. */
-  #ofProviders(plugins: readonly Plugin[]): OwnedPublication<Tool>[] {
+  const ofProviders = (plugins: readonly Plugin[]): OwnedPublication<Tool>[] => {
     const byName = new Map<string, { keys: string[]; owners: string[]; tools: AiTool[] }>();
     for (const plugin of plugins) {
-      const providers = this.#aiOf(plugin);
+      const providers = aiOf(plugin);
       if (providers.length === 0) continue;
       for (const tool of plugin.offer?.tools ?? []) {
         const same = byName.get(tool.name) ?? { keys: [], owners: [], tools: [] };
@@ -173,7 +138,7 @@ export class PluginTools {
         same.tools.push({ providers, tool: pluginTool(plugin, tool, tool.name) });
       }
     }
-    const names = this.#names();
+    const names = freeNames();
     return Array.from(byName, ([name, { keys, owners, tools }]) => {
       const given = names.give("ai", name);
       const [owner = "", another] = owners;
@@ -181,11 +146,32 @@ export class PluginTools {
       const key = keys.join("\n\n");
       return { name: given, key, owner: another === undefined ? owner : "", make };
     });
-  }
-
-  #names(): Names {
-    return new Names((name) => this.#offer.tools.get(name) !== undefined && !this.#tools.has(name));
-  }
+  };
+  const freeNames = (): Names =>
+    new Names((name) => offer.tools.get(name) !== undefined && !toolEntries.has(name));
+  return {
+    /** The plugin that brings a tool. Where several do, it is none of them alone: an empty text. */
+    ownerOf: (name: string): string | undefined => toolOwners.get(name),
+    ownerOfPrompt: (name: string): string | undefined => promptOwners.get(name),
+    /** The kinds of storage that a plugin provides. */
+    storageOf: ({ id, settings }: Plugin): readonly string[] => [
+      ...settings.providesStorage,
+      ...(manifestOf(id)?.providesStorage ?? []),
+    ],
+    publish(plugins: readonly Plugin[]): void {
+      const tools = [...plain(plugins), ...ofProviders(plugins)];
+      toolOwners = ownersOf(tools);
+      toolEntries.replace(tools);
+      const names = new Names(
+        (name) => offer.prompts.get(name) !== undefined && !promptEntries.has(name),
+      );
+      const prompts = plugins.flatMap((plugin) =>
+        ownedBy(plugin, plugin.offer?.prompts, names, pluginPrompt),
+      );
+      promptOwners = ownersOf(prompts);
+      promptEntries.replace(prompts);
+    },
+  };
 }
 
 /** The entries of one plugin, under the names that they get here. */

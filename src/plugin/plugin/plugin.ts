@@ -14,7 +14,7 @@ import {
 } from "./known-offer.ts";
 import type { PluginFolder } from "./plugin-folder.ts";
 import { checkPin } from "./pin.ts";
-import { PluginLink } from "./plugin-link.ts";
+import { type PluginLink, pluginLink } from "./plugin-link.ts";
 import {
   LONGEST_WORDS,
   type PluginPlace,
@@ -255,7 +255,7 @@ export class Plugin {
       signal,
       said: (line) => this.#stderrLog.add(line),
     });
-    const link = new PluginLink({
+    const link = pluginLink({
       id: this.id,
       limits: this.#limits,
       dial: (given) => this.#options.dial(address, `orchestrator-to-${this.id}`, given, reach),

@@ -1,14 +1,10 @@
-import type { MessageInitShape } from "@bufbuild/protobuf";
 import { attempt } from "../../base/attempt.ts";
 import { isContent } from "../../protocol/bus/shape/content-text.ts";
-import { FAILURE, failure } from "../../protocol/bus/failure.ts";
+import { FAILURE, failure, type ToolResponseInit } from "../../protocol/bus/failure.ts";
 import { toStruct } from "../../protocol/bus/shape/json-struct.ts";
-import type { ToolResponseSchema } from "../../protocol/bus/plugin.gen.ts";
 import { toToolResponse } from "../../protocol/bus/shape/tool-result.ts";
 import { textResult, type ToolResult } from "../../tool/tool.ts";
 import { ToolError } from "./tool-error.ts";
-
-type ToolResponseInit = MessageInitShape<typeof ToolResponseSchema>;
 
 /** Converts what a tool returned to a message of the bus. */
 export function returned(value: unknown): ToolResponseInit {

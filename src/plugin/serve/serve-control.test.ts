@@ -6,7 +6,7 @@ import { TrunklineError } from "../../base/errors.ts";
 import { BusClient } from "../../protocol/bus/connect.ts";
 import { answerOf } from "../../protocol/bus/answer.ts";
 import type { PeerCertificate } from "../../wire/quic/connection.ts";
-import { CONTROL_NAME, Guests } from "../guests.ts";
+import { CONTROL_NAME, newGuests } from "../guests.ts";
 import type { Plugin, PluginStatus } from "../plugin/plugin.ts";
 import { CONTROL, serveControl } from "./serve-control.ts";
 
@@ -26,7 +26,7 @@ async function call(caller: string, toolName: string, args: { id?: string } = {}
       return { said: ["one", "two"], restart: async () => {}, status: () => restarted } as never;
     },
   };
-  const guests = new Guests({ rightsOf: () => undefined });
+  const guests = newGuests({ rightsOf: () => undefined });
   const handlers = serveControl(orchestrator, guests, {
     toolCall: () => ({ case: "toolCall", value: { success: true, result: { text: "another" } } }),
   });

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { SampleStorage } from "../../../test/samples/sample-storage.ts";
-import { MarkdownStorage } from "./markdown-storage.ts";
+import { markdownStorage } from "./markdown-storage.ts";
 
 /**
  * Does something in another process, which copies the workspace before each step that it takes on
@@ -46,7 +46,7 @@ async function leftAtEachStep(program: string, path: string): Promise<Set<string
 
 /** What is there, after which a change on top of it must be possible, and leave nothing behind. */
 async function look(folder: string, path: string): Promise<string> {
-  const storage = new MarkdownStorage(folder);
+  const storage = markdownStorage(folder);
   const found = await storage.read(path);
   const next = await storage.write(path, { content: Buffer.from("next") }, found?.version ?? 0);
   assert.ok(next > (found?.version ?? 0));

@@ -1,34 +1,11 @@
 import { type Stats, constants } from "node:fs";
-import {
-  lstat,
-  mkdir,
-  open,
-  readdir,
-  realpath,
-  rename,
-  rm,
-  unlink,
-  writeFile,
-} from "node:fs/promises";
+import * as fs from "node:fs/promises";
 import { basename, dirname, join, relative, sep } from "node:path";
 import { TrunklineError, fileWords } from "../../base/errors.ts";
 import { TaskQueue } from "../../base/limit/task-queue.ts";
 import { FileLock } from "../../store/file-lock.ts";
 import { MAX_FRONTMATTER, formatMarkdown, parseMarkdown } from "./markdown-file.ts";
-import {
-  type Document,
-  MAX_CONTENT,
-  MAX_ENTRIES,
-  type Storage,
-  type StorageEntry,
-  type StoredDocument,
-  checkExpected,
-  checkSize,
-  storageFolder,
-  storagePath,
-  storagePattern,
-  tooMany,
-} from "./storage.ts";
+import * as storage from "./storage.ts";
 
 /** Error codes, of the system and of SQLite, for a folder that may be read but not written. */
 const NOT_WRITABLE: readonly unknown[] = ["EACCES", "EPERM", "EROFS", 3, 8, 14];
@@ -39,100 +16,31 @@ const NOT_WRITABLE: readonly unknown[] = ["EACCES", "EPERM", "EROFS", 3, 8, 14];
  * version 0, and one whose metadata cannot be read is not written over. Without a pattern, `list`
  * tells of `*.md`.
  */
-export class MarkdownStorage implements Storage {
-  readonly #folder: MarkdownFolder;
-  readonly #queue = new TaskQueue();
-
-  constructor(workspace: string) {
-    this.#folder = new MarkdownFolder(workspace);
-  }
-
-  async read(path: string): Promise<StoredDocument | undefined> {
-    const name = nameOf(path);
-    return this.#do("read", path, async () => {
-      if (!(await this.#folder.exists())) return undefined;
-      const location = await this.#folder.locate(name);
-      const [file, version = 0] = await this.#alone("read", () =>
-        Promise.all([this.#folder.read(location), this.#folder.version(location)]),
-      );
-      if (file === undefined) return undefined;
-      return { ...(await parseMarkdown(path, file.bytes)), version };
-    });
-  }
-
-  async write(path: string, document: Document, expected: number): Promise<number> {
-    const name = nameOf(path);
-    checkSize(path, "write", document.content.length);
-    const bytes = await formatMarkdown(path, document);
-    return this.#do("write", path, () =>
-      this.#alone("write", async () => {
-        const location = await this.#folder.locate(name);
-        const file = await this.#folder.read(location);
-        const last = (await this.#folder.version(location)) ?? 0;
-        checkExpected(path, expected, file === undefined ? undefined : last);
-        // A person may be editing a file that cannot be parsed, and would lose the changes.
-        if (file !== undefined) await parseMarkdown(path, file.bytes);
-        const version = last + 1;
-        await this.#folder.replace(location, { ...file, bytes }, version);
-        return version;
-      }),
-    );
-  }
-
-  async delete(path: string): Promise<boolean> {
-    const name = nameOf(path);
-    return this.#do("delete", path, async () => {
-      if (!(await this.#folder.exists())) return false;
-      return this.#alone("write", async () => {
-        const location = await this.#folder.locate(name);
-        if ((await this.#folder.read(location)) === undefined) return false;
-        await this.#folder.remove(location);
-        return true;
-      });
-    });
-  }
-
-  async list(folder: string, pattern = "*.md"): Promise<StorageEntry[]> {
-    const name = storageFolder(folder);
-    const isWanted = storagePattern(pattern);
-    return this.#do("list", folder, async () => {
-      const entries: StorageEntry[] = [];
-      for await (const { path, location, stats } of this.#folder.files(name)) {
-        const last = path.slice(path.lastIndexOf("/") + 1);
-        if (last.endsWith(SIDECAR) || !isWanted(last)) continue;
-        if (entries.length === MAX_ENTRIES) throw tooMany(folder);
-        // Nobody has read what is only listed, so it matters little if it changes meanwhile.
-        const version = (await this.#folder.version(location)) ?? 0;
-        entries.push({ path, size: stats.size, version, modifiedAt: stats.mtime });
-      }
-      return entries.toSorted((a, b) => (a.path < b.path ? -1 : 1));
-    });
-  }
-
+export function markdownStorage(workspace: string): storage.Storage {
+  const files = markdownFolder(workspace);
+  const queue = new TaskQueue();
   /**
    * Runs work under the lock of the folder. Readers take it too: between a new version and its document
    * they would take the old document for that version. A reader that may not write there, and so cannot
    * lock, reads without the lock.
    */
-  async #alone<T>(purpose: "read" | "write", work: () => Promise<T>): Promise<T> {
-    return this.#queue.run(async () => {
-      using _ = await this.#take(purpose);
+  const alone = async <T>(purpose: "read" | "write", work: () => Promise<T>): Promise<T> => {
+    return queue.run(async () => {
+      using _ = await take(purpose);
       return await work();
     });
-  }
-
-  async #take(purpose: "read" | "write"): Promise<FileLock | undefined> {
+  };
+  const take = async (purpose: "read" | "write"): Promise<FileLock | undefined> => {
     try {
-      return await FileLock.take(join(await this.#folder.own(), "lock"));
+      return await FileLock.take(join(await files.own(), "lock"));
     } catch (error) {
       const { code, cause } = error as NodeJS.ErrnoException;
       const { errcode } = (cause ?? {}) as { errcode?: unknown };
       if (purpose === "read" && NOT_WRITABLE.includes(errcode ?? code)) return undefined;
       throw error;
     }
-  }
-
-  async #do<T>(verb: string, path: string, work: () => Promise<T>): Promise<T> {
+  };
+  const attemptTo = async <T>(verb: string, path: string, work: () => Promise<T>): Promise<T> => {
     try {
       return await work();
     } catch (error) {
@@ -142,11 +50,71 @@ export class MarkdownStorage implements Storage {
       const says = `Cannot ${verb} '${path}': ${fileWords(error)}`;
       throw new TrunklineError("unavailable", says, { cause: error });
     }
-  }
+  };
+  return {
+    async read(path) {
+      const name = nameOf(path);
+      return attemptTo("read", path, async () => {
+        if (!(await files.exists())) return undefined;
+        const location = await files.locate(name);
+        const [file, version = 0] = await alone("read", () =>
+          Promise.all([files.read(location), files.version(location)]),
+        );
+        if (file === undefined) return undefined;
+        return { ...(await parseMarkdown(path, file.bytes)), version };
+      });
+    },
+    async write(path, document, expected) {
+      const name = nameOf(path);
+      storage.checkSize(path, "write", document.content.length);
+      const bytes = await formatMarkdown(path, document);
+      return attemptTo("write", path, () =>
+        alone("write", async () => {
+          const location = await files.locate(name);
+          const file = await files.read(location);
+          const last = (await files.version(location)) ?? 0;
+          storage.checkExpected(path, expected, file === undefined ? undefined : last);
+          // A person may be editing a file that cannot be parsed, and would lose the changes.
+          if (file !== undefined) await parseMarkdown(path, file.bytes);
+          const version = last + 1;
+          await files.replace(location, { ...file, bytes }, version);
+          return version;
+        }),
+      );
+    },
+    async delete(path) {
+      const name = nameOf(path);
+      return attemptTo("delete", path, async () => {
+        if (!(await files.exists())) return false;
+        return alone("write", async () => {
+          const location = await files.locate(name);
+          if ((await files.read(location)) === undefined) return false;
+          await files.remove(location);
+          return true;
+        });
+      });
+    },
+    async list(folder, pattern = "*.md") {
+      const name = storage.storageFolder(folder);
+      const isWanted = storage.storagePattern(pattern);
+      return attemptTo("list", folder, async () => {
+        const entries: storage.StorageEntry[] = [];
+        for await (const { path, location, stats } of files.files(name)) {
+          const last = path.slice(path.lastIndexOf("/") + 1);
+          if (last.endsWith(SIDECAR) || !isWanted(last)) continue;
+          if (entries.length === storage.MAX_ENTRIES) throw storage.tooMany(folder);
+          // Nobody has read what is only listed, so it matters little if it changes meanwhile.
+          const version = (await files.version(location)) ?? 0;
+          entries.push({ path, size: stats.size, version, modifiedAt: stats.mtime });
+        }
+        return entries.toSorted((a, b) => (a.path < b.path ? -1 : 1));
+      });
+    },
+  };
 }
 
 function nameOf(path: string): string {
-  const name = storagePath(path);
+  const name = storage.storagePath(path);
   const isOwn = name.toLowerCase().split("/", 1)[0] === OWN;
   if (!isOwn && !name.endsWith(SIDECAR)) return name;
   const what = isOwn ? `'${OWN}' is the storage's own` : `'*${SIDECAR}' are the versions of others`;
@@ -160,7 +128,7 @@ const SIDECAR = ".version";
 const OWN = ".trunkline";
 const TEMPORARY = ".tmp";
 
-const MAX_FILE = MAX_CONTENT + MAX_FRONTMATTER + 16;
+const MAX_FILE = storage.MAX_CONTENT + MAX_FRONTMATTER + 16;
 const MAX_SIDECAR = 64;
 const NEW_FILE = 0o644;
 /** A named pipe would be waited for, a link followed. */
@@ -173,29 +141,19 @@ interface MarkdownFile {
 }
 
 /** The files of a workspace's documents. Paths have been checked; a location is where one leads. */
-class MarkdownFolder {
-  readonly #workspace: string;
-  readonly #root: string;
-
-  constructor(workspace: string) {
-    this.#workspace = workspace;
-    this.#root = join(workspace, PROJECTS);
-  }
-
-  async exists(): Promise<boolean> {
-    return (await look(await this.locate("."))) !== undefined;
-  }
-
+function markdownFolder(workspace: string) {
+  const place = workspace;
+  const root = join(workspace, PROJECTS);
   /**
    * Where a path leads, folders that are links included: not out of the workspace. The last part is
    * taken as it is.
    */
-  async locate(path: string): Promise<string> {
-    const workspace = await realpath(this.#workspace);
-    const full = join(this.#root, path);
+  const locate = async (path: string): Promise<string> => {
+    const workspace = await fs.realpath(place);
+    const full = join(root, path);
     const missing: string[] = [];
     for (let folder = dirname(full); ; folder = dirname(folder)) {
-      const real = await realpath(folder).catch((error: unknown) => {
+      const real = await fs.realpath(folder).catch((error: unknown) => {
         if (!isMissing(error)) throw error;
         return undefined;
       });
@@ -208,94 +166,91 @@ class MarkdownFolder {
       if ((await look(folder))?.isSymbolicLink() === true) throw escaping(folder);
       missing.push(basename(folder));
     }
-  }
-
+  };
   /** The folder of our own, made if need be. */
-  async own(): Promise<string> {
-    const own = await this.locate(OWN);
-    if ((await mkdir(own, { recursive: true })) !== undefined) {
+  const own = async (): Promise<string> => {
+    const path = await locate(OWN);
+    if ((await fs.mkdir(path, { recursive: true })) !== undefined) {
       // Its files do not belong into a repository.
-      await writeFile(join(own, ".gitignore"), "*\n");
+      await fs.writeFile(join(path, ".gitignore"), "*\n");
     }
-    if ((await look(own))?.isDirectory() !== true) throw escaping(own);
-    return own;
-  }
-
-  read(location: string): Promise<MarkdownFile | undefined> {
-    return readBounded(location, MAX_FILE);
-  }
-
-  /** The number in the sidecar of a document; undefined where there is none. */
-  async version(location: string): Promise<number | undefined> {
-    const file = await readBounded(location + SIDECAR, MAX_SIDECAR);
-    if (file === undefined) return undefined;
-    const text = file.bytes.toString().trim();
-    if (/^\d{1,15}$/.test(text)) return Number(text);
-    const next = "Write the version there, or delete the file to start again";
-    const message = `Cannot read the version in '${location}${SIDECAR}': it is not a number. ${next}`;
-    throw new TrunklineError("config", message);
-  }
-
-  /**
-   * Puts a document and its version where they belong. Each is replaced whole, and on disk before the next
-   * step. The version is first: should we end between the two, the old document has a new version.
-   * Whoever had read it must read it again, and finds the same; one number is never used. The other
-   * way round, the new document would have the old version, and be overwritten by somebody who has
-   * only seen the old document.
-   */
-  async replace(location: string, file: MarkdownFile, version: number): Promise<void> {
-    const own = await this.own();
-    await sweep(own);
-    const folder = dirname(location);
-    await makeFolder(folder);
-    const [sidecar, document] = [temporary(own), temporary(own)];
-    try {
-      await Promise.all([
-        write(sidecar, { bytes: Buffer.from(String(version)) }),
-        write(document, file),
-      ]);
-      await rename(sidecar, location + SIDECAR);
-      await syncFolder(folder);
-      await rename(document, location);
-      await syncFolder(folder);
-    } catch (error) {
-      await Promise.all([sidecar, document].map((path) => rm(path, { force: true })));
-      throw error;
-    }
-  }
-
-  /**
-   * Removes a document, then its version. Should we end between the two, the next document of that
-   * name goes on counting where this one ended, and nobody takes it for the old one.
-   */
-  async remove(location: string): Promise<void> {
-    await unlink(location);
-    await syncFolder(dirname(location));
-    await rm(location + SIDECAR, { force: true });
-    await syncFolder(dirname(location));
-  }
-
-  /** All files of a folder, at any depth, or the one at that path. Links are not followed. */
-  async *files(path: string): AsyncIterable<{ path: string; location: string; stats: Stats }> {
-    const waiting = [{ path, location: dirname(await this.locate(`${path}/any`)) }];
-    for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
-      const { path, location } = next;
-      const stats = await look(location);
-      if (stats?.isFile() === true) yield { path, location, stats };
-      if (stats?.isDirectory() !== true || path === OWN) continue;
-      for (const name of await namesIn(location)) {
-        waiting.push({
-          path: path === "" ? name : `${path}/${name}`,
-          location: join(location, name),
-        });
+    if ((await look(path))?.isDirectory() !== true) throw escaping(path);
+    return path;
+  };
+  return {
+    exists: async (): Promise<boolean> => (await look(await locate("."))) !== undefined,
+    locate,
+    own,
+    read: (location: string): Promise<MarkdownFile | undefined> => readBounded(location, MAX_FILE),
+    /** The number in the sidecar of a document; undefined where there is none. */
+    async version(location: string): Promise<number | undefined> {
+      const file = await readBounded(location + SIDECAR, MAX_SIDECAR);
+      if (file === undefined) return undefined;
+      const text = file.bytes.toString().trim();
+      if (/^\d{1,15}$/.test(text)) return Number(text);
+      const next = "Write the version there, or delete the file to start again";
+      const message = `Cannot read the version in '${location}${SIDECAR}': it is not a number. ${next}`;
+      throw new TrunklineError("config", message);
+    },
+    /**
+     * Puts a document and its version where they belong. Each is replaced whole, and on disk before the next
+     * step. The version is first: should we end between the two, the old document has a new version.
+     * Whoever had read it must read it again, and finds the same; one number is never used. The other
+     * way round, the new document would have the old version, and be overwritten by somebody who has
+     * only seen the old document.
+     */
+    async replace(location: string, file: MarkdownFile, version: number): Promise<void> {
+      const ownFolder = await own();
+      await sweep(ownFolder);
+      const folder = dirname(location);
+      await makeFolder(folder);
+      const [sidecar, document] = [temporary(ownFolder), temporary(ownFolder)];
+      try {
+        await Promise.all([
+          write(sidecar, { bytes: Buffer.from(String(version)) }),
+          write(document, file),
+        ]);
+        await fs.rename(sidecar, location + SIDECAR);
+        await syncFolder(folder);
+        await fs.rename(document, location);
+        await syncFolder(folder);
+      } catch (error) {
+        await Promise.all([sidecar, document].map((path) => fs.rm(path, { force: true })));
+        throw error;
       }
-    }
-  }
+    },
+    /**
+     * Removes a document, then its version. Should we end between the two, the next document of that
+     * name goes on counting where this one ended, and nobody takes it for the old one.
+     */
+    async remove(location: string): Promise<void> {
+      await fs.unlink(location);
+      await syncFolder(dirname(location));
+      await fs.rm(location + SIDECAR, { force: true });
+      await syncFolder(dirname(location));
+    },
+    /** All files of a folder, at any depth, or the one at that path. Links are not followed. */
+    async *files(path: string): AsyncIterable<{ path: string; location: string; stats: Stats }> {
+      const waiting = [{ path, location: dirname(await locate(`${path}/any`)) }];
+      for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+        const { path, location } = next;
+        const stats = await look(location);
+        if (stats?.isFile() === true) yield { path, location, stats };
+        if (stats?.isDirectory() !== true || path === OWN) continue;
+        for (const name of await namesIn(location)) {
+          waiting.push({
+            path: path === "" ? name : `${path}/${name}`,
+            location: join(location, name),
+          });
+        }
+      }
+    },
+  };
 }
 
 async function readBounded(location: string, limit: number): Promise<MarkdownFile | undefined> {
   try {
-    await using file = await open(location, READ);
+    await using file = await fs.open(location, READ);
     const stats = await file.stat();
     if (!stats.isFile()) throw notAFile(location, stats.isDirectory() ? "a folder" : "no file");
     if (stats.size > limit) {
@@ -311,7 +266,7 @@ async function readBounded(location: string, limit: number): Promise<MarkdownFil
 }
 
 async function look(location: string): Promise<Stats | undefined> {
-  return lstat(location).catch((error: unknown) => {
+  return fs.lstat(location).catch((error: unknown) => {
     if (!isMissing(error)) throw error;
     return undefined;
   });
@@ -319,7 +274,7 @@ async function look(location: string): Promise<Stats | undefined> {
 
 /** A folder that may not be read counts as empty. */
 async function namesIn(location: string): Promise<string[]> {
-  return readdir(location).catch((error: unknown) => {
+  return fs.readdir(location).catch((error: unknown) => {
     const { code = "" } = error as NodeJS.ErrnoException;
     if (!isMissing(error) && code !== "EACCES" && code !== "EPERM") throw error;
     return [];
@@ -328,8 +283,8 @@ async function namesIn(location: string): Promise<string[]> {
 
 /** Removes temporary files of processes that were killed. Nobody writes while we have the lock. */
 async function sweep(own: string): Promise<void> {
-  const left = (await readdir(own)).filter((name) => name.endsWith(TEMPORARY));
-  await Promise.all(left.map((name) => rm(join(own, name), { force: true })));
+  const left = (await fs.readdir(own)).filter((name) => name.endsWith(TEMPORARY));
+  await Promise.all(left.map((name) => fs.rm(join(own, name), { force: true })));
 }
 
 function temporary(own: string): string {
@@ -337,14 +292,14 @@ function temporary(own: string): string {
 }
 
 async function write(path: string, { bytes, mode }: MarkdownFile): Promise<void> {
-  await using file = await open(path, "wx", NEW_FILE);
+  await using file = await fs.open(path, "wx", NEW_FILE);
   if (mode !== undefined) await file.chmod(mode);
   await file.writeFile(bytes);
   await file.sync();
 }
 
 async function makeFolder(folder: string): Promise<void> {
-  const first = await mkdir(folder, { recursive: true });
+  const first = await fs.mkdir(folder, { recursive: true });
   if (first === undefined) return;
   for (let made = folder; made.length >= first.length; made = dirname(made)) {
     await syncFolder(dirname(made));
@@ -354,7 +309,7 @@ async function makeFolder(folder: string): Promise<void> {
 /** Puts on disk which files are in a folder, and under which names. */
 async function syncFolder(folder: string): Promise<void> {
   if (process.platform === "win32") return;
-  await using handle = await open(folder, "r");
+  await using handle = await fs.open(folder, "r");
   await handle.sync();
 }
 

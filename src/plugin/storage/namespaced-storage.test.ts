@@ -12,7 +12,7 @@ import {
   StorageWriteRequestSchema,
 } from "../../protocol/bus/plugin.gen.ts";
 import type { BusCall } from "../../protocol/bus/serve.ts";
-import { MarkdownStorage } from "./markdown-storage.ts";
+import { markdownStorage } from "./markdown-storage.ts";
 import { namespacedStorage } from "./route-storage.ts";
 import { serveStorage } from "./serve-storage.ts";
 
@@ -21,7 +21,7 @@ async function open() {
   await using opening = new AsyncDisposableStack();
   const home = await mkdtempDisposable(join(tmpdir(), "trunkline-namespaces-"));
   opening.defer(() => home.remove());
-  const markdown = new MarkdownStorage(home.path);
+  const markdown = markdownStorage(home.path);
   const own = serveStorage({ storageFor: () => markdown, report: () => {} });
   const as = (namespace: string | undefined) => {
     const handlers = namespacedStorage(own, () => ({ name: "p", namespace }));

@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { until } from "../../../test/support/until.ts";
 import { SessionError } from "../../session/session-error.ts";
 import { type MemoryChannel, memoryPair } from "../../wire/channel/memory.ts";
-import { AgentConnection, type AgentListener, CAPABILITIES } from "./connect.ts";
+import { type AgentListener, CAPABILITIES, connectAgent } from "./connect.ts";
 import { METHODS } from "./methods.ts";
 
 type Message = Readonly<Record<string, unknown>> & {
@@ -67,7 +67,7 @@ const LISTENER: AgentListener = {
 async function open(listener: Partial<AgentListener> = {}, hello?: object) {
   const [ours, theirs] = memoryPair();
   const agent = new RawAgent(theirs, hello);
-  const connection = await AgentConnection.open(ours, { listener: { ...LISTENER, ...listener } });
+  const connection = await connectAgent(ours, { ...LISTENER, ...listener });
   return { agent, connection, [Symbol.asyncDispose]: () => connection[Symbol.asyncDispose]() };
 }
 

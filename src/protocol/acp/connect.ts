@@ -39,11 +39,6 @@ export interface AgentListener {
   notified?(method: string, params: JsonObject): void;
 }
 
-export interface ConnectOptions {
-  readonly listener: AgentListener;
-  readonly limits?: LimitTable | undefined;
-}
-
 const PROTOCOL_VERSION = 1;
 
 /**
@@ -65,73 +60,49 @@ export const CAPABILITIES = {
 } as const;
 
 /** The client side of ACP: a connection to an agent that is another program. */
-export class AgentConnection implements AsyncDisposable {
-  readonly agent: schema.InitializeResult;
-  readonly #peer: Peer;
-  readonly #limits: LimitTable | undefined;
+export type AgentConnection = Awaited<ReturnType<typeof connectAgent>>;
 
-  private constructor(peer: Peer, agent: schema.InitializeResult, limits: LimitTable | undefined) {
-    this.#peer = peer;
-    this.agent = agent;
-    this.#limits = limits;
+export async function connectAgent(
+  channel: Channel<string>,
+  listener: AgentListener,
+  limits?: LimitTable,
+) {
+  const peer = new Peer(channel, undefined, listening(listener, limits));
+  await using opening = new AsyncDisposableStack();
+  opening.defer(() => peer.close());
+  const hello = {
+    protocolVersion: PROTOCOL_VERSION,
+    clientCapabilities: CAPABILITIES,
+    clientInfo: { name: "trunkline", version: VERSION },
+  };
+  const { timeout } = limitsFor("initialize", limits);
+  const agent = await peer.request(METHODS.initialize, hello, { timeout });
+  if (agent.protocolVersion !== PROTOCOL_VERSION) {
+    const speaks = `it speaks version ${agent.protocolVersion} of ACP, not ${PROTOCOL_VERSION}`;
+    throw new TrunklineError("unavailable", `Cannot talk to the agent: ${speaks}.`);
   }
-
-  /**
-   * Sends `initialize`. ACP initialization § Version Negotiation: a client that does not support the
-   * version of the answer closes the connection, so this throws "unavailable".
-   */
-  static async open(channel: Channel<string>, options: ConnectOptions): Promise<AgentConnection> {
-    const { listener, limits } = options;
-    const peer = new Peer(channel, undefined, listening(listener, limits));
-    try {
-      const agent = await peer.request(
-        METHODS.initialize,
-        {
-          protocolVersion: PROTOCOL_VERSION,
-          clientCapabilities: CAPABILITIES,
-          clientInfo: { name: "trunkline", version: VERSION },
-        },
-        { timeout: limitsFor("initialize", limits).timeout },
-      );
-      if (agent.protocolVersion !== PROTOCOL_VERSION) {
-        const speaks = `it speaks version ${agent.protocolVersion} of ACP, not ${PROTOCOL_VERSION}`;
-        throw new TrunklineError("unavailable", `Cannot talk to the agent: ${speaks}.`);
-      }
-      return new AgentConnection(peer, agent, limits);
-    } catch (error) {
-      await peer.close();
-      throw error;
-    }
-  }
-
-  get capabilities(): JsonObject {
-    return this.agent.agentCapabilities ?? {};
-  }
-
-  /** Resolves when the connection has ended. */
-  get ended(): Promise<void> {
-    return this.#peer.ended;
-  }
-
-  request<P, R>(
-    method: Method<P, R>,
-    params: P,
-    options: { readonly signal?: AbortSignal } = {},
-  ): Promise<R> {
-    // The session limits the time of a prompt, since it knows whether there is progress. A person who
-    // logs in may take long.
-    const { timeout } = PATIENT.has(method.name) ? {} : limitsFor(method.name, this.#limits);
-    return this.#peer.request(method, params, { timeout, ...options });
-  }
-
-  /** ACP prompt-turn § Cancellation: a notification; the prompt is then answered with "cancelled". */
-  cancel(sessionId: string): void {
-    this.#peer.notify(METHODS.cancel, { sessionId });
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#peer.close();
-  }
+  opening.move();
+  return {
+    agent,
+    capabilities: (agent.agentCapabilities ?? {}) as JsonObject,
+    /** Resolves when the connection has ended. */
+    ended: peer.ended,
+    request<P, R>(
+      method: Method<P, R>,
+      params: P,
+      options: { readonly signal?: AbortSignal } = {},
+    ): Promise<R> {
+      // The session limits the time of a prompt, since it knows whether there is progress. A person who
+      // logs in may take long.
+      const { timeout: longest } = PATIENT.has(method.name) ? {} : limitsFor(method.name, limits);
+      return peer.request(method, params, { timeout: longest, ...options });
+    },
+    /** ACP prompt-turn § Cancellation: a notification; the prompt is then answered with "cancelled". */
+    cancel(sessionId: string): void {
+      peer.notify(METHODS.cancel, { sessionId });
+    },
+    [Symbol.asyncDispose]: () => peer.close(),
+  };
 }
 
 const PATIENT: ReadonlySet<string> = new Set([METHODS.prompt.name, METHODS.authenticate.name]);

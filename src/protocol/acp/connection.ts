@@ -20,7 +20,7 @@ import { CLIENT_METHODS, clientMethod, isObject, METHODS, ours } from "./methods
 import type { SendText, SessionLinks } from "./relay/session-links.ts";
 import type { InitializeParams, OldSessionParams } from "./schema.gen.ts";
 import { fromWire } from "./session-errors.ts";
-import { type FormedUpdate, UpdateForms } from "./update-forms.ts";
+import { type FormedUpdate, type UpdateForms, updateForms } from "./update-forms.ts";
 import { V2Codec } from "./v2/codec.ts";
 
 /** A random id as `crypto.randomUUID` makes them. */
@@ -161,7 +161,7 @@ export class AcpConnection implements SessionClient {
   }
 
   #view(sessionId: string): SessionView {
-    const forms = new UpdateForms(this.capabilities, (updates) => {
+    const forms = updateForms(this.capabilities, (updates) => {
       const view = this.#views.get(sessionId);
       if (view !== undefined) background(this.#showAll(view, updates, 0), "Telling a client");
     });

@@ -6,7 +6,7 @@ import { packages } from "../../../test/acp/oracle.ts";
 import { V1 } from "./codec.ts";
 import { CAPABILITIES } from "./connect.ts";
 import { isObject, type JsonObject, objectOf } from "./methods.ts";
-import { FORMS, UpdateForms } from "./update-forms.ts";
+import { FORMS, updateForms } from "./update-forms.ts";
 import { V2Codec } from "./v2/codec.ts";
 
 type Definitions = Readonly<Record<string, JsonObject>>;
@@ -94,7 +94,7 @@ describe("the newest schemas, with what is unstable", () => {
     assert.deepEqual(kinds.toSorted(), [...CARRIED, ...Object.keys(FORMS)].toSorted());
     // What an update is translated into is one that all clients know.
     for (const kind of Object.keys(FORMS)) {
-      const forms = new UpdateForms(NOTHING_ANNOUNCED);
+      const forms = updateForms(NOTHING_ANNOUNCED);
       for (const [, { sessionUpdate: name }] of forms.updates("s", {
         ...ANY,
         sessionUpdate: kind,

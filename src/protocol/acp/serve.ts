@@ -31,7 +31,7 @@ export class AcpConversation {
     const { peer, principal, agent, send = (text) => channel.send(text) } = options;
     this.#door = door;
     this.#connection = new AcpConnection(principal, agent);
-    const trace = peer.trace && new SessionTrace(peer.trace);
+    const trace = peer.trace && sessionTrace(peer.trace);
     const traced = trace === undefined ? peer : { ...peer, trace };
     // An update is serialized once, for the log and for all clients, so it bypasses the peer.
     const sendText: SendText = (text, sessionId) => {
@@ -81,26 +81,21 @@ function linksOf(door: AcpDoor, client: AcpConnection, send: SendText): SessionL
 }
 
 /** ACP message specification § Logging: adds the session to logged answers, which only their requests name. */
-class SessionTrace implements Trace {
-  readonly #trace: Trace;
-  readonly #asked = new Map<unknown, unknown>();
-
-  constructor(trace: Trace) {
-    this.#trace = trace;
-  }
-
-  received(message: unknown): void {
-    const { id, method, params } = objectOf(message);
-    const { sessionId } = objectOf(params);
-    // A request with an invalid id is answered with null, so its entry would never be removed.
-    if (method !== undefined && isId(id) && sessionId !== undefined) this.#asked.set(id, sessionId);
-    this.#trace.received(message);
-  }
-
-  sent(text: string): void {
-    const { id, method } = JSON.parse(text) as { id?: unknown; method?: unknown };
-    const session = method === undefined ? this.#asked.get(id) : undefined;
-    if (session !== undefined) this.#asked.delete(id);
-    this.#trace.sent(text, session);
-  }
+function sessionTrace(trace: Trace): Trace {
+  const asked = new Map<unknown, unknown>();
+  return {
+    received(message) {
+      const { id, method, params } = objectOf(message);
+      const { sessionId } = objectOf(params);
+      // A request with an invalid id is answered with null, so its entry would never be removed.
+      if (method !== undefined && isId(id) && sessionId !== undefined) asked.set(id, sessionId);
+      trace.received(message);
+    },
+    sent(text) {
+      const { id, method } = JSON.parse(text) as { id?: unknown; method?: unknown };
+      const session = method === undefined ? asked.get(id) : undefined;
+      if (session !== undefined) asked.delete(id);
+      trace.sent(text, session);
+    },
+  };
 }

@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import { DrivenAgent } from "../../../test/agent/driven-agent.ts";
 import type { Message } from "../../../test/support/acp-app.ts";
 import type { SessionUpdate } from "../../session/agent.ts";
-import { type FormCapabilities, UpdateForms } from "./update-forms.ts";
+import { type FormCapabilities, updateForms } from "./update-forms.ts";
 
 const NONE: FormCapabilities = {
   ...{ notices: false, compaction: false, plans: false, subagents: false, booleans: false },
@@ -13,7 +13,7 @@ const NONE: FormCapabilities = {
 
 /** What a client with these capabilities gets of updates. */
 function formed(capabilities: Partial<FormCapabilities>, ...updates: SessionUpdate[]): Message[] {
-  const forms = new UpdateForms({ ...NONE, ...capabilities });
+  const forms = updateForms({ ...NONE, ...capabilities });
   return updates.flatMap((update) => {
     const shown = { kind: update.sessionUpdate, text: JSON.stringify(update) };
     return forms.of("s", shown).map(({ text }) => JSON.parse(text) as Message);
@@ -151,7 +151,7 @@ describe("UpdateForms", () => {
 
   it("ignores the mark of a subagent of another session", () => {
     const update = { ...tool({}), _meta: { trunkline: { subagent: "victim/x" } } };
-    const forms = new UpdateForms({ ...NONE, subagents: true });
+    const forms = updateForms({ ...NONE, subagents: true });
     const [shown] = forms.of("s", { kind: "tool_call_update", text: JSON.stringify(update) });
     assert.equal(shown?.sessionId, "s");
   });

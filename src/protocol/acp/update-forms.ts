@@ -109,109 +109,100 @@ class FormState {
 }
 
 /** Gives one client the updates of one session in the richest form that it has announced. */
-export class UpdateForms implements Disposable {
-  readonly #capabilities: FormCapabilities;
-  readonly #state: FormState;
-  readonly #showLate: ((updates: readonly FormedUpdate[]) => void) | undefined;
+export type UpdateForms = ReturnType<typeof updateForms>;
+
+export function updateForms(
+  capabilities: FormCapabilities,
+  showLate?: (updates: readonly FormedUpdate[]) => void,
+) {
+  const state = new FormState(capabilities.terminals);
   /** By the id of the tool call whose output they show. */
-  readonly #timers = new Map<string, NodeJS.Timeout>();
-
-  /** `showLate` sends output that was delayed, if no later update has sent it. */
-  constructor(
-    capabilities: FormCapabilities,
-    showLate?: (updates: readonly FormedUpdate[]) => void,
-  ) {
-    this.#capabilities = capabilities;
-    this.#state = new FormState(capabilities.terminals);
-    this.#showLate = showLate;
-  }
-
-  [Symbol.dispose](): void {
-    for (const timer of this.#timers.values()) clearTimeout(timer);
-    this.#timers.clear();
-  }
-
-  /** The messages for an update of the log, none or several. */
-  of(sessionId: string, { kind, text }: Pick<ShownUpdate, "kind" | "text">): FormedUpdate[] {
-    if (!this.#mayDiffer(kind, text)) return [{ sessionId, kind, text }];
-    const update = JSON.parse(text) as SessionUpdate;
-    const formed = this.#formed(sessionId, update);
-    this.#lookAgain(sessionId, update);
-    return formed;
-  }
-
-  #formed(sessionId: string, update: SessionUpdate): FormedUpdate[] {
-    return this.updates(sessionId, update).map(([id, each]) => ({
+  const timers = new Map<string, NodeJS.Timeout>();
+  const formedOf = (sessionId: string, update: SessionUpdate): FormedUpdate[] => {
+    return updates(sessionId, update).map(([id, each]) => ({
       sessionId: id,
       kind: each.sessionUpdate,
       text: JSON.stringify(each),
     }));
-  }
-
+  };
   /** Schedules the output of a command that came too soon after the last update. */
-  #lookAgain(sessionId: string, { toolCallId, _meta }: SessionUpdate): void {
+  const lookAgain = (sessionId: string, { toolCallId, _meta }: SessionUpdate): void => {
     const id = String(toolCallId);
-    const isBehind = (): boolean => this.#state.commands.get(id)?.isBehind === true;
-    if (this.#showLate === undefined || this.#timers.has(id) || !isBehind()) return;
+    const isBehind = (): boolean => state.commands.get(id)?.isBehind === true;
+    if (showLate === undefined || timers.has(id) || !isBehind()) return;
     const { trunkline } = fieldsOf(_meta);
     const meta = trunkline === undefined ? {} : { _meta: { trunkline } };
     const again = { sessionUpdate: "tool_call_update", toolCallId, ...meta };
     const look = (): void => {
-      this.#timers.delete(id);
-      if (isBehind()) this.#showLate?.(this.#formed(sessionId, again));
-      this.#lookAgain(sessionId, again);
+      timers.delete(id);
+      if (isBehind()) showLate?.(formedOf(sessionId, again));
+      lookAgain(sessionId, again);
     };
-    this.#timers.set(id, setTimeout(look, SHOW_EVERY).unref());
-  }
-
+    timers.set(id, setTimeout(look, SHOW_EVERY).unref());
+  };
   /** The updates for an update, each with the id of the session that it is shown in. */
-  updates(sessionId: string, update: SessionUpdate): (readonly [string, SessionUpdate])[] {
+  const updates = (
+    sessionId: string,
+    update: SessionUpdate,
+  ): (readonly [string, SessionUpdate])[] => {
     const child = subagentOf(update);
     const isTheirs = child !== undefined && readSubagentId(child).session === sessionId;
-    const { subagents } = this.#capabilities;
+    const { subagents } = capabilities;
     if (isTheirs && !subagents) {
-      return childAsTool(child, update, this.#state)
-        .flatMap((each) => this.#form(each))
+      return childAsTool(child, update, state)
+        .flatMap((each) => form(each))
         .map((each) => [sessionId, each]);
     }
     if (!isTheirs) {
       const { sessionUpdate, sessionId: announced } = update;
-      if (subagents && sessionUpdate === "subagent_update") this.#state.begins(String(announced));
-      return this.#form(update).map((each) => [sessionId, each]);
+      if (subagents && sessionUpdate === "subagent_update") state.begins(String(announced));
+      return form(update).map((each) => [sessionId, each]);
     }
-    const own = this.#form(withoutMark(update)).map((each) => [child, each] as const);
-    if (!this.#state.begins(child)) return own;
+    const own = form(withoutMark(update)).map((each) => [child, each] as const);
+    if (!state.begins(child)) return own;
     // The client joined after the subagent was announced.
     return [[sessionId, { sessionUpdate: "subagent_update", sessionId: child }], ...own];
-  }
-
-  #form(update: SessionUpdate): readonly SessionUpdate[] {
-    const form = this.#formFor(update.sessionUpdate);
-    return form === undefined ? [update] : form.form(update, this.#state);
-  }
-
+  };
+  const form = (update: SessionUpdate): readonly SessionUpdate[] => {
+    const form = formFor(update.sessionUpdate);
+    return form === undefined ? [update] : form.form(update, state);
+  };
   /** How an update of that kind is translated; undefined where the client gets it as it is. */
-  #formFor(kind: string): Form | undefined {
+  const formFor = (kind: string): Form | undefined => {
     const form = Object.hasOwn(FORMS, kind) ? FORMS[kind] : undefined;
     if (form === undefined) return undefined;
-    const announced = this.#capabilities[form.needs];
+    const announced = capabilities[form.needs];
     return announced === true || announced === "delta" ? undefined : form;
-  }
-
+  };
   /** Most updates are the same for every client: their text is not parsed. */
-  #mayDiffer(kind: string, text: string): boolean {
+  const mayDiffer = (kind: string, text: string): boolean => {
     if (kind === "subagent_update" || text.includes('"subagent":')) return true;
-    if (this.#formFor(kind) === undefined) return false;
+    if (formFor(kind) === undefined) return false;
     if (kind.startsWith("tool_call")) {
-      return this.#state.commands.size > 0 || text.includes('"terminal_');
+      return state.commands.size > 0 || text.includes('"terminal_');
     }
     return kind !== "config_option_update" || text.includes('"boolean"');
-  }
+  };
+  return {
+    [Symbol.dispose](): void {
+      for (const timer of timers.values()) clearTimeout(timer);
+      timers.clear();
+    },
+    /** The messages for an update of the log, none or several. */
+    of(sessionId: string, { kind, text }: Pick<ShownUpdate, "kind" | "text">): FormedUpdate[] {
+      if (!mayDiffer(kind, text)) return [{ sessionId, kind, text }];
+      const update = JSON.parse(text) as SessionUpdate;
+      const formed = formedOf(sessionId, update);
+      lookAgain(sessionId, update);
+      return formed;
+    },
+    updates,
+  };
 }
 
 /** Updates for whoever reads a log from its beginning and shows only text, tool calls and notices. */
 export class PlainForms {
-  readonly #forms = new UpdateForms({
+  readonly #forms = updateForms({
     ...{ notices: true, compaction: true, plans: false, subagents: false, booleans: true },
     terminals: "text",
   });

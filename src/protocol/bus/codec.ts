@@ -1,25 +1,13 @@
-import {
-  create,
-  type DescMessage,
-  fromBinary,
-  type MessageInitShape,
-  type MessageShape,
-  toBinary,
-} from "@bufbuild/protobuf";
+import * as protobuf from "@bufbuild/protobuf";
 import { TrunklineError } from "../../base/errors.ts";
 import { encodeFrame, MAX_FRAME, PREFIX } from "../../wire/framing/length-prefixed.ts";
 import type { PrefixCheck } from "../../wire/quic/connection.ts";
-import {
-  type PluginRequest,
-  PluginRequestSchema,
-  type PluginResponse,
-  PluginResponseSchema,
-} from "./plugin.gen.ts";
+import * as wire from "./plugin.gen.ts";
 import { checkWire, MAX_DEPTH, WireLimitError } from "./wire-check.ts";
 import { configureTextEncoding } from "@bufbuild/protobuf/wire";
 
-export type RequestInit = MessageInitShape<typeof PluginRequestSchema>;
-export type ResponseInit = MessageInitShape<typeof PluginResponseSchema>;
+export type RequestInit = protobuf.MessageInitShape<typeof wire.PluginRequestSchema>;
+export type ResponseInit = protobuf.MessageInitShape<typeof wire.PluginResponseSchema>;
 
 /**
  * A level of JSON is two messages, and three are around it. `checkWire` has counted the levels already;
@@ -34,11 +22,11 @@ keepMarks();
 
 /** The frame of a request. Numbers of 64 bits, such as versions, are bigints in every message. */
 export function encodeRequest(request: RequestInit): Buffer {
-  return encode(PluginRequestSchema, request);
+  return encode(wire.PluginRequestSchema, request);
 }
 
 export function encodeResponse(response: ResponseInit): Buffer {
-  return encode(PluginResponseSchema, response);
+  return encode(wire.PluginResponseSchema, response);
 }
 
 /** Called with the number of parts of a message before it is parsed. Throws to refuse the message. */
@@ -48,12 +36,12 @@ export type PartsCheck = (parts: number) => void;
  * Reads the body of a frame. A kind of request that our schema does not have is a request whose `case`
  * is undefined: it has an id, so it can be answered. Unknown fields are kept.
  */
-export function decodeRequest(body: Uint8Array, weigh?: PartsCheck): PluginRequest {
-  return decode(PluginRequestSchema, body, weigh);
+export function decodeRequest(body: Uint8Array, weigh?: PartsCheck): wire.PluginRequest {
+  return decode(wire.PluginRequestSchema, body, weigh);
 }
 
-export function decodeResponse(body: Uint8Array): PluginResponse {
-  return decode(PluginResponseSchema, body);
+export function decodeResponse(body: Uint8Array): wire.PluginResponse {
+  return decode(wire.PluginResponseSchema, body);
 }
 
 /** Refuses a frame as soon as its prefix announces too many bytes. */
@@ -79,9 +67,12 @@ export function bodyOf(stream: Uint8Array): Uint8Array {
   return stream.subarray(PREFIX);
 }
 
-function encode<D extends DescMessage>(schema: D, init: MessageInitShape<D>): Buffer {
+function encode<D extends protobuf.DescMessage>(
+  schema: D,
+  init: protobuf.MessageInitShape<D>,
+): Buffer {
   try {
-    const body = toBinary(schema, create(schema, init));
+    const body = protobuf.toBinary(schema, protobuf.create(schema, init));
     if (body.length > MAX_FRAME) throw tooLong("send", schema.name, body.length);
     // A message that we would refuse to read is not sent either.
     checkWire(schema, body);
@@ -94,16 +85,16 @@ function encode<D extends DescMessage>(schema: D, init: MessageInitShape<D>): Bu
   }
 }
 
-function decode<D extends DescMessage>(
+function decode<D extends protobuf.DescMessage>(
   schema: D,
   body: Uint8Array,
   weigh?: PartsCheck,
-): MessageShape<D> {
+): protobuf.MessageShape<D> {
   if (body.length > MAX_FRAME) throw tooLong("read", schema.name, body.length);
   try {
     const parts = checkWire(schema, body);
     weigh?.(parts);
-    return fromBinary(schema, body, RECURSION);
+    return protobuf.fromBinary(schema, body, RECURSION);
   } catch (error) {
     if (error instanceof TrunklineError) throw error;
     const { message } = error as Error;

@@ -6,18 +6,12 @@ import { Deadline } from "../../base/limit/deadline.ts";
 import { MAX_FRAME, PREFIX } from "../../wire/framing/length-prefixed.ts";
 import { ConnectionError } from "../../wire/quic/connection-error.ts";
 import type { BidiStream, Connection } from "../../wire/quic/connection.ts";
-import {
-  REFUSE_LONG_FRAME,
-  type RequestInit,
-  bodyOf,
-  decodeResponse,
-  encodeRequest,
-} from "./codec.ts";
+import * as codec from "./codec.ts";
 import { answersOn, noAnswer } from "./frame-stream.ts";
 import type { PluginResponse } from "./plugin.gen.ts";
 
 /** A request, by the name of its kind. */
-export type BusRequest = NonNullable<RequestInit["request"]>;
+export type BusRequest = NonNullable<codec.RequestInit["request"]>;
 
 export interface BusClientOptions extends RedialOptions {
   /** Milliseconds to wait for an answer, or a piece of one, unless the request has its own timeout. */
@@ -57,7 +51,7 @@ export class BusClient implements AsyncDisposable {
   constructor(options: BusClientOptions) {
     this.#name = options.name;
     this.#patience = options.patience;
-    this.#redial = new Redial(options);
+    this.#redial = newRedial(options);
   }
 
   get isUp(): boolean {
@@ -87,7 +81,7 @@ export class BusClient implements AsyncDisposable {
     options: AskForManyOptions = {},
   ): AsyncGenerator<PluginResponse, void, void> {
     const { signal, cancel } = options;
-    const frame = encodeRequest({ requestId: this.#nextId(), request });
+    const frame = codec.encodeRequest({ requestId: this.#nextId(), request });
     const stream = await this.#redial.open();
     const sent = stream.end(frame);
     // A failure to send also ends the answers.
@@ -106,7 +100,7 @@ export class BusClient implements AsyncDisposable {
 
   async #once(request: BusRequest, options: AskOptions): Promise<PluginResponse> {
     const requestId = this.#nextId();
-    const frame = encodeRequest({ requestId, request });
+    const frame = codec.encodeRequest({ requestId, request });
     const opening = this.#redial.open();
     const stream = opening instanceof Promise ? await opening : opening;
     const { signal, timeout = this.#patience, most = MOST_BYTES } = options;
@@ -126,7 +120,7 @@ export class BusClient implements AsyncDisposable {
     try {
       // Orchestra's Go server never reads an end that comes apart from the request, and leaks the stream.
       await stream.end(frame);
-      bytes = await stream.readAll(most, REFUSE_LONG_FRAME);
+      bytes = await stream.readAll(most, codec.REFUSE_LONG_FRAME);
     } catch (error) {
       throw reason ?? this.#lost(error);
     }
@@ -136,7 +130,7 @@ export class BusClient implements AsyncDisposable {
   #read(bytes: Uint8Array, requestId: string): PluginResponse {
     let response: PluginResponse;
     try {
-      response = decodeResponse(bodyOf(bytes));
+      response = codec.decodeResponse(codec.bodyOf(bytes));
     } catch (error) {
       throw this.#unreadable(error as TrunklineError);
     }
@@ -213,210 +207,193 @@ const BACKOFF = { firstWait: 100, longestWait: 5_000, mostFailures: Infinity, re
  * A connection that is dialled with its first use, dialled again when it is lost, replaced before it
  * becomes slow, and joined by further connections while it carries as many exchanges as one should.
  */
-export class Redial implements AsyncDisposable {
-  readonly #options: RedialOptions;
-  readonly #mostExchanges: number;
-  readonly #backoff = new Backoff(BACKOFF);
-  readonly #stopping = new AbortController();
-  readonly #draining = new Set<Connection>();
+export type Redial = ReturnType<typeof newRedial>;
+
+export function newRedial(options: RedialOptions) {
+  const mostExchanges = options.mostExchanges ?? MOST_EXCHANGES;
+  const backoff = new Backoff(BACKOFF);
+  const stopping = new AbortController();
+  const draining = new Set<Connection>();
   /** Connections in addition to the current one, dialled when that is full. */
-  readonly #further = new Set<Connection>();
+  const further = new Set<Connection>();
   /** Further connections that had no exchange at the last check. */
-  readonly #idle = new Set<Connection>();
-  #diallingFurther: Promise<void> | undefined;
-  #idleTimer: NodeJS.Timeout | undefined;
+  const idle = new Set<Connection>();
+  let diallingFurther: Promise<void> | undefined;
+  let idleTimer: NodeJS.Timeout | undefined;
   /** Callers that wait for the connection to come back. */
-  readonly #waiting = new Set<PromiseWithResolvers<void>>();
-  #current: Connection | undefined;
-  #wasUp = false;
-  #exchanges = 0;
+  const waiters = new Set<PromiseWithResolvers<void>>();
+  let latest: Connection | undefined;
+  let wasUp = options.isKnown ?? false;
+  let exchanges = 0;
   /** The wear at which a replacement could not be dialled. It is not counted again. */
-  #forgiven = 0;
-  #dialling: Promise<Connection> | undefined;
-  #timer: NodeJS.Timeout | undefined;
-  #failure: Error | undefined;
-
-  constructor(options: RedialOptions) {
-    this.#options = options;
-    this.#mostExchanges = options.mostExchanges ?? MOST_EXCHANGES;
-    this.#wasUp = options.isKnown ?? false;
-  }
-
-  get isUp(): boolean {
-    return this.#current !== undefined && !this.#current.isClosed;
-  }
-
+  let forgiven = 0;
+  let dialling: Promise<Connection> | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  let failure: Error | undefined;
+  const isUp = (): boolean => latest !== undefined && !latest.isClosed;
   /** Opens an exchange. Rejects at once, with the reason, while the other side cannot be reached. */
-  open(): BidiStream | Promise<BidiStream> {
-    const connection = this.get();
+  const open = (): BidiStream | Promise<BidiStream> => {
+    const connection = get();
     if (!(connection instanceof Promise)) return connection.openStream();
     // Other callers have waited for the same connection, and may have filled it.
-    return connection.then(() => this.open());
-  }
-
+    return connection.then(() => open());
+  };
   /** A connection for an exchange that is opened at once; a promise if it has to be dialled first. */
-  get(): Connection | Promise<Connection> {
-    const current = this.#current;
+  const get = (): Connection | Promise<Connection> => {
+    const current = latest;
     if (current === undefined || current.isClosed) {
-      if (this.#timer !== undefined && this.#failure !== undefined) {
-        return Promise.reject(this.#failure);
+      if (timer !== undefined && failure !== undefined) {
+        return Promise.reject(failure);
       }
-      return this.#dial();
+      return dial();
     }
-    this.#count(current);
-    return current.openStreams < MOST_AT_ONCE ? current : (this.#getFurther() ?? current);
-  }
-
+    count(current);
+    return current.openStreams < MOST_AT_ONCE ? current : (getFurther() ?? current);
+  };
   /** A further connection with a free slot; dials one if all are full. Undefined if there are too many already. */
-  #getFurther(): Connection | Promise<Connection> | undefined {
-    for (const connection of this.#further) {
+  const getFurther = (): Connection | Promise<Connection> | undefined => {
+    for (const connection of further) {
       if (connection.isClosed) continue;
-      if ((connection.wear ?? 0) >= this.#mostExchanges) this.#drain(connection);
+      if ((connection.wear ?? 0) >= mostExchanges) drain(connection);
       else if (connection.openStreams < MOST_AT_ONCE) return connection;
     }
-    const most = (this.#options.mostConnections ?? MOST_CONNECTIONS) - 1;
-    if (this.#diallingFurther === undefined && this.#further.size >= most) return undefined;
-    this.#diallingFurther ??= this.#connectFurther().finally(() => {
-      this.#diallingFurther = undefined;
+    const most = (options.mostConnections ?? MOST_CONNECTIONS) - 1;
+    if (diallingFurther === undefined && further.size >= most) return undefined;
+    diallingFurther ??= connectFurther().finally(() => {
+      diallingFurther = undefined;
     });
     // Several callers may wait for the new connection; those that find it full try again.
-    return this.#diallingFurther.then(() => this.get());
-  }
-
-  /** Waits until it is connected again, for so many milliseconds. Rejects with the reason if it is not. */
-  async back(patience: number): Promise<void> {
-    this.#stopping.signal.throwIfAborted();
-    if (this.isUp) return;
-    const waiting = Promise.withResolvers<void>();
-    this.#waiting.add(waiting);
-    // It is dialled by the backoff timer, or now if the loss was not noticed yet.
-    if (this.#timer === undefined) this.#dial().catch(() => {});
-    using ends = new DisposableStack();
-    ends.defer(() => this.#waiting.delete(waiting));
-    const late = (): Error => this.#failure ?? this.#down("is not reachable");
-    await atMost(patience, waiting.promise, late);
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    const over = this.#down("was closed on this side");
-    this.#stopping.abort(over);
-    for (const { reject } of this.#waiting) reject(over);
-    clearTimeout(this.#timer);
-    clearInterval(this.#idleTimer);
-    await Promise.allSettled([this.#dialling, this.#diallingFurther]);
-    const current = this.#current === undefined ? [] : [this.#current];
-    const all = [...this.#draining, ...this.#further, ...current];
-    this.#current = undefined;
-    await Promise.all(all.map((connection) => connection.close(0, "client closed")));
-  }
-
+    return diallingFurther.then(() => get());
+  };
   /** Counts an exchange. A worn connection is used until its replacement is connected. */
-  #count(current: Connection): void {
-    this.#exchanges++;
-    const wear = Math.max(this.#exchanges, (current.wear ?? 0) - this.#forgiven);
-    if (wear >= this.#mostExchanges) this.#dial().catch(() => {});
-  }
-
-  #dial(): Promise<Connection> {
-    this.#dialling ??= this.#connect().finally(() => {
-      this.#dialling = undefined;
+  const count = (current: Connection): void => {
+    exchanges++;
+    const wear = Math.max(exchanges, (current.wear ?? 0) - forgiven);
+    if (wear >= mostExchanges) dial().catch(() => {});
+  };
+  const dial = (): Promise<Connection> => {
+    dialling ??= connect().finally(() => {
+      dialling = undefined;
     });
-    return this.#dialling;
-  }
-
-  async #connect(): Promise<Connection> {
-    this.#stopping.signal.throwIfAborted();
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
+    return dialling;
+  };
+  const connect = async (): Promise<Connection> => {
+    stopping.signal.throwIfAborted();
+    clearTimeout(timer);
+    timer = undefined;
     try {
-      const connection = await this.#dialNew();
-      this.#use(connection);
+      const connection = await dialNew();
+      use(connection);
       return connection;
     } catch (error) {
-      this.#failed(error instanceof Error ? error : new Error(String(error)));
+      failed(error instanceof Error ? error : new Error(String(error)));
       // After a first connection, the message says that it is tried again.
-      throw this.#wasUp ? (this.#failure ?? error) : error;
+      throw wasUp ? (failure ?? error) : error;
     }
-  }
-
-  async #connectFurther(): Promise<void> {
-    const connection = await this.#dialNew();
-    this.#further.add(connection);
+  };
+  const connectFurther = async (): Promise<void> => {
+    const connection = await dialNew();
+    further.add(connection);
     background(
-      connection.closed.then(() => this.#further.delete(connection)),
+      connection.closed.then(() => further.delete(connection)),
       "Forgetting a connection",
     );
-    this.#idleTimer ??= setInterval(() => this.#closeIdle(), IDLE).unref();
-  }
-
-  #closeIdle(): void {
-    for (const connection of this.#further) {
-      if (connection.openStreams > 0) this.#idle.delete(connection);
-      else if (this.#idle.delete(connection)) this.#drain(connection);
-      else this.#idle.add(connection);
+    idleTimer ??= setInterval(() => closeIdle(), IDLE).unref();
+  };
+  const closeIdle = (): void => {
+    for (const connection of further) {
+      if (connection.openStreams > 0) idle.delete(connection);
+      else if (idle.delete(connection)) drain(connection);
+      else idle.add(connection);
     }
-    if (this.#further.size > 0) return;
-    clearInterval(this.#idleTimer);
-    this.#idleTimer = undefined;
-  }
-
-  async #dialNew(): Promise<Connection> {
-    const { signal } = this.#stopping;
-    const connection = await this.#options.dial(signal);
+    if (further.size > 0) return;
+    clearInterval(idleTimer);
+    idleTimer = undefined;
+  };
+  const dialNew = async (): Promise<Connection> => {
+    const { signal } = stopping;
+    const connection = await options.dial(signal);
     if (!signal.aborted) return connection;
     await connection.close(0, "client closed");
     throw signal.reason as Error;
-  }
-
-  #use(connection: Connection): void {
-    const before = this.#current;
+  };
+  const use = (connection: Connection): void => {
+    const before = latest;
     const since = Date.now();
-    this.#current = connection;
-    this.#wasUp = true;
-    this.#exchanges = 0;
-    this.#forgiven = 0;
-    this.#backoff.succeeded();
-    this.#failure = undefined;
-    this.#options.connected?.(connection);
-    for (const { resolve } of this.#waiting) resolve();
-    if (before !== undefined && !before.isClosed) this.#drain(before);
+    latest = connection;
+    wasUp = true;
+    exchanges = 0;
+    forgiven = 0;
+    backoff.succeeded();
+    failure = undefined;
+    options.connected?.(connection);
+    for (const { resolve } of waiters) resolve();
+    if (before !== undefined && !before.isClosed) drain(before);
     background(
       connection.closed.then((reason) => {
-        if (this.#current !== connection || this.#stopping.signal.aborted) return;
-        this.#current = undefined;
-        this.#options.lost?.(reason);
-        if (this.#options.isKnown === true) return;
-        if (Date.now() - since < GOOD) this.#failed(reason);
-        else this.#dial().catch(() => {});
+        if (latest !== connection || stopping.signal.aborted) return;
+        latest = undefined;
+        options.lost?.(reason);
+        if (options.isKnown === true) return;
+        if (Date.now() - since < GOOD) failed(reason);
+        else dial().catch(() => {});
       }),
       "Noting that a connection is closed",
     );
-  }
-
-  #drain(connection: Connection): void {
-    this.#draining.add(connection);
+  };
+  const drain = (connection: Connection): void => {
+    draining.add(connection);
     background(
-      connection.drain().then(() => this.#draining.delete(connection)),
+      connection.drain().then(() => draining.delete(connection)),
       "Ending a connection",
     );
-  }
-
-  #failed(reason: Error): void {
-    if (this.#stopping.signal.aborted) return;
+  };
+  const failed = (reason: Error): void => {
+    if (stopping.signal.aborted) return;
     // A connection that was only to be replaced can still be used.
-    if (this.isUp) {
-      this.#exchanges = 0;
-      this.#forgiven = this.#current?.wear ?? 0;
+    if (isUp()) {
+      exchanges = 0;
+      forgiven = latest?.wear ?? 0;
       return;
     }
-    const wait = this.#backoff.failed();
-    this.#failure = this.#down(`is not reachable; connecting again. ${reason.message}`);
-    this.#timer = setTimeout(() => {
-      this.#dial().catch(() => {});
+    const wait = backoff.failed();
+    failure = down(`is not reachable; connecting again. ${reason.message}`);
+    timer = setTimeout(() => {
+      dial().catch(() => {});
     }, wait).unref();
-  }
-
-  #down(what: string): TrunklineError {
-    return new TrunklineError("unavailable", `${this.#options.name} ${what}`);
-  }
+  };
+  const down = (what: string): TrunklineError =>
+    new TrunklineError("unavailable", `${options.name} ${what}`);
+  return {
+    get isUp(): boolean {
+      return isUp();
+    },
+    open,
+    get,
+    /** Waits until it is connected again, for so many milliseconds. Rejects with the reason if it is not. */
+    async back(patience: number): Promise<void> {
+      stopping.signal.throwIfAborted();
+      if (isUp()) return;
+      const waiting = Promise.withResolvers<void>();
+      waiters.add(waiting);
+      // It is dialled by the backoff timer, or now if the loss was not noticed yet.
+      if (timer === undefined) dial().catch(() => {});
+      using ends = new DisposableStack();
+      ends.defer(() => waiters.delete(waiting));
+      const late = (): Error => failure ?? down("is not reachable");
+      await atMost(patience, waiting.promise, late);
+    },
+    async [Symbol.asyncDispose](): Promise<void> {
+      const over = down("was closed on this side");
+      stopping.abort(over);
+      for (const { reject } of waiters) reject(over);
+      clearTimeout(timer);
+      clearInterval(idleTimer);
+      await Promise.allSettled([dialling, diallingFurther]);
+      const current = latest === undefined ? [] : [latest];
+      const all = [...draining, ...further, ...current];
+      latest = undefined;
+      await Promise.all(all.map((connection) => connection.close(0, "client closed")));
+    },
+  };
 }

@@ -6,7 +6,7 @@ import { CannotAsk, ToolFault } from "../../tool/tool.ts";
 import { toStruct } from "./shape/json-struct.ts";
 import type { ToolResponseSchema } from "./plugin.gen.ts";
 
-type ToolResponseInit = MessageInitShape<typeof ToolResponseSchema>;
+export type ToolResponseInit = MessageInitShape<typeof ToolResponseSchema>;
 
 /** Orchestra's errors: the codes that its programs know. */
 export const FAILURE = {

@@ -1,7 +1,7 @@
 import { onAbort, reasonOf } from "../../base/abort.ts";
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
-import { LengthPrefixedDecoder, MAX_FRAME } from "../../wire/framing/length-prefixed.ts";
+import { lengthPrefixedDecoder, MAX_FRAME } from "../../wire/framing/length-prefixed.ts";
 import type { BidiStream } from "../../wire/quic/connection.ts";
 import { decodeResponse } from "./codec.ts";
 import type { PluginResponse } from "./plugin.gen.ts";
@@ -51,7 +51,7 @@ async function* framesOf(
 ): AsyncGenerator<Buffer, void, void> {
   const frames: Buffer[] = [];
   let problem: string | undefined;
-  const decoder = new LengthPrefixedDecoder(MAX_FRAME, {
+  const decoder = lengthPrefixedDecoder(MAX_FRAME, {
     frame: (body) => frames.push(body),
     oversize: (length) => {
       problem = `it has over ${MAX_FRAME} bytes, namely ${length}`;

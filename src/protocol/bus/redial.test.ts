@@ -5,7 +5,7 @@ import { setImmediate as turn } from "node:timers/promises";
 import { until } from "../../../test/support/until.ts";
 import { ConnectionError } from "../../wire/quic/connection-error.ts";
 import type { Connection } from "../../wire/quic/connection.ts";
-import { MOST_AT_ONCE, Redial } from "./connect.ts";
+import { MOST_AT_ONCE, newRedial } from "./connect.ts";
 
 /** A connection of which only the life matters. */
 class FakeConnection implements Connection {
@@ -55,7 +55,7 @@ function redialling({ failures: given = 0, ...limits }: RedialSettings = {}) {
   const dialled: FakeConnection[] = [];
   const told: string[] = [];
   let failures = given;
-  const redial = new Redial({
+  const redial = newRedial({
     name: "The other side",
     ...limits,
     dial: async () => {

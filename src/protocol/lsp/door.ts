@@ -8,17 +8,7 @@ import { type Method, notification, request } from "../../rpc/method.ts";
 import type { Peer } from "../../rpc/peer.ts";
 import type { Dialect, PeerOptions } from "../../rpc/peer-options.ts";
 import { route, routes } from "../../rpc/route.ts";
-import {
-  checkCodeActionParams,
-  checkDidChangeParams,
-  checkDidOpenParams,
-  checkDocumentParams,
-  checkExecuteCommandParams,
-  checkInitializeParams,
-  type CodeActionParams,
-  type ExecuteCommandParams,
-  type InitializeParams,
-} from "./schema.gen.ts";
+import * as schema from "./schema.gen.ts";
 
 /** A thread as an editor shows it. */
 export interface ShownThread {
@@ -124,16 +114,17 @@ export class LspDoor implements AsyncDisposable {
   }
 
   get options(): PeerOptions<undefined> {
-    const open = notification("textDocument/didOpen", checkDidOpenParams);
-    const change = notification("textDocument/didChange", checkDidChangeParams);
-    const save = notification("textDocument/didSave", checkDocumentParams);
-    const close = notification("textDocument/didClose", checkDocumentParams);
-    const actions = request("textDocument/codeAction", checkCodeActionParams);
-    const execute = request("workspace/executeCommand", checkExecuteCommandParams);
+    const initialize = request("initialize", schema.checkInitializeParams);
+    const open = notification("textDocument/didOpen", schema.checkDidOpenParams);
+    const change = notification("textDocument/didChange", schema.checkDidChangeParams);
+    const save = notification("textDocument/didSave", schema.checkDocumentParams);
+    const close = notification("textDocument/didClose", schema.checkDocumentParams);
+    const actions = request("textDocument/codeAction", schema.checkCodeActionParams);
+    const execute = request("workspace/executeCommand", schema.checkExecuteCommandParams);
     return {
       dialect: lspDialect,
       routes: routes(
-        route(request("initialize", checkInitializeParams), (params) => this.#initialize(params)),
+        route(initialize, (params) => this.#initialize(params)),
         route(notification("initialized"), () => this.#refreshSoon("all")),
         route(request("shutdown"), () => null),
         route(notification("exit"), () => this.exited.resolve()),
@@ -165,7 +156,7 @@ export class LspDoor implements AsyncDisposable {
     await this.#refreshing;
   }
 
-  #initialize({ workspaceFolders, rootUri, capabilities }: InitializeParams): object {
+  #initialize({ workspaceFolders, rootUri, capabilities }: schema.InitializeParams): object {
     const roots = workspaceFolders?.map(({ uri }) => uri) ?? (rootUri ? [rootUri] : []);
     for (const folder of roots.map(fileOf)) if (folder !== undefined) this.#folders.add(folder);
     this.#showsDocuments = capabilities?.window?.showDocument?.support === true;
@@ -248,7 +239,7 @@ export class LspDoor implements AsyncDisposable {
     return open ?? pathToFileURL(file).href;
   }
 
-  #actions({ textDocument, range, context }: CodeActionParams): object[] {
+  #actions({ textDocument, range, context }: schema.CodeActionParams): object[] {
     const { uri } = textDocument;
     const file = fileOf(uri);
     const isWanted = context?.only?.some((kind) => "quickfix".startsWith(kind)) ?? true;
@@ -276,7 +267,7 @@ export class LspDoor implements AsyncDisposable {
     ];
   }
 
-  async #execute({ command, arguments: args = [] }: ExecuteCommandParams): Promise<null> {
+  async #execute({ command, arguments: args = [] }: schema.ExecuteCommandParams): Promise<null> {
     const [id, first, last] = args;
     const thread = this.#threads.find((each) => each.id === id);
     if (command === COMMANDS.comment) {

@@ -4,7 +4,7 @@ import { describe, it } from "node:test";
 import type { FrameFault, Sink } from "../../wire/channel.ts";
 import { memoryPair } from "../../wire/channel/memory.ts";
 import { RpcError } from "../rpc-error.ts";
-import { ApartSink, parseApart } from "./parse-apart.ts";
+import { apartSink, parseApart } from "./parse-apart.ts";
 
 const LIMITS = { maxDepth: 64, maxWork: 10_000 };
 const FAULT: FrameFault = { kind: "busy", size: 1, limit: 1, head: "", tail: "" };
@@ -49,7 +49,7 @@ describe("A message of a configured peer that takes much work", () => {
   it("comes before what followed it, and after what came before", async () => {
     const [ours, theirs] = memoryPair();
     const recorder = new Recorder();
-    ours.receive(new ApartSink(recorder, LIMITS));
+    ours.receive(apartSink(recorder, LIMITS));
     const large = JSON.stringify(Array.from({ length: 20_000 }, (_, index) => index));
     for (const text of ["1", large, "2", large, "3"]) void theirs.send(text);
     await theirs.finish();
@@ -60,7 +60,7 @@ describe("A message of a configured peer that takes much work", () => {
 
   it("holds back faults, too", async () => {
     const recorder = new Recorder();
-    const sink = new ApartSink(recorder, LIMITS);
+    const sink = apartSink(recorder, LIMITS);
     const room = sink.message(`[${"1,".repeat(60_000)}1]`);
     sink.fault(FAULT);
     sink.end();

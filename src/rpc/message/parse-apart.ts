@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { Worker } from "node:worker_threads";
 
 import { background } from "../../base/background.ts";
-import type { FrameFault, Room, Sink } from "../../wire/channel.ts";
+import type { Room, Sink } from "../../wire/channel.ts";
 import { STANDARD } from "../codes.ts";
 import { RpcError } from "../rpc-error.ts";
 import { CHEAP, type ComplexityLimits } from "./complexity.ts";
@@ -49,63 +49,40 @@ type Event = () => void | Room;
  * Receives the messages of a peer that a person has configured. A message whose parsing takes more work
  * than the limit is not refused but parsed in another thread. The messages after it wait for it.
  */
-export class ApartSink implements Sink<string> {
-  readonly #sink: Sink<string>;
-  readonly #limits: ComplexityLimits;
+export function apartSink(sink: Sink<string>, limits: ComplexityLimits): Sink<string> {
   /** Events that came after a message that is being parsed. */
-  #waiting: Event[] | undefined;
-  #caughtUp: Room | undefined;
-
-  constructor(sink: Sink<string>, limits: ComplexityLimits) {
-    this.#sink = sink;
-    this.#limits = limits;
-  }
-
-  message(text: string): void | Room {
-    return this.#waiting === undefined ? this.#read(text) : this.#inOrder(() => this.#read(text));
-  }
-
-  fault(fault: FrameFault): void {
-    this.#pass(() => this.#sink.fault(fault), "Passing on a fault");
-  }
-
-  lost(id: string | number, error: Error): void {
-    this.#pass(() => this.#sink.lost?.(id, error), "Passing on a lost request");
-  }
-
-  end(error?: Error): void {
-    this.#pass(() => this.#sink.end(error), "Passing on the end");
-  }
-
-  #pass(event: Event, what: string): void {
-    background(this.#inOrder(event), what);
-  }
-
-  #inOrder(event: Event): void | Room {
-    if (this.#waiting === undefined) return event();
-    this.#waiting.push(event);
-    return this.#caughtUp;
-  }
-
-  #read(text: string): void | Room {
-    if (text.length <= CHEAP) return this.#sink.message(text);
-    const parsed = tryParse(text, this.#limits);
-    if (parsed !== TOO_MUCH) return this.#sink.message(text, parsed);
-    const { maxDepth } = this.#limits;
-    const read = parseApart({ text, maxDepth }).then((value) => this.#sink.message(text, value));
-    if (this.#waiting !== undefined) return read;
-    this.#waiting = [() => read];
-    this.#caughtUp = this.#catchUp();
-    return this.#caughtUp;
-  }
-
-  async #catchUp(): Promise<void> {
-    for (let next = this.#waiting?.shift(); next !== undefined; next = this.#waiting?.shift()) {
+  let waiting: Event[] | undefined;
+  let caughtUp: Room | undefined;
+  const pass = (event: Event, what: string): void => background(inOrder(event), what);
+  const inOrder = (event: Event): void | Room => {
+    if (waiting === undefined) return event();
+    waiting.push(event);
+    return caughtUp;
+  };
+  const read = (text: string): void | Room => {
+    if (text.length <= CHEAP) return sink.message(text);
+    const parsed = tryParse(text, limits);
+    if (parsed !== TOO_MUCH) return sink.message(text, parsed);
+    const { maxDepth } = limits;
+    const parsing = parseApart({ text, maxDepth }).then((value) => sink.message(text, value));
+    if (waiting !== undefined) return parsing;
+    waiting = [() => parsing];
+    caughtUp = catchUp();
+    return caughtUp;
+  };
+  const catchUp = async (): Promise<void> => {
+    for (let next = waiting?.shift(); next !== undefined; next = waiting?.shift()) {
       await next();
     }
-    this.#waiting = undefined;
-    this.#caughtUp = undefined;
-  }
+    waiting = undefined;
+    caughtUp = undefined;
+  };
+  return {
+    message: (text) => (waiting === undefined ? read(text) : inOrder(() => read(text))),
+    fault: (fault) => pass(() => sink.fault(fault), "Passing on a fault"),
+    lost: (id, error) => pass(() => sink.lost?.(id, error), "Passing on a lost request"),
+    end: (error) => pass(() => sink.end(error), "Passing on the end"),
+  };
 }
 
 async function runThread(workerData: ParseJob): Promise<unknown> {

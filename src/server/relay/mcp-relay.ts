@@ -1,5 +1,5 @@
 import { atMost } from "../../base/abort.ts";
-import { HeartbeatChannel } from "../../rpc/heartbeat-channel.ts";
+import { heartbeatChannel } from "../../rpc/heartbeat-channel.ts";
 import { recoverMessage } from "../../rpc/message/message.ts";
 import { errorText, faultError } from "../../rpc/rpc-error.ts";
 import type { Channel, FrameFault, Room } from "../../wire/channel.ts";
@@ -35,7 +35,7 @@ export function mcpRelay(options: McpRelayOptions) {
   let opening: Promise<void> | undefined;
   let own: OwnServer | undefined;
   let isClosed = false;
-  const gateway = new HeartbeatChannel(options.gateway, {
+  const gateway = heartbeatChannel(options.gateway, {
     method: "ping",
     interval: options.beat,
     isWaiting: () => conversation.isAnswerDue,

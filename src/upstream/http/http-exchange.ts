@@ -3,8 +3,8 @@ import { request as httpsRequest } from "node:https";
 import { background } from "../../base/background.ts";
 import { FULL_READ, nextTurn } from "../../base/event-loop.ts";
 import type { FrameFault, Room } from "../../wire/channel.ts";
-import { ReadHold } from "../../wire/channel/read-hold.ts";
-import { SseDecoder } from "../../wire/framing/sse.ts";
+import { readHold } from "../../wire/channel/read-hold.ts";
+import { sseDecoder } from "../../wire/framing/sse.ts";
 import { wholeBody } from "../../wire/framing/whole-body.ts";
 
 /** A request that a server has refused because the token is missing or not sufficient. */
@@ -264,8 +264,8 @@ export class HttpExchange {
   }
 
   #readEvents(response: IncomingMessage): void {
-    const reading = new ReadHold(response);
-    const decoder = new SseDecoder(this.#options.maxMessage, {
+    const reading = readHold(response);
+    const decoder = sseDecoder(this.#options.maxMessage, {
       event: ({ data, id, event }) => {
         const hold = this.#answer.message(data, id, event);
         if (hold !== undefined) reading.until(hold);

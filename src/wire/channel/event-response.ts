@@ -3,12 +3,12 @@ import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
 import { background } from "../../base/background.ts";
 import { ByteReservation } from "../../base/limit/byte-budget.ts";
 import { type ChannelLimits, ROOM, type Room } from "../channel.ts";
-import { Outbox } from "./outbox.ts";
+import { newOutbox } from "./outbox.ts";
 
 /** An HTTP response that is a stream of events: `text/event-stream`, WHATWG HTML § 9.2. */
 export class EventResponse {
   readonly #response: ServerResponse;
-  readonly #outbox: Outbox;
+  readonly #outbox: ReturnType<typeof newOutbox>;
   #isQuiet = true;
   #isEnding = false;
 
@@ -22,7 +22,7 @@ export class EventResponse {
       ...headers,
     });
     const fail = (error: Error): unknown => response.destroy(error);
-    this.#outbox = new Outbox(response, limits, fail, undefined, new ByteReservation());
+    this.#outbox = newOutbox(response, limits, fail, undefined, new ByteReservation());
     response.on("close", () => this.#outbox.stop());
   }
 

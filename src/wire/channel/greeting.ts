@@ -3,7 +3,7 @@ import type { Duplex } from "node:stream";
 import { TrunklineError } from "../../base/errors.ts";
 import type { Log } from "../../base/log.ts";
 import type { Principal } from "../../base/principal.ts";
-import type { Channel, ChannelLimits, Room, Sink } from "../channel.ts";
+import type { Channel, ChannelLimits, Sink } from "../channel.ts";
 import { streamChannel } from "./stream.ts";
 
 /** The answer to a greeting. After a refusal the connection is closed. */
@@ -30,7 +30,7 @@ export async function serveGreeted<G, W extends Welcome>(
   { limits, log, welcome, serve }: ServeGreetedOptions<G, W>,
 ): Promise<void> {
   socket.on("error", () => socket.destroy());
-  const channel = new GreetedChannel(streamChannel(socket, socket, { limits }), "");
+  const channel = greetedChannel(streamChannel(socket, socket, { limits }), "");
   try {
     const greeting = JSON.parse(await channel.first) as G;
     const answer = welcome(greeting);
@@ -69,7 +69,7 @@ export function greet<W extends Welcome>(
   greeting: object,
   limits: Partial<ChannelLimits> = {},
 ): GreetedConnection<W> {
-  const channel = new GreetedChannel(streamChannel(socket, socket, { limits }), WELCOME);
+  const channel = greetedChannel(streamChannel(socket, socket, { limits }), WELCOME);
   channel.send(JSON.stringify(greeting));
   const welcome = channel.first.then((text) => {
     const answer = JSON.parse(text.slice(WELCOME.length, -1)) as W;
@@ -86,50 +86,37 @@ export function greet<W extends Welcome>(
  * A channel whose first message settles `first`, if it is an answer to a greeting; all other messages go to
  * its sink.
  */
-class GreetedChannel implements Channel<string> {
-  readonly #channel: Channel<string>;
-  readonly #first = Promise.withResolvers<string>();
-  /** Rejects when the connection ends without one. */
-  readonly first = this.#first.promise;
-  readonly #sink = Promise.withResolvers<void>();
-  #receiver: Sink<string> | undefined;
-
-  constructor(channel: Channel<string>, beginning: string) {
-    this.#channel = channel;
-    this.#first.promise.catch(() => {});
-    let isFirst = true;
-    channel.receive({
-      message: (text) => {
-        const isGreeting = isFirst && text.startsWith(beginning);
-        if (isGreeting) this.#first.resolve(text);
-        else if (isFirst) this.#first.reject(new Error("is of another version of Trunkline"));
-        isFirst = false;
-        if (isGreeting) return this.#receiver === undefined ? this.#sink.promise : undefined;
-        if (this.#receiver !== undefined) return this.#receiver.message(text);
-        return this.#sink.promise.then(() => this.#receiver?.message(text));
-      },
-      fault: (fault) => this.#receiver?.fault(fault),
-      end: (error) => {
-        this.#first.reject(error ?? new Error("The other process has closed the connection"));
-        this.#receiver?.end(error);
-      },
-    });
-  }
-
-  receive(sink: Sink<string>): void {
-    this.#receiver = sink;
-    this.#sink.resolve();
-  }
-
-  send(text: string): Room {
-    return this.#channel.send(text);
-  }
-
-  abort(reason: Error): void {
-    this.#channel.abort(reason);
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#channel[Symbol.asyncDispose]();
-  }
+function greetedChannel(channel: Channel<string>, beginning: string) {
+  const greeting = Promise.withResolvers<string>();
+  const hasSink = Promise.withResolvers<void>();
+  let receiver: Sink<string> | undefined;
+  greeting.promise.catch(() => {});
+  let isFirst = true;
+  channel.receive({
+    message: (text) => {
+      const isGreeting = isFirst && text.startsWith(beginning);
+      if (isGreeting) greeting.resolve(text);
+      else if (isFirst) greeting.reject(new Error("is of another version of Trunkline"));
+      isFirst = false;
+      if (isGreeting) return receiver === undefined ? hasSink.promise : undefined;
+      if (receiver !== undefined) return receiver.message(text);
+      return hasSink.promise.then(() => receiver?.message(text));
+    },
+    fault: (fault) => receiver?.fault(fault),
+    end: (error) => {
+      greeting.reject(error ?? new Error("The other process has closed the connection"));
+      receiver?.end(error);
+    },
+  });
+  return {
+    /** Rejects when the connection ends without one. */
+    first: greeting.promise,
+    receive: (sink: Sink<string>): void => {
+      receiver = sink;
+      hasSink.resolve();
+    },
+    send: (text: string) => channel.send(text),
+    abort: (reason: Error) => channel.abort(reason),
+    [Symbol.asyncDispose]: () => channel[Symbol.asyncDispose](),
+  };
 }

@@ -1,12 +1,6 @@
 import { atMost } from "../../base/abort.ts";
-import {
-  type Channel,
-  type ChannelLimits,
-  resolveChannelLimits,
-  ROOM,
-  type Sink,
-  SlowReaderError,
-} from "../channel.ts";
+import { resolveChannelLimits, ROOM, SlowReaderError } from "../channel.ts";
+import type { ChannelLimits, Sink } from "../channel.ts";
 
 /**
  * Two ends of one conversation inside this process. Messages cross in a later turn of the event
@@ -14,152 +8,126 @@ import {
  */
 export function memoryPair(limits: Partial<ChannelLimits> = {}): [MemoryChannel, MemoryChannel] {
   const resolved = resolveChannelLimits(limits);
-  const there = new Pipe(resolved);
-  const back = new Pipe(resolved);
-  return [new MemoryChannel(back, there), new MemoryChannel(there, back)];
+  const there = memoryPipe(resolved);
+  const back = memoryPipe(resolved);
+  return [memoryChannel(back, there), memoryChannel(there, back)];
 }
 
-export class MemoryChannel implements Channel<string> {
-  readonly #input: Pipe;
-  readonly #output: Pipe;
+export type MemoryChannel = ReturnType<typeof memoryChannel>;
 
-  constructor(input: Pipe, output: Pipe) {
-    this.#input = input;
-    this.#output = output;
-  }
-
-  receive(sink: Sink<string>): void {
-    this.#input.open(sink);
-  }
-
-  send(message: string): Promise<void> {
-    const room = this.#output.push(message);
-    if (room instanceof Promise) return room;
-    this.abort(room);
-    return ROOM;
-  }
-
-  abort(reason: Error): void {
-    this.#input.fail(reason);
-    this.#output.fail(new Error(`Peer gave up: ${reason.message}`, { cause: reason }));
-  }
-
-  /** Ends the output of this side; it still reads, like a program that has closed its stdout. */
-  finish(): Promise<void> {
-    return this.#output.finish();
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#input.detach();
-    await this.finish();
-  }
+function memoryChannel(input: Pipe, output: Pipe) {
+  const abort = (reason: Error): void => {
+    input.fail(reason);
+    output.fail(new Error(`Peer gave up: ${reason.message}`, { cause: reason }));
+  };
+  return {
+    receive: (sink: Sink<string>): void => input.open(sink),
+    send: (message: string): Promise<void> => {
+      const room = output.push(message);
+      if (room instanceof Promise) return room;
+      abort(room);
+      return ROOM;
+    },
+    abort,
+    /** Ends the output of this side; it still reads, like a program that has closed its stdout. */
+    finish: (): Promise<void> => output.finish(),
+    [Symbol.asyncDispose]: (): Promise<void> => {
+      input.detach();
+      return output.finish();
+    },
+  };
 }
 
 /** One direction: a bounded queue from a sender to a sink. */
-class Pipe {
-  readonly #limits: ChannelLimits;
-  #sink: Sink<string> | undefined;
-  #queue: string[] = [];
-  #size = 0;
-  #scheduled = false;
+type Pipe = ReturnType<typeof memoryPipe>;
+
+function memoryPipe(limits: ChannelLimits) {
+  let receiver: Sink<string> | undefined;
+  let queue: string[] = [];
+  let size = 0;
+  let scheduled = false;
   /** Promises for which delivery is held. */
-  #holds = 0;
-  #ending = false;
-  #room: PromiseWithResolvers<void> | undefined;
-  readonly #over = Promise.withResolvers<void>();
-
-  constructor(limits: ChannelLimits) {
-    this.#limits = limits;
-  }
-
-  open(sink: Sink<string>): void {
-    this.#sink = sink;
-    this.#schedule();
-  }
-
-  push(message: string): Promise<void> | SlowReaderError {
-    if (this.#ending) return ROOM;
-    this.#queue.push(message);
-    this.#size += message.length;
-    this.#schedule();
-    if (this.#size <= this.#limits.highWater) return ROOM;
-    if (this.#size > this.#limits.maxUnsent) {
-      return new SlowReaderError(this.#size, this.#limits.maxUnsent);
-    }
-    this.#room ??= Promise.withResolvers<void>();
-    return this.#room.promise;
-  }
-
-  /** The sender is done: what is queued is still delivered. */
-  async finish(): Promise<void> {
-    this.#ending = true;
-    this.#schedule();
-    await atMost(this.#limits.closeGrace, this.#over.promise);
-  }
-
-  fail(error: Error): void {
-    this.#queue = [];
-    this.#end(error);
-  }
-
-  /** The reader is gone: nothing more is delivered, and nobody waits for it. */
-  detach(): void {
-    this.#sink = undefined;
-    this.#queue = [];
-    this.#end();
-  }
-
-  #schedule(): void {
-    if (this.#scheduled || this.#holds > 0 || this.#sink === undefined) return;
-    this.#scheduled = true;
-    setImmediate(this.#deliver);
-  }
-
-  readonly #deliver = (): void => {
-    this.#scheduled = false;
-    const messages = this.#queue;
-    this.#queue = [];
-    this.#size = 0;
+  let holds = 0;
+  let ending = false;
+  let room: PromiseWithResolvers<void> | undefined;
+  const over = Promise.withResolvers<void>();
+  const deliver = (): void => {
+    scheduled = false;
+    const messages = queue;
+    queue = [];
+    size = 0;
     for (const message of messages) {
-      const size = Buffer.byteLength(message);
-      if (size > this.#limits.maxMessage) {
-        this.#oversize(message, size);
+      const bytes = Buffer.byteLength(message);
+      if (bytes > limits.maxMessage) {
+        oversize(message, bytes);
         continue;
       }
-      const hold = this.#sink?.message(message);
-      if (hold !== undefined) this.#holdUntil(hold);
+      const hold = receiver?.message(message);
+      if (hold !== undefined) holdUntil(hold);
     }
-    if (this.#holds === 0) this.#drained();
+    if (holds === 0) drained();
   };
-
-  #oversize(message: string, size: number): void {
-    const limit = this.#limits.maxMessage;
-    const head = message.slice(0, 4096);
-    this.#sink?.fault({ kind: "oversize", size, limit, head, tail: message.slice(-256) });
-  }
-
-  #holdUntil(hold: Promise<void>): void {
-    this.#holds++;
+  const schedule = (): void => {
+    if (scheduled || holds > 0 || receiver === undefined) return;
+    scheduled = true;
+    setImmediate(deliver);
+  };
+  const oversize = (message: string, bytes: number): void => {
+    const ends = { head: message.slice(0, 4096), tail: message.slice(-256) };
+    receiver?.fault({ kind: "oversize", size: bytes, limit: limits.maxMessage, ...ends });
+  };
+  const holdUntil = (hold: Promise<void>): void => {
+    holds++;
     const release = (): void => {
-      this.#holds--;
-      if (this.#holds === 0) this.#drained();
+      holds--;
+      if (holds === 0) drained();
     };
     hold.then(release, release);
-  }
-
-  #drained(): void {
-    this.#room?.resolve();
-    this.#room = undefined;
-    if (this.#queue.length > 0) this.#schedule();
-    else if (this.#ending) this.#end();
-  }
-
-  #end(error?: Error): void {
-    this.#ending = true;
-    this.#room?.resolve();
-    this.#over.resolve();
-    const sink = this.#sink;
-    this.#sink = undefined;
+  };
+  const drained = (): void => {
+    room?.resolve();
+    room = undefined;
+    if (queue.length > 0) schedule();
+    else if (ending) end();
+  };
+  const end = (error?: Error): void => {
+    ending = true;
+    room?.resolve();
+    over.resolve();
+    const sink = receiver;
+    receiver = undefined;
     sink?.end(error);
-  }
+  };
+  return {
+    open(sink: Sink<string>): void {
+      receiver = sink;
+      schedule();
+    },
+    push(message: string): Promise<void> | SlowReaderError {
+      if (ending) return ROOM;
+      queue.push(message);
+      size += message.length;
+      schedule();
+      if (size <= limits.highWater) return ROOM;
+      if (size > limits.maxUnsent) return new SlowReaderError(size, limits.maxUnsent);
+      room ??= Promise.withResolvers<void>();
+      return room.promise;
+    },
+    /** The sender is done: what is queued is still delivered. */
+    async finish(): Promise<void> {
+      ending = true;
+      schedule();
+      await atMost(limits.closeGrace, over.promise);
+    },
+    fail(error: Error): void {
+      queue = [];
+      end(error);
+    },
+    /** The reader is gone: nothing more is delivered, and nobody waits for it. */
+    detach(): void {
+      receiver = undefined;
+      queue = [];
+      end();
+    },
+  };
 }

@@ -5,7 +5,7 @@ import { setImmediate as turn } from "node:timers/promises";
 
 import { ByteBudget, FREE_BYTES, ByteReservation } from "../../base/limit/byte-budget.ts";
 import { resolveChannelLimits, ROOM, SlowReaderError } from "../channel.ts";
-import { Outbox } from "./outbox.ts";
+import { newOutbox } from "./outbox.ts";
 
 /** A reader that takes what it was sent only when it is told to. */
 class SlowReader extends Writable {
@@ -31,7 +31,7 @@ function open(limits = {}, holding?: ByteReservation) {
   const failures: Error[] = [];
   const resolved = resolveChannelLimits({ closeGrace: 600_000, ...limits });
   const fail = (error: Error) => void failures.push(error);
-  return { reader, failures, outbox: new Outbox(reader, resolved, fail, undefined, holding) };
+  return { reader, failures, outbox: newOutbox(reader, resolved, fail, undefined, holding) };
 }
 
 describe("Outbox", { timeout: 600_000 }, () => {

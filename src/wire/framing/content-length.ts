@@ -7,64 +7,54 @@ const LF = 0x0a;
 
 /** LSP 3.17, Base Protocol: lines with the length of a message, an empty one, then the message. */
 export const contentLength: StreamFraming = {
-  decoder: (limit, out) => new ContentLengthDecoder(limit, out),
+  decoder: (limit, out) => contentLengthDecoder(limit, out),
   encode: (text) => `Content-Length: ${Buffer.byteLength(text)}\r\n\r\n${text}`,
 };
 
-class ContentLengthDecoder implements TextDecoder {
-  readonly #limit: number;
-  readonly #out: TextFrames;
-  readonly #head = new ByteQueue(LONGEST_HEAD);
-  readonly #body: ByteQueue;
+function contentLengthDecoder(limit: number, out: TextFrames): TextDecoder {
+  const headBytes = new ByteQueue(LONGEST_HEAD);
+  const body = new ByteQueue(limit);
   /** Bytes of the present message; undefined in the lines before it. */
-  #size: number | undefined;
+  let length: number | undefined;
   /** Where the next message begins is not known any more. */
-  #isLost = false;
-
-  constructor(limit: number, out: TextFrames) {
-    this.#limit = limit;
-    this.#out = out;
-    this.#body = new ByteQueue(limit);
-  }
-
-  push(chunk: Buffer): void {
-    for (let at = 0; at < chunk.length && !this.#isLost;) {
-      const end = this.#size === undefined ? chunk.indexOf(LF, at) + 1 || chunk.length : undefined;
-      const to = end ?? Math.min(chunk.length, at + (this.#size ?? 0) - this.#body.size);
-      const part = chunk.subarray(at, to);
-      at = to;
-      if (this.#size === undefined) this.#takeLine(part);
-      else this.#body.append(part);
-      if (this.#body.size === this.#size) this.#finish();
-    }
-  }
-
-  end(): void {
-    const unfinished = this.#size === undefined ? this.#head : this.#body;
-    if (unfinished.size > 0 && !this.#isLost) this.#lose(unfinished);
-  }
-
-  #takeLine(part: Buffer): void {
-    this.#head.append(part);
-    const head = this.#head.take()?.toString("latin1");
+  let isLost = false;
+  const takeLine = (part: Buffer): void => {
+    headBytes.append(part);
+    const head = headBytes.take()?.toString("latin1");
     if (head !== undefined && !head.endsWith("\r\n\r\n")) return;
     const size = Number(/^content-length: *(\d{1,15}) *\r$/im.exec(head ?? "")?.[1] ?? Number.NaN);
-    if (head === undefined || Number.isNaN(size)) return this.#lose(this.#head);
-    this.#size = size;
-    this.#head.clear();
-  }
-
-  #finish(): void {
-    const found = this.#body.text();
-    if (typeof found === "string") this.#out.text(found);
-    else this.#out.fault(found);
-    this.#body.clear();
-    this.#size = undefined;
-  }
-
-  #lose(bytes: ByteQueue): void {
-    this.#isLost = true;
-    this.#out.fault(faultOf("encoding", bytes, this.#limit));
+    if (head === undefined || Number.isNaN(size)) return lose(headBytes);
+    length = size;
+    headBytes.clear();
+  };
+  const finish = (): void => {
+    const found = body.text();
+    if (typeof found === "string") out.text(found);
+    else out.fault(found);
+    body.clear();
+    length = undefined;
+  };
+  const lose = (bytes: ByteQueue): void => {
+    isLost = true;
+    out.fault(faultOf("encoding", bytes, limit));
     bytes.clear();
-  }
+  };
+  return {
+    push(chunk) {
+      for (let at = 0; at < chunk.length;) {
+        if (isLost) return;
+        const end = length === undefined ? chunk.indexOf(LF, at) + 1 || chunk.length : undefined;
+        const to = end ?? Math.min(chunk.length, at + (length ?? 0) - body.size);
+        const part = chunk.subarray(at, to);
+        at = to;
+        if (length === undefined) takeLine(part);
+        else body.append(part);
+        if (body.size === length) finish();
+      }
+    },
+    end() {
+      const unfinished = length === undefined ? headBytes : body;
+      if (unfinished.size > 0 && !isLost) lose(unfinished);
+    },
+  };
 }

@@ -5,7 +5,7 @@ import { everyCut } from "../../../test/fuzz/decode.ts";
 import { bytesInUse } from "../../../test/fuzz/memory.ts";
 import { SeededRandom } from "../../../test/support/seeded-random.ts";
 import { BUFFERS } from "../../base/limit/byte-budget.ts";
-import { encodeFrame, type Frames, LengthPrefixedDecoder, MAX_FRAME } from "./length-prefixed.ts";
+import { encodeFrame, type Frames, lengthPrefixedDecoder, MAX_FRAME } from "./length-prefixed.ts";
 
 const KEPT = 5 * 1024 * 1024;
 
@@ -29,7 +29,7 @@ class Recorded implements Frames {
 
 function decodeFrames(limit: number, chunks: Iterable<Buffer>): Recorded {
   const out = new Recorded();
-  const decoder = new LengthPrefixedDecoder(limit, out);
+  const decoder = lengthPrefixedDecoder(limit, out);
   for (const chunk of chunks) decoder.push(chunk);
   decoder.end();
   return out;
@@ -65,7 +65,7 @@ describe("LengthPrefixedDecoder", () => {
 
   it("refuses a frame of 4 GiB with the last byte of its prefix", () => {
     const out = new Recorded();
-    const decoder = new LengthPrefixedDecoder(MAX_FRAME, out);
+    const decoder = lengthPrefixedDecoder(MAX_FRAME, out);
     decoder.push(Buffer.of(0xff, 0xff, 0xff));
     assert.deepEqual(out.found, []);
     decoder.push(Buffer.of(0xff));
@@ -86,7 +86,7 @@ describe("LengthPrefixedDecoder", () => {
   it("returns bodies that the receiver may keep", () => {
     const bytes = frames("first", "second");
     const out = new Recorded();
-    const decoder = new LengthPrefixedDecoder(8, out);
+    const decoder = lengthPrefixedDecoder(8, out);
     for (const chunk of [bytes.subarray(0, 12), bytes.subarray(12)]) decoder.push(chunk);
     bytes.fill(0);
     decoder.push(frames("third"));
@@ -96,7 +96,7 @@ describe("LengthPrefixedDecoder", () => {
   it("allocates nothing for a false prefix", () => {
     const before = bytesInUse();
     const decoders = Array.from({ length: 1000 }, () => {
-      const decoder = new LengthPrefixedDecoder(MAX_FRAME, new Recorded());
+      const decoder = lengthPrefixedDecoder(MAX_FRAME, new Recorded());
       // 16 MiB are announced and three bytes come.
       decoder.push(Buffer.of(1, 0, 0, 0, 1, 2, 3));
       return decoder;
@@ -107,7 +107,7 @@ describe("LengthPrefixedDecoder", () => {
 
   it("uses none of the byte budget that the other doors share", () => {
     const before = BUFFERS.used;
-    const decoder = new LengthPrefixedDecoder(MAX_FRAME, new Recorded());
+    const decoder = lengthPrefixedDecoder(MAX_FRAME, new Recorded());
     decoder.push(Buffer.of(1, 0, 0, 0));
     decoder.push(Buffer.alloc(8 * 1024 * 1024));
     assert.equal(BUFFERS.used, before);
@@ -115,7 +115,7 @@ describe("LengthPrefixedDecoder", () => {
 
   it("collects a frame that comes byte by byte in memory of its own size", () => {
     const out = new Recorded();
-    const decoder = new LengthPrefixedDecoder(MAX_FRAME, out);
+    const decoder = lengthPrefixedDecoder(MAX_FRAME, out);
     decoder.push(Buffer.of(0, 0x10, 0, 0));
     const before = bytesInUse();
     // Each byte is a view of a read buffer of its own, as a socket gives them.
@@ -127,7 +127,7 @@ describe("LengthPrefixedDecoder", () => {
 
   it("keeps nothing of what follows a refused frame", () => {
     const out = new Recorded();
-    const decoder = new LengthPrefixedDecoder(MAX_FRAME, out);
+    const decoder = lengthPrefixedDecoder(MAX_FRAME, out);
     const chunk = Buffer.alloc(64 * 1024);
     const prefix = Buffer.alloc(4);
     prefix.writeUInt32BE(3200 * chunk.length);

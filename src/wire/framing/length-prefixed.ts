@@ -34,54 +34,44 @@ export interface Frames {
  * lying prefix costs nothing. A frame over the limit is refused as soon as its prefix is there:
  * whoever announces 4 GiB may never send them, or send them all.
  */
-export class LengthPrefixedDecoder {
-  readonly #limit: number;
-  readonly #out: Frames;
+export function lengthPrefixedDecoder(limit: number, out: Frames) {
   /** The present frame as far as it has come, its prefix included. */
-  readonly #frame: ByteQueue;
+  const frame = new ByteQueue(PREFIX + limit, { budget: UNCOUNTED });
   /** Bytes that the present frame has, as far as is known: at least its prefix. */
-  #length = PREFIX;
-  #isRefused = false;
-
-  constructor(limit: number, out: Frames) {
-    this.#limit = limit;
-    this.#out = out;
-    this.#frame = new ByteQueue(PREFIX + limit, { budget: UNCOUNTED });
-  }
-
-  push(chunk: Buffer): void {
-    for (let at = 0; at < chunk.length && !this.#isRefused;) {
-      const part = chunk.subarray(at, at + this.#length - this.#frame.size);
-      at += part.length;
-      this.#frame.append(part);
-      if (this.#frame.size === PREFIX) this.#readPrefix();
-      if (this.#frame.size === this.#length) this.#finish();
-    }
-  }
-
-  end(): void {
-    const { size } = this.#frame;
-    if (size > 0) this.#out.truncated(this.#length - size);
-    this.#reset();
-  }
-
-  #readPrefix(): void {
-    const length = this.#frame.head.readUInt32BE();
-    this.#length = PREFIX + length;
-    if (length <= this.#limit) return;
-    this.#isRefused = true;
-    this.#reset();
-    this.#out.oversize(length);
-  }
-
-  #finish(): void {
-    const body = Buffer.from(this.#frame.take()?.subarray(PREFIX) ?? []);
-    this.#reset();
-    this.#out.frame(body);
-  }
-
-  #reset(): void {
-    this.#frame.clear();
-    this.#length = PREFIX;
-  }
+  let end = PREFIX;
+  let isRefused = false;
+  const readPrefix = (): void => {
+    const length = frame.head.readUInt32BE();
+    end = PREFIX + length;
+    if (length <= limit) return;
+    isRefused = true;
+    reset();
+    out.oversize(length);
+  };
+  const finish = (): void => {
+    const body = Buffer.from(frame.take()?.subarray(PREFIX) ?? []);
+    reset();
+    out.frame(body);
+  };
+  const reset = (): void => {
+    frame.clear();
+    end = PREFIX;
+  };
+  return {
+    push(chunk: Buffer): void {
+      for (let at = 0; at < chunk.length;) {
+        if (isRefused) return;
+        const part = chunk.subarray(at, at + end - frame.size);
+        at += part.length;
+        frame.append(part);
+        if (frame.size === PREFIX) readPrefix();
+        if (frame.size === end) finish();
+      }
+    },
+    end(): void {
+      const { size } = frame;
+      if (size > 0) out.truncated(end - size);
+      reset();
+    },
+  };
 }

@@ -35,7 +35,7 @@ const BLANK = /^[ \t\r]*$/;
  * not contain any.
  */
 export const ndjson: StreamFraming = {
-  decoder: (limit, out) => new NdjsonDecoder(limit, out),
+  decoder: (limit, out) => ndjsonDecoder(limit, out),
   encode: (text) => `${text}\n`,
 };
 
@@ -46,67 +46,55 @@ export const ndjson: StreamFraming = {
  * less than a pass per line. Only an unfinished last line is copied. A line over the limit is
  * reported when its newline arrives; until then its bytes are counted and dropped.
  */
-class NdjsonDecoder implements TextDecoder {
-  readonly #limit: number;
-  readonly #unfinished: ByteQueue;
-  readonly #out: TextFrames;
-
-  constructor(limit: number, out: TextFrames) {
-    this.#limit = limit;
-    this.#unfinished = new ByteQueue(limit);
-    this.#out = out;
-  }
-
-  push(chunk: Buffer): void {
-    const last = chunk.lastIndexOf(LF);
-    if (last < 0) return this.#unfinished.append(chunk);
-    let start = 0;
-    if (this.#unfinished.size > 0) {
-      const first = chunk.indexOf(LF);
-      this.#unfinished.append(chunk.subarray(0, first));
-      this.#finishLine();
-      start = first + 1;
-    }
-    if (start <= last) this.#lines(chunk, start, last);
-    if (last + 1 < chunk.length) this.#unfinished.append(chunk.subarray(last + 1));
-  }
-
-  /** A last line without a newline still counts. */
-  end(): void {
-    if (this.#unfinished.size > 0) this.#finishLine();
-  }
-
+function ndjsonDecoder(limit: number, out: TextFrames): TextDecoder {
+  const unfinished = new ByteQueue(limit);
   /** Emits the lines of `chunk[start..last]`, where `chunk[last]` is a newline. */
-  #lines(chunk: Buffer, start: number, last: number): void {
+  const lines = (chunk: Buffer, start: number, last: number): void => {
     const region = chunk.subarray(start, last);
-    if (!isUtf8(region) || region.length > this.#limit) return this.#linesOneByOne(region);
-    for (const line of region.toString().split("\n")) this.#emit(line);
-  }
-
+    if (!isUtf8(region) || region.length > limit) return linesOneByOne(region);
+    for (const line of region.toString().split("\n")) emit(line);
+  };
   /** Line by line, for a region with at least one line that cannot be delivered. */
-  #linesOneByOne(region: Buffer): void {
+  const linesOneByOne = (region: Buffer): void => {
     let from = 0;
     while (from <= region.length) {
       const newline = region.indexOf(LF, from);
       const to = newline < 0 ? region.length : newline;
       if (to > from) {
-        this.#unfinished.append(region.subarray(from, to));
-        this.#finishLine();
+        unfinished.append(region.subarray(from, to));
+        finishLine();
       }
       from = to + 1;
     }
-  }
-
-  #finishLine(): void {
-    const found = this.#unfinished.text();
-    if (typeof found === "string") this.#emit(found);
-    else this.#out.fault(found);
-    this.#unfinished.clear();
-  }
-
-  #emit(text: string): void {
+  };
+  const finishLine = (): void => {
+    const found = unfinished.text();
+    if (typeof found === "string") emit(found);
+    else out.fault(found);
+    unfinished.clear();
+  };
+  const emit = (text: string): void => {
     const line = text.endsWith("\r") ? text.slice(0, -1) : text;
     // A blank line separates messages and is none.
-    if (!BLANK.test(line)) this.#out.text(line);
-  }
+    if (!BLANK.test(line)) out.text(line);
+  };
+  return {
+    push(chunk) {
+      const last = chunk.lastIndexOf(LF);
+      if (last < 0) return unfinished.append(chunk);
+      let start = 0;
+      if (unfinished.size > 0) {
+        const first = chunk.indexOf(LF);
+        unfinished.append(chunk.subarray(0, first));
+        finishLine();
+        start = first + 1;
+      }
+      if (start <= last) lines(chunk, start, last);
+      if (last + 1 < chunk.length) unfinished.append(chunk.subarray(last + 1));
+    },
+    /** A last line without a newline still counts. */
+    end() {
+      if (unfinished.size > 0) finishLine();
+    },
+  };
 }

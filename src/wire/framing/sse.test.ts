@@ -5,14 +5,14 @@ import { everyCut } from "../../../test/fuzz/decode.ts";
 import { bytesInUse } from "../../../test/fuzz/memory.ts";
 import { SeededRandom } from "../../../test/support/seeded-random.ts";
 import type { FrameFault } from "../channel.ts";
-import { encodeSse, SseDecoder, type SseEvent } from "./sse.ts";
+import { encodeSse, sseDecoder, type SseEvent } from "./sse.ts";
 
 const MiB = 1024 * 1024;
 const KEPT = 5 * MiB;
 
 function eventsOf(chunks: Iterable<Buffer>, limit = 1000): (SseEvent | FrameFault)[] {
   const found: (SseEvent | FrameFault)[] = [];
-  const decoder = new SseDecoder(limit, {
+  const decoder = sseDecoder(limit, {
     event: (event) => found.push(event),
     fault: (fault) => found.push(fault),
   });
@@ -118,7 +118,7 @@ describe("SseDecoder", () => {
     };
     for (const [line, size] of Object.entries(lines)) {
       const faults: FrameFault[] = [];
-      const decoder = new SseDecoder(MiB / 8, {
+      const decoder = sseDecoder(MiB / 8, {
         event: () => {},
         fault: (fault) => faults.push(fault),
       });
@@ -134,7 +134,7 @@ describe("SseDecoder", () => {
   });
 
   it("collects an event that comes byte by byte in memory of its own size", () => {
-    const decoder = new SseDecoder(MiB, { event: () => {}, fault: () => {} });
+    const decoder = sseDecoder(MiB, { event: () => {}, fault: () => {} });
     const before = bytesInUse();
     decoder.push(Buffer.from("data: "));
     for (let i = 0; i < 100_000; i++) decoder.push(Buffer.of(0x78));

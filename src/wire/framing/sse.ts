@@ -39,111 +39,96 @@ const FIELD_NAME = 64;
  *
  * Lines and data are collected as bytes: text that grows by pieces takes many times its size.
  */
-export class SseDecoder implements TextDecoder {
-  readonly #limit: number;
-  readonly #out: SseEvents;
+export function sseDecoder(limit: number, out: SseEvents): TextDecoder {
   /** The line that has not ended yet. */
-  readonly #line: ByteQueue;
+  const unfinished = new ByteQueue(limit + FIELD_NAME);
   /** The data of the event that has not ended yet. */
-  readonly #data: ByteQueue;
-  #hasData = false;
+  const gathered = new ByteQueue(limit);
+  let hasData = false;
   /** Of data lines that were too long to be kept: the bytes that are missing, and the last of them. */
-  #lost = 0;
-  #lostTail: string | undefined;
-  #event = "";
-  #id = "";
-  #lastWasCr = false;
-  #isFirst = true;
-
-  constructor(limit: number, out: SseEvents) {
-    this.#limit = limit;
-    this.#out = out;
-    this.#line = new ByteQueue(limit + FIELD_NAME);
-    this.#data = new ByteQueue(limit);
-  }
-
-  push(chunk: Buffer): void {
-    if (chunk.length === 0) return;
-    // A CR that ended the last chunk may have been the first half of a CRLF.
-    let from = this.#lastWasCr && chunk[0] === LF ? 1 : 0;
-    let cr = chunk.indexOf(CR, from);
-    let lf = chunk.indexOf(LF, from);
-    while (cr >= 0 || lf >= 0) {
-      const to = cr < 0 || (lf >= 0 && lf < cr) ? lf : cr;
-      if (to > from) this.#line.append(chunk.subarray(from, to));
-      this.#finishLine();
-      from = to + (to === cr && lf === cr + 1 ? 2 : 1);
-      if (cr >= 0 && cr < from) cr = chunk.indexOf(CR, from);
-      if (lf >= 0 && lf < from) lf = chunk.indexOf(LF, from);
-    }
-    this.#line.append(chunk.subarray(from));
-    this.#lastWasCr = chunk.at(-1) === CR;
-  }
-
-  /** An event without its blank line is incomplete, and the standard drops it. */
-  end(): void {
-    this.#line.clear();
-    this.#clear();
-  }
-
-  #finishLine(): void {
-    const kept = this.#line.take();
-    const bytes = kept ?? this.#line.head;
-    const hasMark = this.#isFirst && bytes.indexOf(BYTE_ORDER_MARK) === 0;
-    this.#isFirst = false;
+  let lost = 0;
+  let lostTail: string | undefined;
+  let eventName = "";
+  let id = "";
+  let lastWasCr = false;
+  let isFirst = true;
+  const finishLine = (): void => {
+    const kept = unfinished.take();
+    const bytes = kept ?? unfinished.head;
+    const hasMark = isFirst && bytes.indexOf(BYTE_ORDER_MARK) === 0;
+    isFirst = false;
     const line = hasMark ? bytes.subarray(BYTE_ORDER_MARK.length) : bytes;
-    if (line.length === 0) this.#dispatch();
-    else this.#field(line, kept === undefined);
-    this.#line.clear();
-  }
-
-  #field(line: Buffer, isCut: boolean): void {
+    if (line.length === 0) dispatch();
+    else field(line, kept === undefined);
+    unfinished.clear();
+  };
+  const field = (line: Buffer, isCut: boolean): void => {
     const colon = line.indexOf(COLON);
     const name = line.toString("latin1", 0, colon < 0 ? line.length : colon);
     const from = colon < 0 ? line.length : colon + (line[colon + 1] === SPACE ? 2 : 1);
     const value = line.subarray(from);
     if (name === "data") {
-      this.#addData(value);
-      if (isCut) this.#lose(line.length);
+      addData(value);
+      if (isCut) lose(line.length);
     } else if (isCut) return;
-    else if (name === "event") this.#event = value.toString();
-    else if (name === "id" && !value.includes(0)) this.#id = value.toString();
-  }
-
-  #addData(value: Buffer): void {
-    if (this.#hasData) this.#data.append(NEWLINE);
-    this.#hasData = true;
-    this.#data.append(value);
-    if (this.#lost > 0) this.#lostTail = undefined;
-  }
-
-  #lose(kept: number): void {
-    this.#lost += this.#line.size - kept;
-    this.#lostTail = this.#line.tail.toString();
-  }
-
-  #dispatch(): void {
-    const data = this.#lost > 0 ? undefined : this.#data.take();
+    else if (name === "event") eventName = value.toString();
+    else if (name === "id" && !value.includes(0)) id = value.toString();
+  };
+  const addData = (value: Buffer): void => {
+    if (hasData) gathered.append(NEWLINE);
+    hasData = true;
+    gathered.append(value);
+    if (lost > 0) lostTail = undefined;
+  };
+  const lose = (kept: number): void => {
+    lost += unfinished.size - kept;
+    lostTail = unfinished.tail.toString();
+  };
+  const dispatch = (): void => {
+    const data = lost > 0 ? undefined : gathered.take();
     if (data === undefined) {
-      this.#out.fault({
+      out.fault({
         kind: "oversize",
-        size: this.#data.size + this.#lost,
-        limit: this.#limit,
-        head: this.#data.head.toString(),
-        tail: this.#lostTail ?? this.#data.tail.toString(),
+        size: gathered.size + lost,
+        limit,
+        head: gathered.head.toString(),
+        tail: lostTail ?? gathered.tail.toString(),
       });
-    } else if (this.#hasData) {
-      const event = this.#event || "message";
-      this.#out.event({ event, data: data.toString(), id: this.#id });
+    } else if (hasData) {
+      const event = eventName || "message";
+      out.event({ event, data: data.toString(), id });
     }
-    this.#clear();
-  }
-
-  #clear(): void {
-    this.#data.clear();
-    this.#hasData = false;
-    this.#lost = 0;
-    this.#lostTail = undefined;
-    this.#event = "";
-  }
+    clear();
+  };
+  const clear = (): void => {
+    gathered.clear();
+    hasData = false;
+    lost = 0;
+    lostTail = undefined;
+    eventName = "";
+  };
+  return {
+    push(chunk) {
+      if (chunk.length === 0) return;
+      // A CR that ended the last chunk may have been the first half of a CRLF.
+      let from = lastWasCr && chunk[0] === LF ? 1 : 0;
+      let cr = chunk.indexOf(CR, from);
+      let lf = chunk.indexOf(LF, from);
+      while (cr >= 0 || lf >= 0) {
+        const to = cr < 0 || (lf >= 0 && lf < cr) ? lf : cr;
+        if (to > from) unfinished.append(chunk.subarray(from, to));
+        finishLine();
+        from = to + (to === cr && lf === cr + 1 ? 2 : 1);
+        if (cr >= 0 && cr < from) cr = chunk.indexOf(CR, from);
+        if (lf >= 0 && lf < from) lf = chunk.indexOf(LF, from);
+      }
+      unfinished.append(chunk.subarray(from));
+      lastWasCr = chunk.at(-1) === CR;
+    },
+    /** An event without its blank line is incomplete, and the standard drops it. */
+    end() {
+      unfinished.clear();
+      clear();
+    },
+  };
 }

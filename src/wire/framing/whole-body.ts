@@ -3,26 +3,18 @@ import type { TextDecoder, TextFrames, TextFraming } from "./ndjson.ts";
 
 /** The stream is one message from its first byte to its last, as an HTTP body is. */
 export const wholeBody: TextFraming = {
-  decoder: (limit, out) => new WholeBodyDecoder(limit, out),
+  decoder: (limit, out) => wholeBodyDecoder(limit, out),
 };
 
-class WholeBodyDecoder implements TextDecoder {
-  readonly #body: ByteQueue;
-  readonly #out: TextFrames;
-
-  constructor(limit: number, out: TextFrames) {
-    this.#body = new ByteQueue(limit);
-    this.#out = out;
-  }
-
-  push(chunk: Buffer): void {
-    this.#body.append(chunk);
-  }
-
-  end(): void {
-    const found = this.#body.text();
-    if (typeof found !== "string") this.#out.fault(found);
-    else if (found !== "") this.#out.text(found);
-    this.#body.clear();
-  }
+function wholeBodyDecoder(limit: number, out: TextFrames): TextDecoder {
+  const body = new ByteQueue(limit);
+  return {
+    push: (chunk) => body.append(chunk),
+    end() {
+      const found = body.text();
+      if (typeof found !== "string") out.fault(found);
+      else if (found !== "") out.text(found);
+      body.clear();
+    },
+  };
 }

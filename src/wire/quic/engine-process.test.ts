@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 
 import { COMMAND, EVENT } from "./control-frame.ts";
-import { EngineProcess } from "./quic-engine.ts";
+import { startEngineProcess } from "./quic-engine.ts";
 
 /** A running engine, and what it tells. */
 async function start() {
-  const engine = await EngineProcess.start();
+  const engine = await startEngineProcess();
   const told: { kind: number; id: number; text: string }[] = [];
   const changed: (() => void)[] = [];
   const gone = Promise.withResolvers<string>();

@@ -4,7 +4,8 @@ import { describe, it } from "node:test";
 import { ScriptedEngine } from "../../../test/support/scripted-engine.ts";
 import { DEFAULT_CONNECTION_LIMITS } from "./connection.ts";
 import { COMMAND, EVENT, FIRST, LAST } from "./control-frame.ts";
-import { EngineSession, type ListenerEvents } from "./quic-engine.ts";
+import { type EngineSession, engineSession, type ListenerEvents } from "./quic-engine.ts";
+import { HeldBytes } from "./stream/multiplexed-stream.ts";
 import type { DialSettings, ListenSettings } from "./settings.ts";
 
 const SETTINGS = { host: "127.0.0.1", port: 1 } as DialSettings & ListenSettings;
@@ -13,7 +14,7 @@ const LIMITS = DEFAULT_CONNECTION_LIMITS;
 function open() {
   const engine = new ScriptedEngine();
   const unused: EngineSession[] = [];
-  const session = new EngineSession(engine, (one) => unused.push(one));
+  const session = engineSession(engine, (one) => unused.push(one));
   return { engine, session, unused };
 }
 
@@ -34,7 +35,7 @@ function listener(heard: string[]): ListenerEvents {
 describe("EngineSession", () => {
   it("hands out even ids, none of which is in use", () => {
     const { session } = open();
-    const first = session.dial(SETTINGS, "a", LIMITS, undefined);
+    const first = session.dial(SETTINGS, "a", new HeldBytes(LIMITS.maxHeld));
     const stream = first.openStream();
     assert.deepEqual([first.id, stream.id, session.nextId()], [2, 4, 6]);
   });
@@ -76,7 +77,7 @@ describe("EngineSession", () => {
     const { engine, session, unused } = open();
     const heard: string[] = [];
     session.listen(SETTINGS, listener(heard));
-    const connection = session.dial(SETTINGS, "quic://x:1", LIMITS, undefined);
+    const connection = session.dial(SETTINGS, "quic://x:1", new HeldBytes(LIMITS.maxHeld));
     engine.crash("SIGSEGV");
     await assert.rejects(connection.opened, {
       trouble: "engine",

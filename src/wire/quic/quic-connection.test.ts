@@ -6,14 +6,19 @@ import { ScriptedEngine } from "../../../test/support/scripted-engine.ts";
 import { X509Certificate } from "node:crypto";
 import { DEFAULT_CONNECTION_LIMITS } from "./connection.ts";
 import { COMMAND, EVENT, LAST } from "./control-frame.ts";
-import { EngineSession } from "./quic-engine.ts";
+import { engineSession } from "./quic-engine.ts";
+import { HeldBytes } from "./stream/multiplexed-stream.ts";
 import type { DialSettings } from "./settings.ts";
 
 function dial() {
   const engine = new ScriptedEngine();
-  const session = new EngineSession(engine, () => {});
+  const session = engineSession(engine, () => {});
   const settings = { host: "127.0.0.1" } as DialSettings;
-  const connection = session.dial(settings, "quic://x:1", DEFAULT_CONNECTION_LIMITS, undefined);
+  const connection = session.dial(
+    settings,
+    "quic://x:1",
+    new HeldBytes(DEFAULT_CONNECTION_LIMITS.maxHeld),
+  );
   return { engine, connection };
 }
 

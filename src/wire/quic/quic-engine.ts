@@ -3,15 +3,7 @@ import { background } from "../../base/background.ts";
 import { OwnedChild } from "../../base/process/child-process.ts";
 import { ConnectionError } from "./connection-error.ts";
 import type { ConnectionLimits, PeerCertificate } from "./connection.ts";
-import {
-  COMMAND,
-  EVENT,
-  FIRST,
-  LAST,
-  WRITE_WINDOW,
-  readFrames,
-  type TakeFrame,
-} from "./control-frame.ts";
+import * as frames from "./control-frame.ts";
 import { FrameWriter } from "./frame-writer.ts";
 import { readPeerCertificate } from "./peer-certificate.ts";
 import type {
@@ -40,13 +32,8 @@ export class QuicEngine {
     return (await this.#starting)?.pid;
   }
 
-  async dial(
-    settings: DialSettings,
-    address: string,
-    limits: ConnectionLimits,
-    held?: HeldBytes,
-  ): Promise<QuicConnection> {
-    return (await this.#session()).dial(settings, address, limits, held);
+  async dial(...given: Parameters<EngineSession["dial"]>): Promise<QuicConnection> {
+    return (await this.#session()).dial(...given);
   }
 
   /** Returns the engine's run and the listener's number in it. */
@@ -69,7 +56,7 @@ export class QuicEngine {
 
   async #start(): Promise<EngineSession> {
     try {
-      this.#current = new EngineSession(await EngineProcess.start(), (session) => {
+      this.#current = engineSession(await startEngineProcess(), (session) => {
         if (this.#current === session) this.#starting = this.#current = undefined;
         background(session.end(), "Ending a session of QUIC");
       });
@@ -93,66 +80,48 @@ declare const __TRUNKLINE_QUIC_ENGINE__: string | undefined;
 const MOST_COMPLAINTS = 20;
 
 /** The process that runs the native code, so that a crash there does not end the program. */
-export class EngineProcess {
-  readonly #child: OwnedChild;
-  readonly #complaints: readonly string[];
-  readonly #writer: FrameWriter;
-  #rest: Buffer | undefined;
-
-  private constructor(child: OwnedChild, complaints: readonly string[]) {
-    this.#child = child;
-    this.#complaints = complaints;
-    this.#writer = new FrameWriter(child.stdin);
-  }
-
-  static async start(): Promise<EngineProcess> {
-    const complaints: string[] = [];
-    const program =
-      typeof __TRUNKLINE_QUIC_ENGINE__ === "string"
-        ? ["--input-type=commonjs", "--eval", __TRUNKLINE_QUIC_ENGINE__]
-        : [join(import.meta.dirname, "engine-main.ts")];
-    const child = await OwnedChild.start({
-      command: process.execPath,
-      args: ["--experimental-ffi", "--expose-gc", "--no-warnings", ...program],
-      env: {},
-      stderr: (line) => {
-        if (complaints.length < MOST_COMPLAINTS) complaints.push(line);
-      },
-    });
-    return new EngineProcess(child, complaints);
-  }
-
-  get pid(): number {
-    return this.#child.pid;
-  }
-
-  /** Delivers the engine's events, and finally how it ended. */
-  receive(take: TakeFrame, gone: (how: string) => void): void {
-    this.#child.stdout.on("data", (chunk: Buffer) => {
-      const bytes = this.#rest === undefined ? chunk : Buffer.concat([this.#rest, chunk]);
-      const done = readFrames(bytes, take);
-      this.#rest = done < bytes.length ? bytes.subarray(done) : undefined;
-    });
-    this.#child.stdout.on("error", () => {});
-    background(
-      this.#child.exit.then((exit) => {
-        const how = typeof exit === "number" ? `exit code ${exit}` : exit;
-        const why = this.#complaints.find((line) => line.includes("Error")) ?? this.#complaints[0];
-        gone(why === undefined ? how : `${how}: ${why}`);
-      }),
-      "Noting the end of the QUIC engine",
-    );
-  }
-
-  send(kind: number, flags: number, id: number, payload?: Uint8Array, lead?: number): void {
-    this.#writer.send(kind, flags, id, payload, lead);
-  }
-
-  /** Lets the engine close its connections and end. */
-  end(): Promise<void> {
-    this.#writer.flush();
-    return this.#child.end();
-  }
+export async function startEngineProcess() {
+  const complaints: string[] = [];
+  const program =
+    typeof __TRUNKLINE_QUIC_ENGINE__ === "string"
+      ? ["--input-type=commonjs", "--eval", __TRUNKLINE_QUIC_ENGINE__]
+      : [join(import.meta.dirname, "engine-main.ts")];
+  const child = await OwnedChild.start({
+    command: process.execPath,
+    args: ["--experimental-ffi", "--expose-gc", "--no-warnings", ...program],
+    env: {},
+    stderr: (line) => {
+      if (complaints.length < MOST_COMPLAINTS) complaints.push(line);
+    },
+  });
+  const writer = new FrameWriter(child.stdin);
+  let rest: Buffer | undefined;
+  return {
+    pid: child.pid,
+    /** Delivers the engine's events, and finally how it ended. */
+    receive(take: frames.TakeFrame, gone: (how: string) => void): void {
+      child.stdout.on("data", (chunk: Buffer) => {
+        const bytes = rest === undefined ? chunk : Buffer.concat([rest, chunk]);
+        const done = frames.readFrames(bytes, take);
+        rest = done < bytes.length ? bytes.subarray(done) : undefined;
+      });
+      child.stdout.on("error", () => {});
+      background(
+        child.exit.then((exit) => {
+          const how = typeof exit === "number" ? `exit code ${exit}` : exit;
+          const why = complaints.find((line) => line.includes("Error")) ?? complaints[0];
+          gone(why === undefined ? how : `${how}: ${why}`);
+        }),
+        "Noting the end of the QUIC engine",
+      );
+    },
+    send: (...frame: Parameters<FrameWriter["send"]>): void => writer.send(...frame),
+    /** Lets the engine close its connections and end. */
+    end(): Promise<void> {
+      writer.flush();
+      return child.end();
+    },
+  };
 }
 
 /** What a listener is told by the engine. */
@@ -167,157 +136,123 @@ export interface ListenerEvents {
   closed(ending: EndReason): void;
 }
 
-/** As much of the engine's process as its session needs. */
-type EngineLink = Pick<EngineProcess, "pid" | "receive" | "send" | "end">;
+/** The process of an engine. */
+export type EngineLink = Awaited<ReturnType<typeof startEngineProcess>>;
 
 /** Everything that lives in one run of the engine, and ends with it. */
-export class EngineSession {
-  readonly streams = new Map<number, MultiplexedStream>();
-  readonly #process: EngineLink;
-  readonly #connections = new Map<number, QuicConnection>();
-  readonly #takenBy = new Map<number, ListenerEvents>();
-  readonly #listeners = new Map<number, ListenerEvents>();
-  readonly #unused: (session: EngineSession) => void;
-  #lastId = 0;
-  isOver = false;
+export type EngineSession = ReturnType<typeof engineSession>;
 
-  /** `unused` is called when the last connection or listener has gone, or the engine itself. */
-  constructor(engine: EngineLink, unused: (session: EngineSession) => void) {
-    this.#process = engine;
-    this.#unused = unused;
-    engine.receive(this.#event, (how) => this.#gone(how));
-  }
-
-  get pid(): number {
-    return this.#process.pid;
-  }
-
-  dial(
-    settings: DialSettings,
-    address: string,
-    limits: ConnectionLimits,
-    held: HeldBytes | undefined,
-  ): QuicConnection {
-    const connection = new QuicConnection(this, this.nextId(), address, limits, held);
-    this.#connections.set(connection.id, connection);
-    this.#sendJson(COMMAND.dial, connection.id, settings);
-    return connection;
-  }
-
-  listen(settings: ListenSettings, listener: ListenerEvents): number {
-    const id = this.nextId();
-    this.#listeners.set(id, listener);
-    this.#sendJson(COMMAND.listen, id, settings);
-    return id;
-  }
-
-  renew(listener: number, settings: TlsSettings): void {
-    this.#sendJson(COMMAND.renew, listener, settings);
-  }
-
-  /** Ends the engine; what still lives in it ends as if it had failed. */
-  async end(): Promise<void> {
-    this.isOver = true;
-    await this.#process.end();
-  }
-
-  send(kind: number, flags: number, id: number, payload?: Uint8Array, lead?: number): void {
-    this.#process.send(kind, flags, id, payload, lead);
-  }
-
-  sendNumber(kind: number, id: number, value: number): void {
-    this.#process.send(kind, 0, id, undefined, value);
-  }
-
-  sendClose(id: number, code: number, reason: string): void {
-    this.#process.send(COMMAND.close, 0, id, Buffer.from(reason), code);
-  }
-
-  /** Even: the engine's own ids are odd. */
-  nextId(): number {
-    do this.#lastId = (this.#lastId + 2) >>> 0;
-    while (this.#lastId === 0 || this.streams.has(this.#lastId) || this.#isTaken(this.#lastId));
-    return this.#lastId;
-  }
-
-  #isTaken(id: number): boolean {
-    return this.#connections.has(id) || this.#listeners.has(id);
-  }
-
-  #sendJson(kind: number, id: number, value: object): void {
-    this.#process.send(kind, 0, id, Buffer.from(JSON.stringify(value)));
-  }
-
-  readonly #event = (kind: number, flags: number, id: number, payload: Buffer): void => {
+export function engineSession(engine: EngineLink, unused: (session: EngineSession) => void) {
+  const streams = new Map<number, MultiplexedStream>();
+  const connections = new Map<number, QuicConnection>();
+  const takenBy = new Map<number, ListenerEvents>();
+  const listeners = new Map<number, ListenerEvents>();
+  let lastId = 0;
+  const event = (kind: number, flags: number, id: number, payload: Buffer): void => {
+    const told = (): unknown => JSON.parse(payload.toString());
     switch (kind) {
-      case EVENT.data:
-        return this.#data(flags, id, payload);
-      case EVENT.room:
-        return this.streams.get(id)?.giveRoom(payload.readUInt32LE());
-      case EVENT.reset:
-        return this.streams.get(id)?.resetByPeer(payload.readUInt32LE());
-      case EVENT.connected:
-        return this.#connected(id, JSON.parse(payload.toString()) as ConnectedPeer);
-      case EVENT.closed:
-        return this.#closed(id, JSON.parse(payload.toString()) as EndReason);
-      case EVENT.refused:
-        return this.#listeners.get(id)?.refused(JSON.parse(payload.toString()) as EndReason);
-      case EVENT.listening: {
-        const { port } = JSON.parse(payload.toString()) as { port: number };
-        return this.#listeners.get(id)?.listening(port);
-      }
-      case EVENT.renewed: {
-        const { problem } = JSON.parse(payload.toString()) as { problem?: EndReason };
-        return this.#listeners.get(id)?.renewed(problem);
-      }
+      case frames.EVENT.data:
+        return data(flags, id, payload);
+      case frames.EVENT.room:
+        return streams.get(id)?.giveRoom(payload.readUInt32LE());
+      case frames.EVENT.reset:
+        return streams.get(id)?.resetByPeer(payload.readUInt32LE());
+      case frames.EVENT.connected:
+        return connected(id, told() as ConnectedPeer);
+      case frames.EVENT.closed:
+        return closed(id, told() as EndReason);
+      case frames.EVENT.refused:
+        return listeners.get(id)?.refused(told() as EndReason);
+      case frames.EVENT.listening:
+        return listeners.get(id)?.listening((told() as { port: number }).port);
+      case frames.EVENT.renewed:
+        return listeners.get(id)?.renewed((told() as { problem?: EndReason }).problem);
     }
   };
-
-  #data(flags: number, id: number, payload: Buffer): void {
-    const isLast = (flags & LAST) !== 0;
-    if ((flags & FIRST) === 0) return this.streams.get(id)?.receive(payload, isLast);
-    const connection = this.#connections.get(payload.readUInt32LE());
-    const listener = connection === undefined ? undefined : this.#takenBy.get(connection.id);
+  /** Even: the engine's own ids are odd. */
+  const nextId = (): number => {
+    do lastId = (lastId + 2) >>> 0;
+    while (lastId === 0 || streams.has(lastId) || isTaken(lastId));
+    return lastId;
+  };
+  const isTaken = (id: number): boolean => connections.has(id) || listeners.has(id);
+  const sendJson = (kind: number, id: number, value: object): void =>
+    engine.send(kind, 0, id, Buffer.from(JSON.stringify(value)));
+  const data = (flags: number, id: number, payload: Buffer): void => {
+    const isLast = (flags & frames.LAST) !== 0;
+    if ((flags & frames.FIRST) === 0) return streams.get(id)?.receive(payload, isLast);
+    const connection = connections.get(payload.readUInt32LE());
+    const listener = connection === undefined ? undefined : takenBy.get(connection.id);
     if (connection === undefined || listener === undefined || connection.isClosed) return;
     const stream = connection.acceptStream(id);
     stream.receive(payload.subarray(4), isLast);
     listener.stream(stream, connection);
-  }
-
-  #connected(id: number, connected: ConnectedPeer): void {
-    const known = this.#connections.get(id);
-    if (known !== undefined) return known.connected(connected);
-    const listener = this.#listeners.get(connected.listener ?? 0);
+  };
+  const connected = (id: number, peer: ConnectedPeer): void => {
+    const known = connections.get(id);
+    if (known !== undefined) return known.connected(peer);
+    const listener = listeners.get(peer.listener ?? 0);
     if (listener === undefined) return;
-    const connection = new QuicConnection(this, id, listener.address, listener.limits);
-    this.#connections.set(id, connection);
-    this.#takenBy.set(id, listener);
-    connection.connected(connected);
+    const held = new HeldBytes(listener.limits.maxHeld);
+    const connection = new QuicConnection(session, id, listener.address, held);
+    connections.set(id, connection);
+    takenBy.set(id, listener);
+    connection.connected(peer);
     listener.connected(connection);
-  }
-
-  #closed(id: number, ending: EndReason): void {
-    const connection = this.#connections.get(id);
-    const listener = this.#listeners.get(id);
-    this.#connections.delete(id);
-    this.#takenBy.delete(id);
-    this.#listeners.delete(id);
+  };
+  const closed = (id: number, ending: EndReason): void => {
+    const connection = connections.get(id);
+    const listener = listeners.get(id);
+    connections.delete(id);
+    takenBy.delete(id);
+    listeners.delete(id);
     connection?.end(ending);
     listener?.closed(ending);
-    if (this.#connections.size === 0 && this.#listeners.size === 0) this.#unused(this);
-  }
-
-  #gone(how: string): void {
-    this.isOver = true;
+    if (connections.size === 0 && listeners.size === 0) unused(session);
+  };
+  const gone = (how: string): void => {
+    session.isOver = true;
     const ending: EndReason = { trouble: "engine", detail: `the QUIC engine stopped (${how})` };
-    const connections = [...this.#connections.values()];
-    const listeners = [...this.#listeners.values()];
-    this.#connections.clear();
-    this.#listeners.clear();
-    this.#unused(this);
-    for (const connection of connections) connection.end(ending);
-    for (const listener of listeners) listener.closed(ending);
-  }
+    const ended = [...connections.values()];
+    const closing = [...listeners.values()];
+    connections.clear();
+    listeners.clear();
+    unused(session);
+    for (const connection of ended) connection.end(ending);
+    for (const listener of closing) listener.closed(ending);
+  };
+  const session = {
+    streams,
+    isOver: false,
+    pid: engine.pid,
+    dial(settings: DialSettings, address: string, held: HeldBytes): QuicConnection {
+      const connection = new QuicConnection(session, nextId(), address, held);
+      connections.set(connection.id, connection);
+      sendJson(frames.COMMAND.dial, connection.id, settings);
+      return connection;
+    },
+    listen(settings: ListenSettings, listener: ListenerEvents): number {
+      const id = nextId();
+      listeners.set(id, listener);
+      sendJson(frames.COMMAND.listen, id, settings);
+      return id;
+    },
+    renew: (listener: number, settings: TlsSettings): void =>
+      sendJson(frames.COMMAND.renew, listener, settings),
+    /** Ends the engine; what still lives in it ends as if it had failed. */
+    async end(): Promise<void> {
+      session.isOver = true;
+      await engine.end();
+    },
+    send: (...frame: Parameters<EngineLink["send"]>): void => engine.send(...frame),
+    sendNumber: (kind: number, id: number, value: number): void =>
+      engine.send(kind, 0, id, undefined, value),
+    sendClose: (id: number, code: number, reason: string): void =>
+      engine.send(frames.COMMAND.close, 0, id, Buffer.from(reason), code),
+    nextId,
+  };
+  engine.receive(event, gone);
+  return session;
 }
 
 /**
@@ -329,7 +264,7 @@ const BROKEN_WEAR = 250;
 /** A connection whose native half is in the engine. */
 export class QuicConnection extends MultiplexedConnection {
   readonly id: number;
-  readonly writeWindow = WRITE_WINDOW;
+  readonly writeWindow = frames.WRITE_WINDOW;
   /** Resolves when the handshake is done, fails when it is refused. */
   readonly opened: Promise<this>;
   readonly #opened = Promise.withResolvers<this>();
@@ -340,13 +275,7 @@ export class QuicConnection extends MultiplexedConnection {
   #state: "opening" | "open" | "closing" | "over" = "opening";
   #ending: EndReason = { trouble: "closed", detail: "" };
 
-  constructor(
-    session: EngineSession,
-    id: number,
-    address: string,
-    limits: ConnectionLimits,
-    held: HeldBytes = new HeldBytes(limits.maxHeld),
-  ) {
+  constructor(session: EngineSession, id: number, address: string, held: HeldBytes) {
     super(address, held);
     this.id = id;
     this.#session = session;

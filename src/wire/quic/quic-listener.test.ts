@@ -4,9 +4,9 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { ask } from "../../../test/support/quic-pair.ts";
 import { BODY, load, TwoEngines } from "../../../test/support/two-engines.ts";
 import { ConnectionError } from "./connection-error.ts";
-import { EngineSession, type ListenerEvents } from "./quic-engine.ts";
+import { engineSession, type ListenerEvents } from "./quic-engine.ts";
 import { QuicEngine } from "./quic-engine.ts";
-import { QuicListener } from "./quic-listener.ts";
+import { openQuicListener } from "./quic-listener.ts";
 import { ScriptedEngine } from "../../../test/support/scripted-engine.ts";
 
 for (const signal of ["SIGKILL", "SIGSEGV"] as const) {
@@ -44,10 +44,10 @@ test("a listener takes its address again at once, and later if that engine dies 
     times += 1;
     listening = listener;
     listener.listening(1234);
-    return [new EngineSession(new ScriptedEngine(), () => {}), 1] as const;
+    return [engineSession(new ScriptedEngine(), () => {}), 1] as const;
   });
   const options = { credentials: { ca: "" }, stream: () => {} };
-  const listener = await QuicListener.open("127.0.0.1", 0, options, engine);
+  const listener = await openQuicListener("127.0.0.1", 0, options, engine);
   const die = async (): Promise<void> => {
     await nextTurn();
     listening?.closed({ trouble: "engine", detail: "it was killed" });

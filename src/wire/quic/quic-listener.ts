@@ -3,16 +3,13 @@ import { formatAddress } from "./address.ts";
 import { AdmittedConnections } from "./admitted-connections.ts";
 import {
   BUS_ALPN,
-  type ConnectionLimits,
-  type Credentials,
   type Listener,
   type ListenOptions,
   resolveConnectionLimits,
 } from "./connection.ts";
 import { ConnectionError } from "./connection-error.ts";
 import type { EngineSession, ListenerEvents, QuicConnection, QuicEngine } from "./quic-engine.ts";
-import type { MultiplexedStream } from "./stream/multiplexed-stream.ts";
-import type { EndReason, ListenSettings } from "./settings.ts";
+import type { EndReason } from "./settings.ts";
 
 const FIRST_WAIT = 50;
 const LONGEST_WAIT = 5_000;
@@ -20,156 +17,130 @@ const LONGEST_WAIT = 5_000;
 const STEADY = 10_000;
 
 /** Accepts connections at an address, and listens again if the engine crashes. */
-export class QuicListener implements Listener, ListenerEvents {
-  readonly limits: ConnectionLimits;
-  readonly #engine: QuicEngine;
-  readonly #options: ListenOptions;
-  readonly #host: string;
-  readonly #connections: AdmittedConnections<QuicConnection>;
-  port: number;
-  #credentials: Credentials;
-  #session: EngineSession | undefined;
-  #id = 0;
-  #listening = newPromise();
-  #hasListened = false;
-  #renewing: PromiseWithResolvers<void> | undefined;
-  readonly #closed = Promise.withResolvers<void>();
-  #isClosing = false;
-  #failures = 0;
-  #listeningSince = 0;
-  #retry: NodeJS.Timeout | undefined;
-
-  private constructor(engine: QuicEngine, host: string, port: number, options: ListenOptions) {
-    this.#engine = engine;
-    this.#host = host;
-    this.port = port;
-    this.#options = options;
-    this.#credentials = options.credentials;
-    this.limits = resolveConnectionLimits(options.limits);
-    this.#connections = new AdmittedConnections(options, this.limits);
-  }
-
-  static async open(
-    host: string,
-    port: number,
-    options: ListenOptions,
-    engine: QuicEngine,
-  ): Promise<QuicListener> {
-    const listener = new QuicListener(engine, host, port, options);
-    await listener.#listen();
-    return listener;
-  }
-
-  get address(): string {
-    return formatAddress({ scheme: "quic", host: this.#host, port: this.port });
-  }
-
-  async renew(credentials: Credentials): Promise<void> {
-    await this.#listening.promise;
-    await this.#renewing?.promise.catch(() => {});
-    this.#renewing = newPromise();
-    this.#session?.renew(this.#id, { ...credentials, alpn: this.#options.alpn ?? BUS_ALPN });
-    await this.#renewing.promise;
-    // Needed if it has to listen again.
-    this.#credentials = credentials;
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    if (!this.#isClosing) {
-      this.#isClosing = true;
-      clearTimeout(this.#retry);
-      // The last answers may still be in flight.
-      await this.#connections.close();
-      // While it waits to listen anew there is nothing to close.
-      if (this.#session === undefined) this.#closed.resolve();
-      this.#session?.sendClose(this.#id, 0, "");
-    }
-    await this.#closed.promise;
-  }
-
-  listening(port: number): void {
-    this.port = port;
-    this.#hasListened = true;
-    this.#listeningSince = performance.now();
-    this.#listening.resolve();
-  }
-
-  renewed(problem: EndReason | undefined): void {
-    if (problem === undefined) this.#renewing?.resolve();
-    else this.#renewing?.reject(this.#trouble("renew the certificates of", problem));
-    this.#renewing = undefined;
-  }
-
-  connected(connection: QuicConnection): void {
-    const detail = this.#connections.problemWith(connection);
-    if (detail !== undefined) {
-      this.refused({ trouble: "full", detail });
-      background(connection.close(0, "too many connections"), "Closing a connection");
+export async function openQuicListener(
+  host: string,
+  wanted: number,
+  options: ListenOptions,
+  engine: QuicEngine,
+): Promise<Listener> {
+  const limits = resolveConnectionLimits(options.limits);
+  const connections = new AdmittedConnections<QuicConnection>(options, limits);
+  let port = wanted;
+  let { credentials } = options;
+  let session: EngineSession | undefined;
+  let id = 0;
+  let listening = newPromise();
+  let hasListened = false;
+  let renewing: PromiseWithResolvers<void> | undefined;
+  const over = Promise.withResolvers<void>();
+  let isClosing = false;
+  let failures = 0;
+  let listeningSince = 0;
+  let retry: NodeJS.Timeout | undefined;
+  const address = (): string => formatAddress({ scheme: "quic", host, port });
+  const trouble = (what: string, ending: EndReason): ConnectionError =>
+    ConnectionError.of(`Cannot ${what} ${address()}`, ending);
+  const refused = (ending: EndReason): void =>
+    options.refused?.(trouble("let a client in at", ending));
+  const closed = (ending: EndReason): void => {
+    const error = trouble("listen on", ending);
+    session = undefined;
+    renewing?.reject(error);
+    renewing = undefined;
+    listening.reject(error);
+    if (isClosing || !hasListened) {
+      connections.stop();
+      over.resolve();
       return;
     }
-    this.#connections.add(connection);
-    this.#options.connected?.(connection);
-  }
-
-  stream(stream: MultiplexedStream, connection: QuicConnection): void {
-    this.#options.stream(stream, connection);
-  }
-
-  refused(ending: EndReason): void {
-    this.#options.refused?.(this.#trouble("let a client in at", ending));
-  }
-
-  closed(ending: EndReason): void {
-    const error = this.#trouble("listen on", ending);
-    this.#session = undefined;
-    this.#renewing?.reject(error);
-    this.#renewing = undefined;
-    this.#listening.reject(error);
-    if (this.#isClosing || !this.#hasListened) {
-      this.#connections.stop();
-      this.#closed.resolve();
-      return;
-    }
-    this.#options.lost?.(error);
-    this.#again();
-  }
-
+    options.lost?.(error);
+    again();
+  };
   /** The address was lost with the engine, and is taken again. */
-  #again(): void {
-    if (performance.now() - this.#listeningSince > STEADY) this.#failures = 0;
-    const wait = Math.min(LONGEST_WAIT, FIRST_WAIT * 2 ** (this.#failures - 1));
+  const again = (): void => {
+    if (performance.now() - listeningSince > STEADY) failures = 0;
+    const wait = Math.min(LONGEST_WAIT, FIRST_WAIT * 2 ** (failures - 1));
     // At once the first time: until the address is taken again, clients are not told anything.
-    const isFirst = this.#failures === 0;
-    this.#failures += 1;
-    this.#listening = newPromise();
-    this.#retry = setTimeout(
-      () => {
-        this.#listen().catch(() => {});
-      },
-      isFirst ? 0 : wait,
-    );
-  }
-
-  async #listen(): Promise<void> {
+    const delay = failures === 0 ? 0 : wait;
+    failures += 1;
+    listening = newPromise();
+    retry = setTimeout(() => {
+      listen().catch(() => {});
+    }, delay);
+  };
+  const listen = async (): Promise<void> => {
     try {
-      [this.#session, this.#id] = await this.#engine.listen(this.#settings(), this);
+      const { alpn = BUS_ALPN, clientCertificate = "require" } = options;
+      const tls = { ...credentials, alpn };
+      const settings = { ...limits, host, port, tls, clientCertificate };
+      [session, id] = await engine.listen(settings, events);
     } catch (error) {
-      this.closed({ trouble: "engine", detail: (error as Error).message });
+      closed({ trouble: "engine", detail: (error as Error).message });
       throw error;
     }
-    if (this.#isClosing) this.#session.sendClose(this.#id, 0, "");
-    await this.#listening.promise;
-  }
-
-  #settings(): ListenSettings {
-    const { alpn = BUS_ALPN, clientCertificate = "require" } = this.#options;
-    const tls = { ...this.#credentials, alpn };
-    return { ...this.limits, host: this.#host, port: this.port, tls, clientCertificate };
-  }
-
-  #trouble(what: string, ending: EndReason): ConnectionError {
-    return ConnectionError.of(`Cannot ${what} ${this.address}`, ending);
-  }
+    if (isClosing) session.sendClose(id, 0, "");
+    await listening.promise;
+  };
+  const events: ListenerEvents = {
+    limits,
+    get address() {
+      return address();
+    },
+    listening(given) {
+      port = given;
+      hasListened = true;
+      listeningSince = performance.now();
+      listening.resolve();
+    },
+    renewed(problem) {
+      if (problem === undefined) renewing?.resolve();
+      else renewing?.reject(trouble("renew the certificates of", problem));
+      renewing = undefined;
+    },
+    connected(connection) {
+      const detail = connections.problemWith(connection);
+      if (detail !== undefined) {
+        refused({ trouble: "full", detail });
+        background(connection.close(0, "too many connections"), "Closing a connection");
+        return;
+      }
+      connections.add(connection);
+      options.connected?.(connection);
+    },
+    stream: (stream, connection) => options.stream(stream, connection),
+    refused,
+    closed,
+  };
+  await listen();
+  return {
+    get port() {
+      return port;
+    },
+    get address() {
+      return address();
+    },
+    async renew(renewed) {
+      await listening.promise;
+      await renewing?.promise.catch(() => {});
+      renewing = newPromise();
+      session?.renew(id, { ...renewed, alpn: options.alpn ?? BUS_ALPN });
+      await renewing.promise;
+      // Needed if it has to listen again.
+      credentials = renewed;
+    },
+    async [Symbol.asyncDispose]() {
+      if (!isClosing) {
+        isClosing = true;
+        clearTimeout(retry);
+        // The last answers may still be in flight.
+        await connections.close();
+        // While it waits to listen anew there is nothing to close.
+        if (session === undefined) over.resolve();
+        session?.sendClose(id, 0, "");
+      }
+      await over.promise;
+    },
+  };
 }
 
 /** A promise whose rejection may stay unhandled. */

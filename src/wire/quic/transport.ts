@@ -1,12 +1,5 @@
 import { type AddressInfo, type LookupFunction, type Socket, isIP } from "node:net";
-import {
-  type ConnectionOptions,
-  type Server,
-  type TLSSocket,
-  checkServerIdentity,
-  connect as connectSocket,
-  createServer,
-} from "node:tls";
+import * as tls from "node:tls";
 import { onAbort } from "../../base/abort.ts";
 import { memoryReturn } from "../../base/process/give-back-memory.ts";
 import { type Address, formatAddress, isLoopback, parseAddress, resolveHost } from "./address.ts";
@@ -16,7 +9,6 @@ import {
   BUS_ALPN,
   type ConnectOptions,
   type Connection,
-  type ConnectionLimits,
   type Credentials,
   type ListenOptions,
   type Listener,
@@ -25,8 +17,9 @@ import {
 } from "./connection.ts";
 import { peerOf } from "./peer-certificate.ts";
 import { type QuicConnection, type QuicEngine, sharedEngine } from "./quic-engine.ts";
-import { QuicListener } from "./quic-listener.ts";
+import { openQuicListener } from "./quic-listener.ts";
 import type { EndReason, QuicFailure } from "./settings.ts";
+import { HeldBytes } from "./stream/multiplexed-stream.ts";
 import { SocketConnection } from "./tls/socket-connection.ts";
 
 /** Connects to `quic://host:port`, `tls://host:port`, or `host:port` for QUIC or what is faster. */
@@ -50,10 +43,10 @@ export async function listen(
 ): Promise<Listener> {
   const { scheme, host, port } = parseAddress(address);
   const [ip = host] = await resolveHost(host);
-  if (scheme === "tls") return TlsListener.open(ip, port, options);
+  if (scheme === "tls") return openTlsListener(ip, port, options);
   return scheme === "any" && isLoopback(host)
     ? listenLocal(ip, port, options, engine)
-    : QuicListener.open(ip, port, options, engine);
+    : openQuicListener(ip, port, options, engine);
 }
 
 /** Milliseconds for a handshake on this machine, until the other transport is tried. */
@@ -133,12 +126,9 @@ async function connectHost(
     serverName,
     tls: { ...credentials, alpn },
   };
-  const connection = await engine.dial(
-    settings,
-    formatAddress({ ...address, scheme: "quic" }),
-    limits,
-    options.held,
-  );
+  const { held = new HeldBytes(limits.maxHeld) } = options;
+  const text = formatAddress({ ...address, scheme: "quic" });
+  const connection = await engine.dial(settings, text, held);
   using ends = new DisposableStack();
   ends.defer(onAbort(signal, () => connection.cancel()));
   return await connection.opened;
@@ -158,28 +148,28 @@ async function listenLocal(
   engine: QuicEngine,
 ): Promise<Listener> {
   for (let attempt = 1; ; attempt += 1) {
-    const tls = await TlsListener.open(host, port, options);
+    const tcp = await openTlsListener(host, port, options);
     try {
-      return bothOf(host, tls, await QuicListener.open(host, tls.port, options, engine));
+      return bothOf(host, tcp, await openQuicListener(host, tcp.port, options, engine));
     } catch (error) {
-      await tls[Symbol.asyncDispose]();
+      await tcp[Symbol.asyncDispose]();
       const isTaken = error instanceof ConnectionError && /in use/i.test(error.message);
       if (port !== 0 || !isTaken || attempt >= MOST_PORTS) throw error;
     }
   }
 }
 
-function bothOf(host: string, tls: TlsListener, quic: QuicListener): Listener {
-  const { port } = tls;
+function bothOf(host: string, tcp: Required<Listener>, quic: Listener): Listener {
+  const { port } = tcp;
   return {
     port,
     address: formatAddress({ scheme: "any", host, port }),
     renew: async (credentials) => {
-      await Promise.all([tls.renew(credentials), quic.renew(credentials)]);
+      await Promise.all([tcp.renew(credentials), quic.renew(credentials)]);
     },
-    take: (socket) => tls.take(socket),
+    take: (socket) => tcp.take(socket),
     [Symbol.asyncDispose]: async () => {
-      await Promise.all([tls[Symbol.asyncDispose](), quic[Symbol.asyncDispose]()]);
+      await Promise.all([tcp[Symbol.asyncDispose](), quic[Symbol.asyncDispose]()]);
     },
   };
 }
@@ -193,11 +183,11 @@ async function connectTls(address: Address, options: ConnectOptions): Promise<So
   const reached = await socketTo(address, options);
   const addresses = reached === undefined ? await resolveHost(address.host) : [];
   const way = reached === undefined ? { lookup: lookupOf(addresses) } : { socket: reached };
-  let socket: TLSSocket;
+  let socket: tls.TLSSocket;
   try {
     signal?.throwIfAborted();
     const given = settings(address, options);
-    socket = withCertificates(`connect to ${text}`, () => connectSocket({ ...given, ...way }));
+    socket = withCertificates(`connect to ${text}`, () => tls.connect({ ...given, ...way }));
   } catch (error) {
     reached?.destroy();
     throw error;
@@ -240,14 +230,14 @@ function isBadCertificate(error: unknown): boolean {
   return error instanceof ConnectionError && error.trouble === "bad-certificate";
 }
 
-function settings(address: Address, options: ConnectOptions): ConnectionOptions {
+function settings(address: Address, options: ConnectOptions): tls.ConnectionOptions {
   const { credentials, alpn, serverName = address.host } = options;
   return {
     host: address.host,
     port: address.port,
     // An IP address is no server name, but is checked against the certificate all the same.
     ...(isIP(serverName) === 0 ? { servername: serverName } : {}),
-    checkServerIdentity: (_host, certificate) => checkServerIdentity(serverName, certificate),
+    checkServerIdentity: (_host, certificate) => tls.checkServerIdentity(serverName, certificate),
     ...credentials,
     minVersion: "TLSv1.3",
     ALPNProtocols: [tlsAlpn(alpn)],
@@ -263,7 +253,7 @@ function lookupOf(addresses: readonly string[]): LookupFunction {
   };
 }
 
-async function secured(socket: TLSSocket, address: string): Promise<void> {
+async function secured(socket: tls.TLSSocket, address: string): Promise<void> {
   const handshake = Promise.withResolvers<void>();
   socket.once("secureConnect", handshake.resolve);
   socket.once("error", handshake.reject);
@@ -284,164 +274,133 @@ function cannotConnect(address: string, trouble: QuicFailure, detail: string): C
 }
 
 /** Accepts connections over TLS 1.3. */
-class TlsListener implements Listener {
-  readonly #options: ListenOptions;
-  readonly #limits: ConnectionLimits;
-  readonly #host: string;
-  readonly #server: Server;
-  readonly #connections: AdmittedConnections<SocketConnection>;
-  /** Connections whose handshake is not complete, the oldest first. */
-  readonly #arriving = new Map<string, Socket>();
-  port = 0;
-  #closing: Promise<void> | undefined;
-
-  private constructor(host: string, options: ListenOptions) {
-    this.#host = host;
-    this.#options = options;
-    this.#limits = resolveConnectionLimits(options.limits);
-    this.#connections = new AdmittedConnections(options, this.#limits);
-    this.#server = createServer({
+async function openTlsListener(host: string, wanted: number, options: ListenOptions) {
+  const limits = resolveConnectionLimits(options.limits);
+  const where = formatAddress({ scheme: "tls", host, port: wanted });
+  const make = () =>
+    tls.createServer({
       ...options.credentials,
       minVersion: "TLSv1.3",
       requestCert: true,
       // Checked below: a certificate that was sent must be valid, even if none is required.
       rejectUnauthorized: false,
       ALPNProtocols: [tlsAlpn(options.alpn)],
-      handshakeTimeout: this.#limits.handshakeTimeout,
+      handshakeTimeout: limits.handshakeTimeout,
     });
-    this.#server.on("connection", (socket: Socket) => this.#arrived(socket));
-    this.#server.on("secureConnection", (socket) => this.#accept(socket));
-    this.#server.on("tlsClientError", (error, socket) => {
-      // After the timeout Node only emits an event, and leaves the connection open.
-      socket.destroy();
-      this.#refuse({ trouble: tlsTrouble(error), detail: error.message });
-    });
-  }
-
-  static async open(host: string, port: number, options: ListenOptions): Promise<TlsListener> {
-    const where = formatAddress({ scheme: "tls", host, port });
-    const listener = withCertificates(`listen on ${where}`, () => new TlsListener(host, options));
-    await listener.#listen(port, where);
-    return listener;
-  }
-
-  async #listen(port: number, where: string): Promise<void> {
-    const listening = Promise.withResolvers<void>();
-    this.#server.once("error", listening.reject).listen(port, this.#host, listening.resolve);
-    try {
-      await listening.promise;
-    } catch (error) {
-      this.#connections.stop();
-      const why = (error as Error).message;
-      throw new ConnectionError("unusable", `Cannot listen on ${where}: ${why}.`);
-    }
-    this.#server.on("error", () => {});
-    this.port = (this.#server.address() as AddressInfo).port;
-  }
-
-  get address(): string {
-    return formatAddress({ scheme: "tls", host: this.#host, port: this.port });
-  }
-
-  async renew(credentials: Credentials): Promise<void> {
-    withCertificates(`renew the certificates of ${this.address}`, () =>
-      this.#server.setSecureContext(credentials),
-    );
-  }
-
-  take(socket: Socket): void {
-    if (this.#closing === undefined) this.#server.emit("connection", socket);
-    else socket.destroy();
-  }
-
-  [Symbol.asyncDispose](): Promise<void> {
-    this.#closing ??= this.#close();
-    return this.#closing;
-  }
-
-  async #close(): Promise<void> {
+  const server = withCertificates(`listen on ${where}`, make);
+  const connections = new AdmittedConnections<SocketConnection>(options, limits);
+  /** Connections whose handshake is not complete, the oldest first. */
+  const arriving = new Map<string, Socket>();
+  let closing: Promise<void> | undefined;
+  const close = async (): Promise<void> => {
     const closed = Promise.withResolvers<void>();
-    this.#server.close(() => closed.resolve());
-    for (const socket of this.#arriving.values()) socket.destroy();
-    await this.#connections.close();
+    server.close(() => closed.resolve());
+    for (const socket of arriving.values()) socket.destroy();
+    await connections.close();
     await closed.promise;
-  }
-
+  };
   /**
    * Anybody on this machine can connect and send nothing. If too many do, the oldest of them is
    * closed: a peer with a certificate completes its handshake in a moment.
    */
-  #arrived(socket: Socket): void {
+  const arrived = (socket: Socket): void => {
     const key = endOf(socket);
-    this.#arriving.set(key, socket);
+    arriving.set(key, socket);
     socket.once("close", () => {
-      this.#arriving.delete(key);
+      arriving.delete(key);
       memoryReturn().connectionEnded();
     });
-    if (this.#arriving.size <= this.#limits.maxConnections) return;
-    const [oldest] = this.#arriving.values();
+    if (arriving.size <= limits.maxConnections) return;
+    const [oldest] = arriving.values();
     oldest?.destroy();
-  }
-
-  #accept(socket: TLSSocket): void {
+  };
+  const accept = (socket: tls.TLSSocket): void => {
     socket.on("error", () => {});
-    const problem = this.#problemWith(socket);
+    const problem = problemWith(socket);
     if (problem !== undefined) {
       socket.destroy();
-      this.#refuse(problem);
+      refuse(problem);
       return;
     }
-    this.#arriving.delete(endOf(socket));
-    if (this.#closing === undefined) this.#letIn(socket);
+    arriving.delete(endOf(socket));
+    if (closing === undefined) letIn(socket);
     else socket.destroy();
-  }
-
-  #letIn(socket: TLSSocket): void {
-    socket.setNoDelay(true).setKeepAlive(true, this.#limits.keepAlive);
+  };
+  const letIn = (socket: tls.TLSSocket): void => {
+    socket.setNoDelay(true).setKeepAlive(true, limits.keepAlive);
     const connection = new SocketConnection(socket, {
-      ...{ address: this.address, peer: peerOf(socket), limits: this.#limits },
-      accept: (stream, by) => this.#options.stream(stream, by),
-      crowded: () => this.#boundUnsent(),
+      ...{ address, peer: peerOf(socket), limits },
+      accept: (stream, by) => options.stream(stream, by),
+      crowded: boundUnsent,
     });
-    const isFull = this.#connections.all.size >= this.#limits.maxConnections;
-    const detail = isFull ? "too many connections" : this.#connections.problemWith(connection);
+    const isFull = connections.all.size >= limits.maxConnections;
+    const detail = isFull ? "too many connections" : connections.problemWith(connection);
     if (detail !== undefined) {
       socket.destroy();
-      this.#refuse({ trouble: "full", detail });
+      refuse({ trouble: "full", detail });
       return;
     }
-    this.#connections.add(connection);
-    this.#options.connected?.(connection);
+    connections.add(connection);
+    options.connected?.(connection);
     connection.start();
-  }
-
-  #problemWith(socket: TLSSocket): EndReason | undefined {
+  };
+  const problemWith = (socket: tls.TLSSocket): EndReason | undefined => {
     // ALPN has chosen one of the offered protocols, or none.
     if (socket.alpnProtocol === false) {
       return { trouble: "wrong-alpn", detail: "no protocol in common" };
     }
     const isShown = socket.getPeerX509Certificate() !== undefined;
-    const isRequired = (this.#options.clientCertificate ?? "require") === "require";
+    const isRequired = (options.clientCertificate ?? "require") === "require";
     if (!isShown && isRequired) {
       return { trouble: "no-certificate", detail: "a certificate is required, and none was shown" };
     }
     if (!isShown || socket.authorized) return undefined;
     const error = new Error(String(socket.authorizationError));
     return { trouble: tlsTrouble(error), detail: error.message };
-  }
-
-  #refuse(ending: EndReason): void {
-    const what = `Cannot let a client in at ${this.address}`;
-    this.#options.refused?.(ConnectionError.of(what, ending));
-  }
-
+  };
+  const refuse = (ending: EndReason): void => {
+    const what = `Cannot let a client in at ${address}`;
+    options.refused?.(ConnectionError.of(what, ending));
+  };
   /** Limits a client that opens many connections and reads none of them. */
-  #boundUnsent(): void {
-    const open = [...this.#connections.all].filter((connection) => !connection.isClosed);
+  const boundUnsent = (): void => {
+    const open = [...connections.all].filter((connection) => !connection.isClosed);
     const unsent = open.reduce((sum, connection) => sum + connection.unsent, 0);
-    if (unsent <= this.#limits.maxUnsent) return;
+    if (unsent <= limits.maxUnsent) return;
     open.toSorted((a, b) => b.unsent - a.unsent)[0]?.cutUnread();
+  };
+  server.on("connection", arrived);
+  server.on("secureConnection", accept);
+  server.on("tlsClientError", (error, socket) => {
+    // After the timeout Node only emits an event, and leaves the connection open.
+    socket.destroy();
+    refuse({ trouble: tlsTrouble(error), detail: error.message });
+  });
+  const listening = Promise.withResolvers<void>();
+  server.once("error", listening.reject).listen(wanted, host, listening.resolve);
+  try {
+    await listening.promise;
+  } catch (error) {
+    connections.stop();
+    const why = (error as Error).message;
+    throw new ConnectionError("unusable", `Cannot listen on ${where}: ${why}.`);
   }
+  server.on("error", () => {});
+  const { port } = server.address() as AddressInfo;
+  const address = formatAddress({ scheme: "tls", host, port });
+  return {
+    port,
+    address,
+    renew: async (credentials: Credentials): Promise<void> =>
+      withCertificates(`renew the certificates of ${address}`, () => {
+        server.setSecureContext(credentials);
+      }),
+    take(socket: Socket): void {
+      if (closing === undefined) server.emit("connection", socket);
+      else socket.destroy();
+    },
+    [Symbol.asyncDispose]: (): Promise<void> => (closing ??= close()),
+  };
 }
 
 /** A key that differs for each open connection. */

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 
 import { busPlan, openBus } from "../../../src/plugin/open/bus.ts";
 import { openAudit } from "../../../src/app/tool/toolbox-parts.ts";
-import { BusCertificates } from "../../../src/plugin/bus-certificates.ts";
+import { busCertificates } from "../../../src/plugin/bus-certificates.ts";
 import { type BusRequest, BusClient } from "../../../src/protocol/bus/connect.ts";
 import type { PluginResponse } from "../../../src/protocol/bus/plugin.gen.ts";
 import { Offer } from "../../../src/tool/offer/offer.ts";
@@ -25,7 +25,7 @@ export async function bus(): Promise<FaultRig> {
   const plan = busPlan(config);
   const orchestrator = opened.use(await openBus(plan, { offer, log, data: config.data }));
   // Certificates are made before any disk fails: without them nobody is let in.
-  const certificates = new BusCertificates(plan.certsDir, () => {});
+  const certificates = busCertificates(plan.certsDir, () => {});
   const credentials = await certificates.of("transport.test-client");
   const client = opened.use(
     new BusClient({

@@ -1,7 +1,7 @@
 import { gatewaySources } from "../../support/gateway-sources.ts";
 import { join } from "node:path";
 
-import { ConfiguredBus } from "../../../src/plugin/open/configured-bus.ts";
+import { configuredBus } from "../../../src/plugin/open/configured-bus.ts";
 import { type HttpServer, openHttpServer } from "../../../src/app/serve/http-server.ts";
 import { type OpenedTools, openTools } from "../../../src/app/tool/open-tools.ts";
 import type { SessionEvent } from "../../../src/session/event.ts";
@@ -56,7 +56,7 @@ export class GatewayDoor implements AsyncDisposable {
     const tools = stack.use(await openTools(app, { needsApprovals: true, isShared: true }));
     const { log, reloading, config: settings } = app;
     const { offer } = tools;
-    const bus = stack.use(new ConfiguredBus({ config: settings, log, reloading, offer }));
+    const bus = stack.use(configuredBus({ config: settings, log, reloading, offer }));
     const input = { cwd: home.project, env: { HOME: home.path }, flags: {} };
     const server = await openHttpServer(app, {
       sources: { ...gatewaySources(offer), tools, bus, input },

@@ -1,13 +1,20 @@
 import { type DeclaredManifest, parseManifest } from "../../declared-manifest.ts";
-import { answered, demand, Probe, type Rule, skip, type StartedSubject } from "../probe.ts";
+import {
+  answered,
+  demand,
+  Probe,
+  type Rule,
+  type Rules,
+  skip,
+  type StartedSubject,
+} from "../probe.ts";
 import { toolsOf } from "./tool-rules.ts";
 
 const SHUTDOWN_SECONDS = 5;
 
 /** Rules of a plugin's life cycle: start, registration, shutdown. */
-export const LIFECYCLE_RULES: readonly Rule[] = [
-  {
-    id: "plugin.manifest",
+export const LIFECYCLE_RULES: Rules = {
+  "plugin.manifest": {
     section: "Orchestra: plugin",
     role: "plugin",
     says: "--manifest prints JSON with the plugin's id",
@@ -15,8 +22,7 @@ export const LIFECYCLE_RULES: readonly Rule[] = [
       demand((await printedBy(probe)).id !== "", "what it printed has no id");
     },
   },
-  {
-    id: "plugin.dial-back",
+  "plugin.dial-back": {
     section: "Orchestra: plugin",
     role: "plugin",
     says: "A plugin that has been started dials its orchestrator and registers",
@@ -25,8 +31,7 @@ export const LIFECYCLE_RULES: readonly Rule[] = [
       demand(id !== "", "the manifest that it registered with has no id");
     },
   },
-  {
-    id: "plugin.same",
+  "plugin.same": {
     section: "Orchestra: schema",
     role: "plugin",
     says: "It registers under the id and with the tools that --manifest prints",
@@ -38,8 +43,7 @@ export const LIFECYCLE_RULES: readonly Rule[] = [
       demand(other === "", `these are only in one of both: ${other}`);
     },
   },
-  {
-    id: "plugin.register",
+  "plugin.register": {
     section: "Orchestra: spawn",
     role: "plugin",
     says: "Register is accepted",
@@ -49,8 +53,7 @@ export const LIFECYCLE_RULES: readonly Rule[] = [
       demand(accepted, `it was rejected: ${rejectReason || "no reason given"}`);
     },
   },
-  {
-    id: "plugin.boot",
+  "plugin.boot": {
     section: "Orchestra: spawn",
     role: "plugin",
     says: "Boot is answered with ready",
@@ -60,8 +63,7 @@ export const LIFECYCLE_RULES: readonly Rule[] = [
       demand(ready, `it is not ready: ${error || "no reason given"}`);
     },
   },
-  {
-    id: "plugin.provides",
+  "plugin.provides": {
     section: "Orchestra: schema",
     role: "plugin",
     says: "The tools in the manifest are those in the list, and no others are",
@@ -75,8 +77,7 @@ export const LIFECYCLE_RULES: readonly Rule[] = [
       demand(more === "", `these are not in the manifest: ${more}`);
     },
   },
-  {
-    id: "orchestrator.register",
+  "orchestrator.register": {
     section: "Orchestra: plugin",
     role: "orchestrator",
     says: "A manifest under the name of the certificate is accepted",
@@ -89,11 +90,10 @@ export const LIFECYCLE_RULES: readonly Rule[] = [
       demand(accepted, `it was rejected: ${rejectReason || "no reason given"}`);
     },
   },
-];
+};
 
 /** The last of all: nothing can be asked afterwards. */
-export const SHUTDOWN_RULE: Rule = {
-  id: "plugin.shutdown",
+export const SHUTDOWN_RULE: Omit<Rule, "id"> = {
   section: "Orchestra: lifecycle",
   role: "plugin",
   says: "Shutdown is answered with whether it was clean, and the process ends",

@@ -3,36 +3,27 @@ import { FAILURE } from "../../../protocol/bus/failure.ts";
 import { encodeFrame } from "../../../wire/framing/length-prefixed.ts";
 import type { PluginResponse, ToolResponse } from "../../../protocol/bus/plugin.gen.ts";
 import { HealthResult_Status as Status } from "../../../protocol/bus/plugin.gen.ts";
-import { answered, demand, type Probe, type Rule, said, UNKNOWN } from "../probe.ts";
+import { answered, demand, type Probe, type Rules, said, UNKNOWN } from "../probe.ts";
 
 /** Rules of requests and answers, whatever they are about. */
-export const REQUEST_RULES: readonly Rule[] = [
-  {
-    id: "request.id",
+export const REQUEST_RULES: Rules = {
+  "request.id": {
     section: "Orchestra: schema",
     says: "An answer has the request_id of its request",
-    check: async (probe) => {
-      await probe.ask({ case: "health", value: {} });
-    },
+    check: (probe) => probe.ask({ case: "health", value: {} }),
   },
-  {
-    id: "request.empty",
+  "request.empty": {
     section: "Orchestra: errors",
     says: "A request that asks for nothing is answered with the failure unknown_request",
-    check: async (probe) => {
-      await unknown(probe, new BinaryWriter());
-    },
+    check: (probe) => unknown(probe, new BinaryWriter()),
   },
-  {
-    id: "request.unknown",
+  "request.unknown": {
     section: "Orchestra: errors",
     says: "A kind of request that nobody knows is answered with the failure unknown_request",
-    check: async (probe) => {
-      await unknown(probe, new BinaryWriter().tag(UNKNOWN, WireType.LengthDelimited).string(""));
-    },
+    check: (probe) =>
+      unknown(probe, new BinaryWriter().tag(UNKNOWN, WireType.LengthDelimited).string("")),
   },
-  {
-    id: "request.unknown-fields",
+  "request.unknown-fields": {
     section: "Orchestra: schema",
     says: "Fields of a newer schema are passed over",
     check: async (probe) => {
@@ -43,8 +34,7 @@ export const REQUEST_RULES: readonly Rule[] = [
       );
     },
   },
-  {
-    id: "health",
+  health: {
     section: "Orchestra: lifecycle",
     says: "Health is answered with a status: healthy, degraded or unhealthy",
     check: async (probe) => {
@@ -53,8 +43,7 @@ export const REQUEST_RULES: readonly Rule[] = [
       demand(known.includes(status), `the status is ${status}, which says nothing`);
     },
   },
-  {
-    id: "prompts.unknown",
+  "prompts.unknown": {
     section: "Orchestra: prompts",
     says: "A prompt that is not there is answered with a failure",
     check: async (probe) => {
@@ -62,8 +51,7 @@ export const REQUEST_RULES: readonly Rule[] = [
       failureIn(await probe.ask({ case: "promptGet", value }));
     },
   },
-  {
-    id: "events.publish",
+  "events.publish": {
     section: "Orchestra: routing",
     says: "An event that nobody subscribed to is taken",
     check: async (probe) => {
@@ -73,7 +61,7 @@ export const REQUEST_RULES: readonly Rule[] = [
       await probe.stillAnswers("an event");
     },
   },
-];
+};
 
 /** The failure that an answer has to be. */
 export function failureIn(answer: PluginResponse): ToolResponse {

@@ -4,7 +4,7 @@ import { encodeRequest } from "../../../protocol/bus/codec.ts";
 import { FAILURE } from "../../../protocol/bus/failure.ts";
 import { toStruct } from "../../../protocol/bus/shape/json-struct.ts";
 import type { PluginResponse, ToolDefinition } from "../../../protocol/bus/plugin.gen.ts";
-import { answered, demand, type Probe, type Rule, type SafeCall, said, skip } from "../probe.ts";
+import { answered, demand, type Probe, type Rules, type SafeCall, said, skip } from "../probe.ts";
 import { failureIn } from "./request-rules.ts";
 
 const AT_ONCE = 32;
@@ -12,9 +12,8 @@ const AT_ONCE = 32;
 const PIECES = 1;
 
 /** Rules of tools, called at once and in pieces. */
-export const TOOL_RULES: readonly Rule[] = [
-  {
-    id: "tools.list",
+export const TOOL_RULES: Rules = {
+  "tools.list": {
     section: "tools/list",
     says: "Every tool has a name of its own and, if it has a schema, that of an object",
     check: async (probe) => {
@@ -28,8 +27,7 @@ export const TOOL_RULES: readonly Rule[] = [
       }
     },
   },
-  {
-    id: "tools.call",
+  "tools.call": {
     section: "tools/call",
     says: "A tool is called with arguments and answers with a result",
     check: async (probe) => {
@@ -38,8 +36,7 @@ export const TOOL_RULES: readonly Rule[] = [
       demand(success, `the call failed: ${errorCode}: ${errorMessage}`);
     },
   },
-  {
-    id: "tools.unknown",
+  "tools.unknown": {
     section: "Orchestra: errors",
     says: "A tool that is not there is answered with the failure tool_not_found",
     check: async (probe) => {
@@ -48,8 +45,7 @@ export const TOOL_RULES: readonly Rule[] = [
       demand(errorCode === FAILURE.toolNotFound, `the failure is ${errorCode}`);
     },
   },
-  {
-    id: "tools.arguments",
+  "tools.arguments": {
     section: "tools/call",
     says: "Arguments that do not match the schema are answered with a failure",
     check: async (probe) => {
@@ -61,8 +57,7 @@ export const TOOL_RULES: readonly Rule[] = [
       await probe.stillAnswers("wrong arguments");
     },
   },
-  {
-    id: "tools.concurrent",
+  "tools.concurrent": {
     section: "Orchestra: streams",
     says: `${AT_ONCE} calls at once are answered, and health among them`,
     check: async (probe) => {
@@ -76,8 +71,7 @@ export const TOOL_RULES: readonly Rule[] = [
       }
     },
   },
-  {
-    id: "tools.cancel",
+  "tools.cancel": {
     section: "Orchestra: streams",
     says: "A caller that breaks its call off costs nobody else anything",
     check: async (probe) => {
@@ -92,8 +86,7 @@ export const TOOL_RULES: readonly Rule[] = [
       await probe.stillAnswers("calls that were broken off");
     },
   },
-  {
-    id: "stream.unknown",
+  "stream.unknown": {
     section: "Orchestra: streams",
     says: "A streaming tool that is not there is answered with a failure",
     check: async (probe) => {
@@ -106,8 +99,7 @@ export const TOOL_RULES: readonly Rule[] = [
       } else failureIn(last);
     },
   },
-  {
-    id: "stream.chunks",
+  "stream.chunks": {
     section: "Orchestra: streams",
     says: "Chunks are counted from 0, and a StreamEnd says how many there were",
     check: async (probe) => {
@@ -133,8 +125,7 @@ export const TOOL_RULES: readonly Rule[] = [
       demand(chunks > 0n, "no chunk came");
     },
   },
-  {
-    id: "stream.cancel",
+  "stream.cancel": {
     section: "Orchestra: streams",
     says: "StreamCancel ends a stream",
     check: async (probe) => {
@@ -150,7 +141,7 @@ export const TOOL_RULES: readonly Rule[] = [
       await probe.stillAnswers("a stream that was cancelled");
     },
   },
-];
+};
 
 export async function toolsOf(probe: Probe): Promise<readonly ToolDefinition[]> {
   return answered(await probe.ask({ case: "listTools", value: {} }), "listTools").tools;

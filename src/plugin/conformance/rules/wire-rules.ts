@@ -1,6 +1,6 @@
 import { encodeRequest } from "../../../protocol/bus/codec.ts";
 import { encodeFrame, MAX_FRAME } from "../../../wire/framing/length-prefixed.ts";
-import { demand, type Probe, type Rule, said, skip, type InvalidClient } from "../probe.ts";
+import { demand, type Probe, type Rules, said, skip, type InvalidClient } from "../probe.ts";
 
 const HEALTH = { case: "listTools", value: {} } as const;
 /** Exchanges of one connection; QUIC stacks allow 100 at once unless they free those that ended. */
@@ -10,28 +10,24 @@ const AT_ONCE = 32;
 const LARGE = 4 << 20;
 
 /** Rules of connections, streams and frames. */
-export const WIRE_RULES: readonly Rule[] = [
-  {
-    id: "tls.alpn",
+export const WIRE_RULES: Rules = {
+  "tls.alpn": {
     section: "Orchestra: TLS",
     says: "A client that speaks another protocol than 'orchestra-plugin' is refused",
     check: (probe) => refuses(probe, "another protocol"),
   },
-  {
-    id: "tls.authority",
+  "tls.authority": {
     section: "Orchestra: TLS",
     says: "A client whose certificate is of another authority is refused",
     check: (probe) => refuses(probe, "another authority"),
   },
-  {
-    id: "tls.certificate",
+  "tls.certificate": {
     section: "Orchestra: TLS",
     role: "plugin",
     says: "A client without a certificate is refused",
     check: (probe) => refuses(probe, "no certificate"),
   },
-  {
-    id: "stream.room",
+  "stream.room": {
     section: "Orchestra: streams",
     says: `A request of ${LARGE >> 20} MiB is read: whoever reads gives room for more`,
     check: async (probe) => {
@@ -39,16 +35,12 @@ export const WIRE_RULES: readonly Rule[] = [
       demand(response.response.case === "listTools", `it was answered with ${said(response)}`);
     },
   },
-  {
-    id: "frame.layout",
+  "frame.layout": {
     section: "Orchestra: framing",
     says: "An answer is one frame: a 32-bit big-endian length, then so many bytes",
-    check: async (probe) => {
-      await probe.ask(HEALTH);
-    },
+    check: (probe) => probe.ask(HEALTH),
   },
-  {
-    id: "frame.malformed",
+  "frame.malformed": {
     section: "Orchestra: framing",
     says: "A frame that is no message is refused, and the connection goes on",
     check: async (probe) => {
@@ -56,8 +48,7 @@ export const WIRE_RULES: readonly Rule[] = [
       await refused(probe, encodeFrame(Buffer.from([0x0a, 0x7f, 0x41])), "a malformed message");
     },
   },
-  {
-    id: "frame.truncated",
+  "frame.truncated": {
     section: "Orchestra: framing",
     says: "A frame whose bytes do not all come is refused, and the connection goes on",
     check: async (probe) => {
@@ -65,8 +56,7 @@ export const WIRE_RULES: readonly Rule[] = [
       await refused(probe, whole.subarray(0, -3), "a truncated frame");
     },
   },
-  {
-    id: "frame.limit",
+  "frame.limit": {
     section: "Orchestra: framing",
     says: "A frame of more than 16 MiB is refused by its length, and the connection goes on",
     check: async (probe) => {
@@ -84,8 +74,7 @@ export const WIRE_RULES: readonly Rule[] = [
       await probe.stillAnswers("a frame that is too long");
     },
   },
-  {
-    id: "stream.unfinished",
+  "stream.unfinished": {
     section: "Orchestra: streams",
     says: "A request that does not come to its end keeps no other from being answered",
     check: async (probe) => {
@@ -95,8 +84,7 @@ export const WIRE_RULES: readonly Rule[] = [
       stream.reset();
     },
   },
-  {
-    id: "stream.aborted",
+  "stream.aborted": {
     section: "Orchestra: streams",
     says: "A request that is broken off costs nobody else anything",
     check: async (probe) => {
@@ -108,8 +96,7 @@ export const WIRE_RULES: readonly Rule[] = [
       await probe.stillAnswers("requests that were broken off");
     },
   },
-  {
-    id: "stream.many",
+  "stream.many": {
     section: "Orchestra: streams",
     says: `A connection carries ${MANY} exchanges, one after the other`,
     check: async (probe) => {
@@ -124,15 +111,12 @@ export const WIRE_RULES: readonly Rule[] = [
       }
     },
   },
-  {
-    id: "stream.concurrent",
+  "stream.concurrent": {
     section: "Orchestra: streams",
     says: `${AT_ONCE} requests at once are answered, each with its own request_id`,
-    check: async (probe) => {
-      await Promise.all(Array.from({ length: AT_ONCE }, () => probe.ask(HEALTH)));
-    },
+    check: (probe) => Promise.all(Array.from({ length: AT_ONCE }, () => probe.ask(HEALTH))),
   },
-];
+};
 
 async function refuses(probe: Probe, stranger: InvalidClient): Promise<void> {
   const { dialAs } = probe.subject;

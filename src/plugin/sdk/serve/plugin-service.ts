@@ -1,17 +1,15 @@
-import type { MessageInitShape } from "@bufbuild/protobuf";
 import { atMost, reasonOf } from "../../../base/abort.ts";
 import { background } from "../../../base/background.ts";
 import { TrunklineError } from "../../../base/errors.ts";
 import type { Log } from "../../../base/log.ts";
 import type { BusClient } from "../../../protocol/bus/connect.ts";
-import { FAILURE, failure } from "../../../protocol/bus/failure.ts";
+import { FAILURE, failure, type ToolResponseInit } from "../../../protocol/bus/failure.ts";
 import {
   type EventDelivery,
   HealthResult_Status as Status,
   type Publish,
   type StreamStart,
   type ToolRequest,
-  type ToolResponseSchema,
 } from "../../../protocol/bus/plugin.gen.ts";
 import { type BusHandlers, type BusService, serveExchange } from "../../../protocol/bus/serve.ts";
 import { toBusPrompt } from "../../../protocol/bus/shape/prompt-shape.ts";
@@ -119,8 +117,6 @@ interface HandlerContext {
   readonly log: Log;
 }
 
-type ToolAnswer = MessageInitShape<typeof ToolResponseSchema>;
-
 /** Answers calls of a plugin's tools. */
 export function serveTools(context: HandlerContext): BusHandlers {
   const { tools, calls } = context;
@@ -140,7 +136,7 @@ async function answer(
   { tools, outside, log }: HandlerContext,
   request: ToolRequest,
   signal: AbortSignal,
-): Promise<ToolAnswer> {
+): Promise<ToolResponseInit> {
   try {
     const call = fromToolRequest(request);
     const { name, args = {} } = call;

@@ -7,7 +7,7 @@ import { BusClient } from "../../../protocol/bus/connect.ts";
 import { parseAddress } from "../../../wire/quic/address.ts";
 import type { Listener } from "../../../wire/quic/connection.ts";
 import { connect, listen } from "../../../wire/quic/transport.ts";
-import { BusCertificates } from "../../bus-certificates.ts";
+import { busCertificates } from "../../bus-certificates.ts";
 import { expectOrchestrator, isPlugin } from "../../guests.ts";
 import type { BusTransport } from "../../orchestrator.ts";
 import type { PluginFlags } from "../flags.ts";
@@ -91,7 +91,7 @@ export async function startServing({ parts, flags, transport, log }: RunningPlug
   const warn = (message: string): void => log.warn("plugin.certificates", { message });
   // The certificates of an existing CA. A plugin that serves creates no CA: if the bus has ended, its
   // folder may be about to be removed, and nobody would trust the new CA.
-  const certificates = new BusCertificates(flags.certsDir, warn, { makesAuthority: false });
+  const certificates = busCertificates(flags.certsDir, warn, { makesAuthority: false });
   await using opening = new AsyncDisposableStack();
   const client = opening.use(
     new BusClient({

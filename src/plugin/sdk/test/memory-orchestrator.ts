@@ -3,17 +3,7 @@ import { FAILURE, failure } from "../../../protocol/bus/failure.ts";
 import type { BusHandlers } from "../../../protocol/bus/serve.ts";
 import { passes } from "../../serve/events.ts";
 import { serveStorage } from "../../storage/serve-storage.ts";
-import {
-  checkExpected,
-  checkSize,
-  storageFolder,
-  storagePath,
-  storagePattern,
-  type Document,
-  type Storage,
-  type StorageEntry,
-  type StoredDocument,
-} from "../../storage/storage.ts";
+import * as storage from "../../storage/storage.ts";
 import type { PluginEvent } from "../definition.ts";
 import { returned, thrownResponse } from "../returned.ts";
 import type { TestTool } from "./test-plugin.ts";
@@ -81,30 +71,30 @@ async function callTool(
 }
 
 /** A storage in memory. */
-export class MemoryStorage implements Storage {
-  readonly #documents = new Map<string, StoredDocument & { readonly modifiedAt: Date }>();
+export class MemoryStorage implements storage.Storage {
+  readonly #documents = new Map<string, storage.StoredDocument & { readonly modifiedAt: Date }>();
 
-  async read(path: string): Promise<StoredDocument | undefined> {
-    return this.#documents.get(storagePath(path));
+  async read(path: string): Promise<storage.StoredDocument | undefined> {
+    return this.#documents.get(storage.storagePath(path));
   }
 
-  async write(path: string, document: Document, expected: number): Promise<number> {
-    const name = storagePath(path);
-    checkSize(path, "write", document.content.length);
+  async write(path: string, document: storage.Document, expected: number): Promise<number> {
+    const name = storage.storagePath(path);
+    storage.checkSize(path, "write", document.content.length);
     const present = this.#documents.get(name)?.version;
-    checkExpected(path, expected, present);
+    storage.checkExpected(path, expected, present);
     const version = (present ?? 0) + 1;
     this.#documents.set(name, { ...document, version, modifiedAt: new Date() });
     return version;
   }
 
   async delete(path: string): Promise<boolean> {
-    return this.#documents.delete(storagePath(path));
+    return this.#documents.delete(storage.storagePath(path));
   }
 
-  async list(folder: string, pattern = "*"): Promise<StorageEntry[]> {
-    const isWanted = storagePattern(pattern);
-    const prefix = storageFolder(folder);
+  async list(folder: string, pattern = "*"): Promise<storage.StorageEntry[]> {
+    const isWanted = storage.storagePattern(pattern);
+    const prefix = storage.storageFolder(folder);
     return [...this.#documents]
       .filter(([path]) => prefix === "" || path.startsWith(`${prefix}/`))
       .filter(([path]) => isWanted(path.slice(path.lastIndexOf("/") + 1)))

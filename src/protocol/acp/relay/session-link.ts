@@ -1,11 +1,11 @@
 import { parsedJson } from "../../../base/check.ts";
 import type { Span } from "../../../base/trace.ts";
 import { TrunklineError } from "../../../base/errors.ts";
-import { HeartbeatChannel } from "../../../rpc/heartbeat-channel.ts";
+import { heartbeatChannel } from "../../../rpc/heartbeat-channel.ts";
 import { readEnvelope } from "../../../rpc/message/envelope.ts";
 import { holdId, isId } from "../../../rpc/message/message.ts";
 import { RpcError } from "../../../rpc/rpc-error.ts";
-import type { Channel, Room, Sink, Topic } from "../../../wire/channel.ts";
+import type { Channel, Room, Topic } from "../../../wire/channel.ts";
 import { acpDialect } from "../dialect.ts";
 import type { OldSessionParams } from "../schema.gen.ts";
 import { isSilent } from "../../../session/session-error.ts";
@@ -78,147 +78,126 @@ let opened = 0;
  * text. Only the ids of the holder's requests are replaced, because several processes send requests to
  * the client, and each counts its own ids.
  */
-export class SessionLink implements Sink<string> {
-  readonly #channel: Channel<string>;
-  readonly #listener: LinkListener;
-  readonly #number = ++opened;
+export type SessionLink = ReturnType<typeof newSessionLink>;
+
+export function newSessionLink(channel: Channel<string>, listener: LinkListener) {
+  const wire = heartbeatChannel(channel, {
+    // A holder that does not know the method answers too, with an error.
+    method: METHODS.ping.name,
+    interval: listener.beat,
+    isStopped: listener.isStopped,
+    isWaiting: () => requests.size + forwarded.size > 0,
+    silent: new HolderGoneError(true),
+  });
+  const number = ++opened;
   /** Our own requests. */
-  readonly #own = new Map<string, OwnRequest>();
-  readonly #asked = new Map<string, ForwardedRequest>();
+  const requests = new Map<string, OwnRequest>();
+  const forwarded = new Map<string, ForwardedRequest>();
   /** Requests of the holder: the id that the client sees, and the holder's own id as JSON text. */
-  readonly #questions = new Map<string, string>();
-  #failure: TrunklineError = new HolderGoneError(false);
-  #isOver = false;
-
-  constructor(channel: Channel<string>, listener: LinkListener) {
-    this.#listener = listener;
-    this.#channel = new HeartbeatChannel(channel, {
-      // A holder that does not know the method answers too, with an error.
-      method: METHODS.ping.name,
-      interval: listener.beat,
-      isStopped: listener.isStopped,
-      isWaiting: () => this.#own.size + this.#asked.size > 0,
-      silent: new HolderGoneError(true),
-    });
-    this.#channel.receive(this);
-  }
-
-  /** Whether it was closed because the holder did not answer. */
-  get isSilent(): boolean {
-    return isSilent(this.#failure);
-  }
-
-  /** Unanswered requests of the client about a session, oldest first. */
-  askedAbout(sessionId: string): [idText: string, ForwardedRequest][] {
-    return [...this.#asked].filter(([, asked]) => asked.sessionId === sessionId);
-  }
-
-  /** Ids of the holder's requests that the client has not answered. */
-  get openQuestions(): readonly string[] {
-    return [...this.#questions.keys()];
-  }
-
-  /**
-   * Sends a request of our own to the holder. Rejects with "unavailable" if the holder ends first. `heard`
-   * is called with the result before any message that follows it.
-   */
-  request(
-    method: string,
-    params: unknown,
-    heard: (result: unknown) => void = () => {},
-  ): Promise<unknown> {
-    if (this.#isOver) return Promise.reject(this.#failure);
-    // A random id, so that no request of the client has the same.
-    const id = crypto.randomUUID();
-    const answer = Promise.withResolvers<unknown>();
-    this.#own.set(JSON.stringify(id), { ...answer, heard });
-    this.#channel.send(JSON.stringify({ jsonrpc: "2.0", id, method, params }));
-    return answer.promise;
-  }
-
-  /** Forwards a message of the client. A request is stored until it is answered. */
-  pass(
-    text: string,
-    request?: { readonly idText: string; readonly asked: ForwardedRequest },
-  ): Room {
-    if (request !== undefined) this.#asked.set(request.idText, request.asked);
-    return this.#channel.send(text);
-  }
-
-  isAsked(idText: string): boolean {
-    return this.#asked.has(idText);
-  }
-
-  /** Forwards the client's answer to a request. Undefined if the request did not come from this link. */
-  answer(id: string, text: string): Room | undefined {
-    const own = this.#questions.get(id);
-    if (own === undefined) return undefined;
-    this.#questions.delete(id);
-    return this.#channel.send(withId(text, own));
-  }
-
-  message(text: string): void | Room {
-    const { id, method } = readEnvelope(text);
-    return method === undefined && id !== undefined
-      ? this.#answered(text.slice(id.from, id.to), text)
-      : this.#told(text);
-  }
-
-  fault(): void {
-    // Both ends have the same limits: the holder sends no message that is too long for us.
-  }
-
-  end(error?: Error): void {
-    if (this.#isOver) return;
-    // It does not answer, or has refused us.
-    if (error instanceof TrunklineError) this.#failure = error;
-    this.#leave();
-    this.#listener.lost();
-  }
-
-  async close(): Promise<void> {
-    this.#leave();
-    await this.#channel[Symbol.asyncDispose]();
-  }
-
-  #leave(): void {
-    this.#isOver = true;
-    for (const answer of this.#own.values()) answer.reject(this.#failure);
-    this.#own.clear();
-  }
-
-  #answered(idText: string, text: string): void | Room {
-    const own = this.#own.get(idText);
+  const questions = new Map<string, string>();
+  let failure: TrunklineError = new HolderGoneError(false);
+  let isOver = false;
+  const leave = (): void => {
+    isOver = true;
+    for (const answer of requests.values()) answer.reject(failure);
+    requests.clear();
+  };
+  const answered = (idText: string, text: string): void | Room => {
+    const own = requests.get(idText);
     if (own !== undefined) {
-      this.#own.delete(idText);
+      requests.delete(idText);
       settle(own, JSON.parse(text) as JsonObject);
       return undefined;
     }
-    const asked = this.#asked.get(idText);
+    const asked = forwarded.get(idText);
     if (asked === undefined) return undefined;
-    this.#asked.delete(idText);
-    return this.#listener.answered(idText, asked, text);
-  }
-
+    forwarded.delete(idText);
+    return listener.answered(idText, asked, text);
+  };
   /** A request, the cancellation of one, or another notification. */
-  #told(text: string): void | Room {
+  const told = (text: string): void | Room => {
     const { id, method, params } = JSON.parse(text) as Record<string, unknown>;
     const { sessionId, requestId } = isObject(params) ? params : {};
     const { session } = readSubagentId(typeof sessionId === "string" ? sessionId : "");
     if (id !== undefined) {
-      const outer = this.#outerId(id);
-      this.#questions.set(outer, JSON.stringify(id));
-      return this.#listener.told(withId(text, JSON.stringify(outer)), session);
+      const outer = outerId(id);
+      questions.set(outer, JSON.stringify(id));
+      return listener.told(withId(text, JSON.stringify(outer)), session);
     }
-    if (method !== CANCEL) return this.#listener.told(text, session);
-    const outer = this.#outerId(requestId);
-    if (!this.#questions.delete(outer)) return undefined;
-    return this.#listener.told(withdrawal(outer), session);
-  }
-
-  #outerId(id: unknown): string {
-    return `holder-${this.#number}-${String(id)}`;
-  }
+    if (method !== CANCEL) return listener.told(text, session);
+    const outer = outerId(requestId);
+    if (!questions.delete(outer)) return undefined;
+    return listener.told(withdrawal(outer), session);
+  };
+  const outerId = (id: unknown): string => `holder-${number}-${String(id)}`;
+  const link = {
+    /** Whether it was closed because the holder did not answer. */
+    get isSilent(): boolean {
+      return isSilent(failure);
+    },
+    /** Unanswered requests of the client about a session, oldest first. */
+    askedAbout: (sessionId: string): [idText: string, ForwardedRequest][] =>
+      [...forwarded].filter(([, asked]) => asked.sessionId === sessionId),
+    /** Ids of the holder's requests that the client has not answered. */
+    get openQuestions(): readonly string[] {
+      return [...questions.keys()];
+    },
+    /**
+     * Sends a request of our own to the holder. Rejects with "unavailable" if the holder ends first. `heard`
+     * is called with the result before any message that follows it.
+     */
+    request(
+      method: string,
+      params: unknown,
+      heard: (result: unknown) => void = () => {},
+    ): Promise<unknown> {
+      if (isOver) return Promise.reject(failure);
+      // A random id, so that no request of the client has the same.
+      const id = crypto.randomUUID();
+      const answer = Promise.withResolvers<unknown>();
+      requests.set(JSON.stringify(id), { ...answer, heard });
+      wire.send(JSON.stringify({ jsonrpc: "2.0", id, method, params }));
+      return answer.promise;
+    },
+    /** Forwards a message of the client. A request is stored until it is answered. */
+    pass(
+      text: string,
+      request?: { readonly idText: string; readonly asked: ForwardedRequest },
+    ): Room {
+      if (request !== undefined) forwarded.set(request.idText, request.asked);
+      return wire.send(text);
+    },
+    isAsked: (idText: string): boolean => forwarded.has(idText),
+    /** Forwards the client's answer to a request. Undefined if the request did not come from this link. */
+    answer(id: string, text: string): Room | undefined {
+      const own = questions.get(id);
+      if (own === undefined) return undefined;
+      questions.delete(id);
+      return wire.send(withId(text, own));
+    },
+    message(text: string): void | Room {
+      const { id, method } = readEnvelope(text);
+      return method === undefined && id !== undefined
+        ? answered(text.slice(id.from, id.to), text)
+        : told(text);
+    },
+    fault(): void {
+      // Both ends have the same limits: the holder sends no message that is too long for us.
+    },
+    end(error?: Error): void {
+      if (isOver) return;
+      // It does not answer, or has refused us.
+      if (error instanceof TrunklineError) failure = error;
+      leave();
+      listener.lost();
+    },
+    async close(): Promise<void> {
+      leave();
+      await wire[Symbol.asyncDispose]();
+    },
+  };
+  wire.receive(link);
+  return link;
 }
 
 /** Tells a client that a request needs no answer any more. */

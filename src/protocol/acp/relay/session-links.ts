@@ -22,7 +22,8 @@ import {
   numberOf,
   parsed,
   sentAfter,
-  SessionLink,
+  newSessionLink,
+  type SessionLink,
   type SessionParams,
   withdrawal,
   withTrace,
@@ -378,7 +379,7 @@ export class SessionLinks {
     const { principal, introduction, origin } = this.#client;
     const { reach, isStopped, beat } = this.#options;
     const channel = await reach(holder, principal);
-    const link: SessionLink = new SessionLink(channel, {
+    const link: SessionLink = newSessionLink(channel, {
       beat,
       isStopped: isStopped && (() => isStopped(holder)),
       told: (text, sessionId) => this.#show(text, sessionId),

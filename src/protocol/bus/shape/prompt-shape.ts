@@ -2,16 +2,10 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 
 import type { Content, PromptDefinition, PromptResult } from "../../../tool/tool.ts";
 import { contentText } from "./content-text.ts";
-import type {
-  PromptDefinition as BusPrompt,
-  PromptDefinitionSchema,
-  PromptGetRequestSchema,
-  PromptGetResponse,
-  PromptGetResponseSchema,
-} from "../plugin.gen.ts";
+import type * as wire from "../plugin.gen.ts";
 
 /** A plugin's prompt as the doors describe it. */
-export function fromBusPrompt(prompt: BusPrompt): PromptDefinition {
+export function fromBusPrompt(prompt: wire.PromptDefinition): PromptDefinition {
   const { name, description } = prompt;
   const args = prompt.arguments.map((argument) => ({
     name: argument.name,
@@ -24,7 +18,7 @@ export function fromBusPrompt(prompt: BusPrompt): PromptDefinition {
 /** A prompt of the program as plugins see it. */
 export function toBusPrompt(
   prompt: PromptDefinition,
-): MessageInitShape<typeof PromptDefinitionSchema> {
+): MessageInitShape<typeof wire.PromptDefinitionSchema> {
   const { name, title, description } = prompt;
   return {
     name,
@@ -40,12 +34,12 @@ export function toBusPrompt(
 export function toPromptGetRequest(
   name: string,
   args: Readonly<Record<string, string>>,
-): MessageInitShape<typeof PromptGetRequestSchema> {
+): MessageInitShape<typeof wire.PromptGetRequestSchema> {
   return { promptName: name, arguments: args };
 }
 
 /** A plugin's rendered prompt. The bus carries only text, whatever type the plugin declares. */
-export function fromPromptGetResponse(response: PromptGetResponse): PromptResult {
+export function fromPromptGetResponse(response: wire.PromptGetResponse): PromptResult {
   const { description } = response;
   const messages = response.messages.map(({ role, content }) => ({
     role: role === "assistant" ? role : "user",
@@ -56,7 +50,7 @@ export function fromPromptGetResponse(response: PromptGetResponse): PromptResult
 
 export function toPromptGetResponse(
   result: PromptResult,
-): MessageInitShape<typeof PromptGetResponseSchema> {
+): MessageInitShape<typeof wire.PromptGetResponseSchema> {
   const messages = (result.messages as { role?: unknown; content?: Content }[]).map((message) => ({
     role: message.role === "assistant" ? "assistant" : "user",
     content: { type: "text", text: textOf(message.content) },

@@ -1,4 +1,4 @@
-import type { JsonObject, MessageInitShape } from "@bufbuild/protobuf";
+import type { JsonObject } from "@bufbuild/protobuf";
 
 import {
   FAULT_META,
@@ -8,11 +8,9 @@ import {
   type ToolResult,
 } from "../../../tool/tool.ts";
 import { contentText, isContent } from "./content-text.ts";
-import { FAILURE } from "../failure.ts";
+import { FAILURE, type ToolResponseInit } from "../failure.ts";
 import { structText, toStruct } from "./json-struct.ts";
-import type { ToolResponse, ToolResponseSchema } from "../plugin.gen.ts";
-
-type ToolResponseInit = MessageInitShape<typeof ToolResponseSchema>;
+import type { ToolResponse } from "../plugin.gen.ts";
 
 /** The code of a result that says itself that the tool failed. */
 const TOOL_ERROR = "tool_error";

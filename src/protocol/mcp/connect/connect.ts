@@ -1,7 +1,7 @@
 import { TrunklineError } from "../../../base/errors.ts";
 import { VERSION } from "../../../base/version.ts";
 import { Peer } from "../../../rpc/peer.ts";
-import { ApartSink } from "../../../rpc/message/parse-apart.ts";
+import { apartSink } from "../../../rpc/message/parse-apart.ts";
 import { type PeerLimits, type PeerOptions, resolvePeerLimits } from "../../../rpc/peer-options.ts";
 import type { CallObserver } from "../../../tool/call-observer.ts";
 import type { ToolContext, ToolResult } from "../../../tool/tool.ts";
@@ -72,7 +72,7 @@ export class McpClient {
   readonly #peer: Peer;
   readonly #calls = new ClientCalls();
   readonly #requests: ClientRequests;
-  readonly #listening: ClientListening;
+  readonly #listening: ReturnType<typeof clientListening>;
   readonly #canCall: (tool: JsonObject) => boolean;
   readonly #report: McpClientOptions["report"];
   /** The extensions that this server alone is told of. */
@@ -88,7 +88,7 @@ export class McpClient {
     this.#canCall = options.canCall ?? (() => true);
     const limits = resolvePeerLimits(options.limits);
     this.#peer = new Peer(channel, undefined, {
-      receiver: (peer) => new ApartSink(peer, limits),
+      receiver: (peer) => apartSink(peer, limits),
       // Servers of 2025-03-26 may send several messages as one.
       dialect: { ...mcpDialect, batches: true },
       routes: clientRoutes({
@@ -109,7 +109,7 @@ export class McpClient {
       const notifications = this.#narrow(wanted);
       return this.#requests.request("subscriptions/listen", { notifications }, signal);
     };
-    this.#listening = new ClientListening(KINDS, listen, () => {
+    this.#listening = clientListening(KINDS, listen, () => {
       events.toolsChanged();
       events.promptsChanged();
       events.resourcesChanged();
@@ -326,66 +326,39 @@ const LONGEST_WAIT = 30_000;
  * The `subscriptions/listen` request to a server of 2026-07-28. It is opened again when the wanted
  * resources change, and when its stream is lost.
  */
-export class ClientListening {
-  readonly #listen: (notifications: JsonObject, signal: AbortSignal) => Promise<unknown>;
-  readonly #kinds: JsonObject;
-  readonly #missed: () => void;
-  readonly #uris = new Set<string>();
-  #current: AbortController | undefined;
-  #isOver = false;
-  #isDue = false;
-
-  /** `missed` is called when changes may have been missed. */
-  constructor(
-    kinds: JsonObject,
-    listen: (notifications: JsonObject, signal: AbortSignal) => Promise<unknown>,
-    missed: () => void = () => {},
-  ) {
-    this.#kinds = kinds;
-    this.#listen = listen;
-    this.#missed = missed;
-  }
-
-  watch(uri: string): void {
-    this.#uris.add(uri);
-    this.renew();
-  }
-
-  unwatch(uri: string): void {
-    if (this.#uris.delete(uri)) this.renew();
-  }
-
+export function clientListening(
+  kinds: JsonObject,
+  listen: (notifications: JsonObject, signal: AbortSignal) => Promise<unknown>,
+  missed: () => void = () => {},
+) {
+  const watched = new Set<string>();
+  let current: AbortController | undefined;
+  let isOver = false;
+  let isDue = false;
   /**
    * Opens the request for the resources that are wanted now. Several changes in one turn make one request.
    */
-  renew(): void {
-    if (this.#isDue) return;
-    this.#isDue = true;
+  const renew = (): void => {
+    if (isDue) return;
+    isDue = true;
     queueMicrotask(() => {
-      this.#isDue = false;
-      const before = this.#current;
-      this.#current = new AbortController();
-      if (!this.#isOver)
-        background(this.#listenUntil(this.#current.signal), "Listening to a server");
+      isDue = false;
+      const before = current;
+      current = new AbortController();
+      if (!isOver) background(listenUntil(current.signal), "Listening to a server");
       // Only after the new request is sent, so that nothing is missed in between.
       before?.abort(new Error("What is listened for has changed"));
     });
-  }
-
-  end(): void {
-    this.#isOver = true;
-    this.#current?.abort(new Error("The connection is closing"));
-  }
-
-  async #listenUntil(signal: AbortSignal): Promise<void> {
-    const uris = [...this.#uris];
-    const wanted = { ...this.#kinds, ...(uris.length > 0 ? { resourceSubscriptions: uris } : {}) };
+  };
+  const listenUntil = async (signal: AbortSignal): Promise<void> => {
+    const uris = [...watched];
+    const wanted = { ...kinds, ...(uris.length > 0 ? { resourceSubscriptions: uris } : {}) };
     if (Object.keys(wanted).length === 0) return;
-    for (let losses = 0; !signal.aborted && !this.#isOver;) {
+    for (let losses = 0; !signal.aborted;) {
       const began = performance.now();
       try {
-        const listening = this.#listen(wanted, signal);
-        if (losses > 0) this.#missed();
+        const listening = listen(wanted, signal);
+        if (losses > 0) missed();
         await listening;
         losses = 0;
       } catch (error) {
@@ -396,7 +369,21 @@ export class ClientListening {
       const wait = Math.min(AGAIN * 2 ** Math.max(0, losses - 1), LONGEST_WAIT);
       await sleep(wait, undefined, { signal, ref: false }).catch(() => {});
     }
-  }
+  };
+  return {
+    watch(uri: string): void {
+      watched.add(uri);
+      renew();
+    },
+    unwatch(uri: string): void {
+      if (watched.delete(uri)) renew();
+    },
+    renew,
+    end(): void {
+      isOver = true;
+      current?.abort(new Error("The connection is closing"));
+    },
+  };
 }
 
 /**

@@ -49,119 +49,73 @@ export async function followTask(created: JsonObject, link: TaskLink): Promise<J
   if (typeof taskId !== "string") {
     throw RpcError.of(TRUNKLINE.badAnswer, "the server's task has no 'taskId'");
   }
-  return outcomeOf(await new FollowedTask(taskId, created, link).untilOver());
-}
-
-class FollowedTask implements TaskListener {
-  readonly #id: string;
-  readonly #link: TaskLink;
-  readonly #asked = new Set<string>();
-  readonly #pages: string[] = [];
-  readonly #listening = new AbortController();
+  const { context } = link;
+  const seen = new Set<string>();
+  const pages: string[] = [];
+  const listening = new AbortController();
   /** Rejects when waiting makes no sense any more. */
-  readonly #failed = Promise.withResolvers<never>();
-  #task: JsonObject;
-  #news: JsonObject | undefined;
-  #isDue = false;
-  #wake: (() => void) | undefined;
-  #misses = 0;
-  #isLost = false;
-
-  constructor(id: string, created: JsonObject, link: TaskLink) {
-    this.#id = id;
-    this.#task = created;
-    this.#link = link;
-    this.#failed.promise.catch(() => {});
-  }
-
-  async untilOver(): Promise<JsonObject> {
-    const { context } = this.#link;
-    using ends = new DisposableStack();
-    ends.defer(() => this.#listening.abort(new Error("The task is over")));
-    ends.defer(onAbort(context.signal, this.#failed.reject));
-    ends.defer(this.#link.hear(this.#id, this));
-    try {
-      // The answer to the call has no result, even where the task is over already: fetch it.
-      if (OVER.has(this.#task.status)) return await this.#get();
-      this.#tell(undefined);
-      this.#listen();
-      while (!OVER.has(this.#task.status)) this.#became((await this.#next()) ?? this.#task);
-      for (const id of this.#pages) context.pageDone?.(id);
-      return this.#task;
-    } catch (error) {
-      // A task whose server cannot be reached may be wanted when it can be again.
-      if (!this.#isLost) this.#request("tasks/cancel", {}, { timeout: TIMEOUT }).catch(() => {});
-      throw error;
-    }
-  }
-
-  told(task?: JsonObject): void {
-    this.#news = task;
-    this.#isDue = true;
-    this.#wake?.();
-  }
-
-  lost(): void {
-    this.#isLost = true;
-    this.#failed.reject(new TrunklineError("closed", "The connection is closed"));
-  }
-
+  const failed = Promise.withResolvers<never>();
+  let current: JsonObject = created;
+  let latest: JsonObject | undefined;
+  let isDue = false;
+  let wake: (() => void) | undefined;
+  let misses = 0;
+  let isLost = false;
+  const told = (task?: JsonObject): void => {
+    latest = task;
+    isDue = true;
+    wake?.();
+  };
   /** Listens for changes, which is sooner than polling; not all servers send them, so we poll too. */
-  #listen(): void {
-    const notifications = { taskIds: [this.#id] };
-    const { signal } = this.#listening;
-    this.#link.request("subscriptions/listen", { notifications }, { signal }).catch(() => {});
-  }
-
+  const listen = (): void => {
+    const notifications = { taskIds: [taskId] };
+    const { signal } = listening;
+    link.request("subscriptions/listen", { notifications }, { signal }).catch(() => {});
+  };
   /** The task after the poll interval, or sooner where the server notifies. */
-  async #next(): Promise<JsonObject | undefined> {
-    if (!this.#isDue) await this.#pause();
-    const news = this.#news;
-    this.#news = undefined;
-    this.#isDue = false;
-    return news ?? Promise.race([this.#look(), this.#failed.promise]);
-  }
-
-  async #pause(): Promise<void> {
+  const next = async (): Promise<JsonObject | undefined> => {
+    if (!isDue) await pause();
+    const news = latest;
+    latest = undefined;
+    isDue = false;
+    return news ?? Promise.race([look(), failed.promise]);
+  };
+  const pause = async (): Promise<void> => {
     const { promise, resolve } = Promise.withResolvers<void>();
-    using _ = setTimeout(resolve, pollInterval(this.#task)).unref();
-    this.#wake = resolve;
-    await Promise.race([promise, this.#failed.promise]);
-  }
-
+    using _ = setTimeout(resolve, pollInterval(current)).unref();
+    wake = resolve;
+    await Promise.race([promise, failed.promise]);
+  };
   /** Polls once. Undefined after a temporary failure. */
-  async #look(): Promise<JsonObject | undefined> {
+  const look = async (): Promise<JsonObject | undefined> => {
     try {
-      const task = await this.#get();
-      this.#misses = 0;
+      const task = await get();
+      misses = 0;
       return task;
     } catch (error) {
-      if (this.#link.context.signal.aborted || !isTemporary(error)) throw error;
-      if (++this.#misses > MOST_MISSES) throw error;
+      if (context.signal.aborted || !isTemporary(error)) throw error;
+      if (++misses > MOST_MISSES) throw error;
       return undefined;
     }
-  }
-
-  #get(): Promise<JsonObject> {
-    return this.#request("tasks/get", {}, { signal: this.#link.context.signal, timeout: TIMEOUT });
-  }
-
-  #request(method: string, more: JsonObject, options: RequestOptions): Promise<JsonObject> {
-    return this.#link.request(method, { taskId: this.#id, ...more }, options);
-  }
-
-  #became(task: JsonObject): void {
-    const before = this.#task;
-    this.#task = task;
+  };
+  const get = (): Promise<JsonObject> =>
+    request("tasks/get", {}, { signal: context.signal, timeout: TIMEOUT });
+  const request = (
+    method: string,
+    more: JsonObject,
+    options: RequestOptions,
+  ): Promise<JsonObject> => link.request(method, { taskId, ...more }, options);
+  const became = (task: JsonObject): void => {
+    const before = current;
+    current = task;
     if (OVER.has(task.status)) return;
-    this.#tell(before);
+    tell(before);
     if (task.status === "input_required" && isObject(task.inputRequests)) {
-      this.#answer(task.inputRequests).catch(this.#failed.reject);
+      answer(task.inputRequests).catch(failed.reject);
     }
-  }
-
-  #tell(before: JsonObject | undefined): void {
-    const { status, statusMessage, lastUpdatedAt } = this.#task;
+  };
+  const tell = (before: JsonObject | undefined): void => {
+    const { status, statusMessage, lastUpdatedAt } = current;
     const isNews =
       before === undefined
         ? typeof statusMessage === "string"
@@ -170,44 +124,66 @@ class FollowedTask implements TaskListener {
           before.lastUpdatedAt !== lastUpdatedAt;
     if (!isNews) return;
     const message = typeof statusMessage === "string" ? statusMessage : undefined;
-    this.#link.advanced(message?.slice(0, LONGEST_MESSAGE));
-  }
-
+    link.advanced(message?.slice(0, LONGEST_MESSAGE));
+  };
   /**
    * MCP 2026-07-28, tasks extension ("tasks/update"): a task lists its open questions with each poll.
    * Each question is asked once, however often the task shows it, and answered on its own.
    */
-  async #answer(inputRequests: JsonObject): Promise<void> {
-    const fresh = Object.entries(inputRequests).filter(([key]) => !this.#asked.has(key));
-    for (const [key] of fresh) this.#asked.add(key);
-    if (this.#asked.size > MOST_QUESTIONS) {
+  const answer = async (inputRequests: JsonObject): Promise<void> => {
+    const fresh = Object.entries(inputRequests).filter(([key]) => !seen.has(key));
+    for (const [key] of fresh) seen.add(key);
+    if (seen.size > MOST_QUESTIONS) {
       throw RpcError.of(
         TRUNKLINE.badAnswer,
         `the server's task asked over ${MOST_QUESTIONS} times`,
       );
     }
-    const { context } = this.#link;
     const answers = fresh.map(async ([key, request]) => {
       const question = questionOf(key, request);
-      const answer = await passQuestion(context, question, (id) => this.#pages.push(id));
-      if (!OVER.has(this.#task.status)) await this.#give({ [key]: answer });
+      const answer = await passQuestion(context, question, (id) => pages.push(id));
+      if (!OVER.has(current.status)) await give({ [key]: answer });
     });
     await Promise.all(answers);
-  }
-
-  async #give(inputResponses: JsonObject): Promise<void> {
-    const options = { signal: this.#link.context.signal, timeout: TIMEOUT };
+  };
+  const give = async (inputResponses: JsonObject): Promise<void> => {
+    const options = { signal: context.signal, timeout: TIMEOUT };
     try {
-      await this.#request("tasks/update", { inputResponses }, options);
+      await request("tasks/update", { inputResponses }, options);
       // The task may continue at once: poll now.
-      this.told();
+      told();
     } catch (error) {
       // The task may have ended without the answer.
-      const task = await this.#get();
+      const task = await get();
       if (!OVER.has(task.status)) throw error;
-      this.told(task);
+      told(task);
     }
-  }
+  };
+  const lost = (): void => {
+    isLost = true;
+    failed.reject(new TrunklineError("closed", "The connection is closed"));
+  };
+  failed.promise.catch(() => {});
+  const untilOver = async (): Promise<JsonObject> => {
+    using ends = new DisposableStack();
+    ends.defer(() => listening.abort(new Error("The task is over")));
+    ends.defer(onAbort(context.signal, failed.reject));
+    ends.defer(link.hear(taskId, { told, lost }));
+    try {
+      // The answer to the call has no result, even where the task is over already: fetch it.
+      if (OVER.has(current.status)) return await get();
+      tell(undefined);
+      listen();
+      while (!OVER.has(current.status)) became((await next()) ?? current);
+      for (const id of pages) context.pageDone?.(id);
+      return current;
+    } catch (error) {
+      // A task whose server cannot be reached may be wanted when it can be again.
+      if (!isLost) request("tasks/cancel", {}, { timeout: TIMEOUT }).catch(() => {});
+      throw error;
+    }
+  };
+  return outcomeOf(await untilOver());
 }
 
 function pollInterval({ pollIntervalMs }: JsonObject): number {

@@ -1,13 +1,5 @@
 import { isIP } from "node:net";
-import {
-  NULL,
-  addressOf,
-  fixedBuffer,
-  fixedText,
-  lend,
-  pinnedBuffer,
-  type Pointer,
-} from "../../../base/process/ffi.ts";
+import * as ffi from "../../../base/process/ffi.ts";
 import { COMMAND, EVENT, FIRST, LAST } from "../control-frame.ts";
 import type { DialSettings, EndReason, ListenSettings, TlsSettings } from "../settings.ts";
 import { ControlPipe } from "./control-pipe.ts";
@@ -270,10 +262,10 @@ const MOST_TURNS = 8;
  * quarter of a window is left at the latest, which is far more: a waiting peer gets it in time.
  */
 const WORTH_TELLING = 16 * 1024;
-const timeout = pinnedBuffer(16);
-const timeoutAddress = addressOf(timeout);
-const isInfinite = pinnedBuffer(4);
-const isInfiniteAddress = addressOf(isInfinite);
+const timeout = ffi.pinnedBuffer(16);
+const timeoutAddress = ffi.addressOf(timeout);
+const isInfinite = ffi.pinnedBuffer(4);
+const isInfiniteAddress = ffi.addressOf(isInfinite);
 
 /** One UDP socket and the connections over it. */
 export abstract class Endpoint {
@@ -294,13 +286,13 @@ export abstract class Endpoint {
   }
 
   /** The native object that handles the events of this socket; NULL when there is none left. */
-  protected abstract root: Pointer;
+  protected abstract root: ffi.Pointer;
 
   /** Reads what came, reports it to the program, and sends what is due. */
   service(): void {
     let turns = 0;
     do {
-      if (this.root === NULL) return;
+      if (this.root === ffi.NULL) return;
       native.SSL_handle_events(this.root);
       // What is written here is sent with the next turn.
       this.engine.needsTurn = this.#tidy();
@@ -354,7 +346,7 @@ export abstract class Endpoint {
 
   #updateDeadline(): void {
     this.deadline = Infinity;
-    if (this.root === NULL) return;
+    if (this.root === ffi.NULL) return;
     native.SSL_get_event_timeout(this.root, timeoutAddress, isInfiniteAddress);
     if (isInfinite.readUInt32LE() !== 0) return;
     const seconds = Number(timeout.readBigUInt64LE(0));
@@ -367,7 +359,7 @@ export abstract class Endpoint {
 /** A connection that we dial has a socket of its own. */
 export class ClientEndpoint extends Endpoint {
   readonly fd: number;
-  protected override root: Pointer;
+  protected override root: ffi.Pointer;
 
   constructor(engine: Engine, id: number, settings: DialSettings) {
     super(engine);
@@ -389,7 +381,7 @@ export class ClientEndpoint extends Endpoint {
 
   override drop(connection: NativeConnection): void {
     super.drop(connection);
-    this.root = NULL;
+    this.root = ffi.NULL;
     this.engine.removeEndpoint(this);
   }
 }
@@ -404,7 +396,7 @@ export class ListenerEndpoint extends Endpoint implements PollEntry {
   slot = -1;
   readonly #context: TlsContext;
   readonly #settings: ListenSettings;
-  ssl: Pointer;
+  ssl: ffi.Pointer;
 
   constructor(engine: Engine, id: number, settings: ListenSettings) {
     super(engine);
@@ -439,24 +431,24 @@ export class ListenerEndpoint extends Endpoint implements PollEntry {
 
   /** Closes all its connections, and frees what is native. */
   close(ending: { trouble: "closed" | "network"; detail: string }): void {
-    if (this.ssl === NULL) return;
+    if (this.ssl === ffi.NULL) return;
     for (const connection of [...this.connections]) connection.abandon();
     this.pollSet.remove(this);
     native.SSL_free(this.ssl);
-    this.ssl = NULL;
+    this.ssl = ffi.NULL;
     this.#context[Symbol.dispose]();
     this.engine.removeEndpoint(this);
     this.engine.pipe.eventJson(EVENT.closed, this.id, ending);
   }
 
-  protected override get root(): Pointer {
+  protected override get root(): ffi.Pointer {
     return this.ssl;
   }
 
   #accept(): void {
     for (;;) {
       const ssl = native.SSL_accept_connection(this.ssl, NO_BLOCK);
-      if (ssl === NULL) break;
+      if (ssl === ffi.NULL) break;
       const isFull = this.connections.size >= this.#settings.maxConnections;
       const options = { ...this.#settings, id: this.engine.nextId(), ssl, listener: this.id };
       const connection = new NativeConnection(this.engine, this, options);
@@ -469,25 +461,25 @@ export class ListenerEndpoint extends Endpoint implements PollEntry {
 }
 
 /** Sets the name that is sent to the server (SNI) and that its certificate must have. */
-function setServerName(ssl: Pointer, name: string): void {
-  const text = fixedText(name);
+function setServerName(ssl: ffi.Pointer, name: string): void {
+  const text = ffi.fixedText(name);
   const parameters = native.SSL_get0_param(ssl);
   if (isIP(name) !== 0) {
-    lend(text, (address) => native.X509_VERIFY_PARAM_set1_ip_asc(parameters, address));
+    ffi.lend(text, (address) => native.X509_VERIFY_PARAM_set1_ip_asc(parameters, address));
     return;
   }
-  lend(text, (address) => {
+  ffi.lend(text, (address) => {
     native.SSL_ctrl(ssl, CTRL_SERVER_NAME, TLSEXT_HOST_NAME, address);
     native.X509_VERIFY_PARAM_set1_host(parameters, address, 0n);
   });
 }
 
-function offerAlpn(ssl: Pointer, { alpn }: TlsSettings): void {
+function offerAlpn(ssl: ffi.Pointer, { alpn }: TlsSettings): void {
   const name = Buffer.from(alpn);
-  const list = fixedBuffer(name.length + 1);
+  const list = ffi.fixedBuffer(name.length + 1);
   list[0] = name.length;
   name.copy(list, 1);
-  lend(list, (address) => native.SSL_set_alpn_protos(ssl, address, list.length));
+  ffi.lend(list, (address) => native.SSL_set_alpn_protos(ssl, address, list.length));
 }
 
 const IN = 1;
@@ -515,12 +507,12 @@ export class FileWatch {
   /** Waits at most so many milliseconds (-1: no limit). Returns the files that are ready. */
   wait(milliseconds: number): readonly number[] {
     const files = [...this.#files];
-    const items = fixedBuffer(ITEM * files.length);
+    const items = ffi.fixedBuffer(ITEM * files.length);
     for (const [index, [fd, events]] of files.entries()) {
       items.writeInt32LE(fd, index * ITEM);
       items.writeUInt16LE(events, index * ITEM + 4);
     }
-    native.poll(addressOf(items), BigInt(files.length), milliseconds);
+    native.poll(ffi.addressOf(items), BigInt(files.length), milliseconds);
     const happened = (_: unknown, index: number): boolean =>
       items.readUInt16LE(index * ITEM + HAPPENED) !== 0;
     return files.filter(happened).map(([fd]) => fd);

@@ -1,13 +1,5 @@
 import { toBuffer, toString } from "node:ffi";
-import {
-  NULL,
-  addressOf,
-  fixedBuffer,
-  fixedText,
-  lend,
-  pinnedBuffer,
-  type Pointer,
-} from "../../../base/process/ffi.ts";
+import * as ffi from "../../../base/process/ffi.ts";
 import { EVENT } from "../control-frame.ts";
 import type { ConnectedPeer, EndReason, QuicFailure } from "../settings.ts";
 import type { Endpoint, Engine } from "./engine.ts";
@@ -43,7 +35,7 @@ const BREAKS_OFF: EndReason = { trouble: "limit", detail: "too many exchanges we
 
 export interface NativeConnectionOptions {
   readonly id: number;
-  readonly ssl: Pointer;
+  readonly ssl: ffi.Pointer;
   /** The listener that took it; without one, we dialled. */
   readonly listener?: number;
   readonly keepAlive: number;
@@ -55,7 +47,7 @@ export interface NativeConnectionOptions {
 /** One connection with its streams. Owns the native connection. */
 export class NativeConnection implements PollEntry {
   readonly id: number;
-  readonly ssl: Pointer;
+  readonly ssl: ffi.Pointer;
   readonly engine: Engine;
   readonly endpoint: Endpoint;
   slot = -1;
@@ -91,7 +83,7 @@ export class NativeConnection implements PollEntry {
     native.SSL_set_blocking_mode(this.ssl, 0);
     native.SSL_set_default_stream_mode(this.ssl, DEFAULT_STREAM_NONE);
     native.SSL_set_value_uint(this.ssl, 0, VALUE_EVENT_HANDLING, EXPLICIT);
-    native.SSL_ctrl(this.ssl, CTRL_MODE, PARTIAL_WRITE, NULL);
+    native.SSL_ctrl(this.ssl, CTRL_MODE, PARTIAL_WRITE, ffi.NULL);
     const policy = options.listener === undefined ? POLICY_REJECT : POLICY_ACCEPT;
     native.SSL_set_incoming_stream_policy(this.ssl, policy, 0n);
     this.pollSet.add(this, OVER);
@@ -151,7 +143,7 @@ export class NativeConnection implements PollEntry {
   }
 
   /** Takes over a native stream whose peer still sends what nobody wants. */
-  discard(ssl: Pointer): void {
+  discard(ssl: ffi.Pointer): void {
     if (this.#state !== "open") return native.SSL_free(ssl);
     const discarded = new DiscardedStream(this, ssl);
     this.#discarded.set(discarded, this.engine.now + DISCARD_TIME);
@@ -166,7 +158,7 @@ export class NativeConnection implements PollEntry {
   }
 
   /** Takes over a native stream that was read and written to its end. */
-  retire(ssl: Pointer, underWay: number): void {
+  retire(ssl: ffi.Pointer, underWay: number): void {
     this.spent.add(ssl, underWay);
     this.endpoint.spending.add(this);
   }
@@ -273,7 +265,7 @@ export class NativeConnection implements PollEntry {
   #acceptStreams(): void {
     while (this.#state === "open" && this.#incoming < this.#options.maxStreams) {
       const ssl = native.SSL_accept_stream(this.ssl, NO_BLOCK);
-      if (ssl === NULL) break;
+      if (ssl === ffi.NULL) break;
       const stream = new NativeStream(this, this.engine.nextId(), false);
       this.#streams.add(stream);
       this.engine.streams.set(stream.id, stream);
@@ -297,7 +289,7 @@ export class NativeConnection implements PollEntry {
     if (this.#state !== "open") return;
     for (let stream = this.#waiting[0]; stream !== undefined; stream = this.#waiting[0]) {
       const ssl = native.SSL_new_stream(this.ssl, STREAM_NO_BLOCK);
-      if (ssl === NULL) {
+      if (ssl === ffi.NULL) {
         native.ERR_clear_error();
         this.endIfOver();
         break;
@@ -383,7 +375,7 @@ export interface Pings {
 }
 
 /** Those of OpenSSL; undefined where it does not tell. */
-export function pingsOf(connection: Pointer): Pings | undefined {
+export function pingsOf(connection: ffi.Pointer): Pings | undefined {
   if (internals === undefined) return undefined;
   const { ossl_quic_conn_get_channel: channelOf, ...channel } = internals;
   return {
@@ -435,8 +427,8 @@ export class Liveness {
   }
 }
 
-const INFO = pinnedBuffer(40);
-const INFO_ADDRESS = addressOf(INFO);
+const INFO = ffi.pinnedBuffer(40);
+const INFO_ADDRESS = ffi.addressOf(INFO);
 const LOCAL = 1;
 const TRANSPORT = 2;
 const IDLE = 0xffff_ffff_ffff_ffffn;
@@ -474,7 +466,7 @@ const VERDICTS: Readonly<Record<number, QuicFailure>> = {
 };
 
 /** Why a connection is over (RFC 9000 § 10): undefined while it is not. */
-export function endingOf(ssl: Pointer, isEstablished: boolean): EndReason | undefined {
+export function endingOf(ssl: ffi.Pointer, isEstablished: boolean): EndReason | undefined {
   if (native.SSL_get_conn_close_info(ssl, INFO_ADDRESS, BigInt(INFO.length)) !== 1) {
     return undefined;
   }
@@ -497,7 +489,7 @@ export function endingOf(ssl: Pointer, isEstablished: boolean): EndReason | unde
   return { trouble: code === 0n && byPeer ? "closed" : "protocol", detail, byPeer };
 }
 
-function ofHandshake(ssl: Pointer, alert: number, byPeer: boolean, reason: string): EndReason {
+function ofHandshake(ssl: ffi.Pointer, alert: number, byPeer: boolean, reason: string): EndReason {
   if (!byPeer) {
     const verdict = Number(native.SSL_get_verify_result(ssl));
     if (verdict !== 0) {
@@ -518,8 +510,8 @@ function goTrouble(reason: string): QuicFailure | undefined {
   return undefined;
 }
 
-function text(at: Pointer, length: number): string {
-  if (at === NULL || length === 0) return "";
+function text(at: ffi.Pointer, length: number): string {
+  if (at === ffi.NULL || length === 0) return "";
   return toBuffer(at, Math.min(length, LONGEST_REASON)).toString("utf8");
 }
 
@@ -533,21 +525,21 @@ export class CloseReason {
   readonly #words: Buffer;
 
   constructor(code: number, reason: string) {
-    const text = fixedText(reason);
-    this.#words = fixedBuffer(SIZE + text.length);
+    const text = ffi.fixedText(reason);
+    this.#words = ffi.fixedBuffer(SIZE + text.length);
     text.copy(this.#words, SIZE);
     this.#words.writeBigUInt64LE(BigInt(code), 0);
     // The reason is kept beside its address.
-    this.#words.writeBigUInt64LE(addressOf(this.#words) + BigInt(SIZE), 8);
+    this.#words.writeBigUInt64LE(ffi.addressOf(this.#words) + BigInt(SIZE), 8);
   }
 
   /**
    * Closes a connection immediately (RFC 9000 § 10.2), without waiting for the peer. With `flush` it
    * closes once what was sent has arrived, and has to be called again until then.
    */
-  say(ssl: Pointer, flush: boolean): void {
+  say(ssl: ffi.Pointer, flush: boolean): void {
     const flags = RAPID | CLOSE_NO_BLOCK | (flush ? 0n : NO_STREAM_FLUSH);
     native.ERR_clear_error();
-    lend(this.#words, (address) => native.SSL_shutdown_ex(ssl, flags, address, BigInt(SIZE)));
+    ffi.lend(this.#words, (address) => native.SSL_shutdown_ex(ssl, flags, address, BigInt(SIZE)));
   }
 }

@@ -5,14 +5,19 @@ import { onAbort } from "../../../base/abort.ts";
 import { ScriptedEngine } from "../../../../test/support/scripted-engine.ts";
 import { DEFAULT_CONNECTION_LIMITS } from "../connection.ts";
 import { COMMAND, EVENT, FIRST, LAST } from "../control-frame.ts";
-import { EngineSession } from "../quic-engine.ts";
+import { engineSession } from "../quic-engine.ts";
+import { HeldBytes } from "./multiplexed-stream.ts";
 import type { DialSettings } from "../settings.ts";
 
 function open() {
   const engine = new ScriptedEngine();
-  const session = new EngineSession(engine, () => {});
+  const session = engineSession(engine, () => {});
   const settings = { host: "127.0.0.1" } as DialSettings;
-  const connection = session.dial(settings, "quic://x:1", DEFAULT_CONNECTION_LIMITS, undefined);
+  const connection = session.dial(
+    settings,
+    "quic://x:1",
+    new HeldBytes(DEFAULT_CONNECTION_LIMITS.maxHeld),
+  );
   engine.tell(EVENT.connected, connection.id, {});
   engine.commands.length = 0;
   return { engine, connection, stream: connection.openStream() };

@@ -33,7 +33,7 @@ export class SseSessions {
       return refuse(response, 503, transportError("Too many sessions are open: try again later"));
     }
     const id = randomBytes(24).toString("base64url");
-    const session = new SseSession(response, this.#options, principal);
+    const session = sseSession(response, this.#options, principal);
     this.#sessions.set(id, session);
     this.#options.onSession("opened");
     response.on("close", () => {
@@ -71,47 +71,41 @@ export class SseSessions {
   }
 }
 
-class SseSession implements Channel<string> {
-  readonly connection: Connection;
-  readonly peer: Peer<Connection>;
-  readonly #events: EventResponse;
-  #sink: Sink<string> | undefined;
+type SseSession = ReturnType<typeof sseSession>;
 
-  constructor(response: ServerResponse, options: ResolvedMcpHttpOptions, principal: Principal) {
-    this.connection = new Connection(principal);
-    this.#events = new EventResponse(response, options.channelLimits);
-    const door = options.door.optionsFor(this.connection);
-    this.peer = new Peer<Connection>(this, this.connection, options.withLimits(door));
-    response.on("close", () => this.abort(new Error("The client closed the connection")));
-  }
-
-  begin(endpoint: string): void {
-    this.#events.send(encodeSse(endpoint, { event: "endpoint" }));
-  }
-
-  keepAlive(): void {
-    this.#events.keepAlive();
-  }
-
-  receive(sink: Sink<string>): void {
-    this.#sink = sink;
-  }
-
-  send(text: string): Promise<void> {
-    return this.#events.send(encodeSse(text, { event: "message" }));
-  }
-
-  abort(reason: Error): void {
-    const sink = this.#sink;
-    this.#sink = undefined;
-    this.#events.end();
-    this.connection[Symbol.dispose]();
+function sseSession(
+  response: ServerResponse,
+  options: ResolvedMcpHttpOptions,
+  principal: Principal,
+) {
+  const connection = new Connection(principal);
+  const events = new EventResponse(response, options.channelLimits);
+  let receiver: Sink<string> | undefined;
+  const abort = (reason: Error): void => {
+    const sink = receiver;
+    receiver = undefined;
+    events.end();
+    connection[Symbol.dispose]();
     sink?.end(reason);
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#sink = undefined;
-    this.connection[Symbol.dispose]();
-    this.#events.end();
-  }
+  };
+  response.on("close", () => abort(new Error("The client closed the connection")));
+  const channel: Channel<string> = {
+    receive(sink) {
+      receiver = sink;
+    },
+    send: (text) => events.send(encodeSse(text, { event: "message" })),
+    abort,
+    async [Symbol.asyncDispose]() {
+      receiver = undefined;
+      connection[Symbol.dispose]();
+      events.end();
+    },
+  };
+  const door = options.door.optionsFor(connection);
+  return {
+    connection,
+    peer: new Peer<Connection>(channel, connection, options.withLimits(door)),
+    begin: (endpoint: string) => events.send(encodeSse(endpoint, { event: "endpoint" })),
+    keepAlive: () => events.keepAlive(),
+  };
 }
