@@ -6,6 +6,7 @@ import { readBounded } from "./files/read-bounded.ts";
 
 /** The identity of an agent for git and forges. */
 export interface AgentIdentity {
+  /** Empty if the agent acts as the user who runs us. */
   readonly name: string;
   /** The given environment with the variables that make git use the identity. */
   environment(base: NodeJS.ProcessEnv): NodeJS.ProcessEnv;
@@ -16,8 +17,11 @@ export interface AgentIdentity {
   processEnvironment(base: NodeJS.ProcessEnv): NodeJS.ProcessEnv;
 }
 
-/** Finds the identity to use in a folder; undefined where none is configured. */
-export type IdentityLookup = (cwd: string) => Promise<AgentIdentity | undefined>;
+/**
+ * Finds the identity to use in a folder, for commands of one session if it is named; undefined where none
+ * is configured.
+ */
+export type IdentityLookup = (cwd: string, session?: string) => Promise<AgentIdentity | undefined>;
 
 /**
  * The variables of an identity as ACP's terminal/create takes them. With `isOurs` we start the

@@ -37,9 +37,8 @@ export type Explanation = Awaited<ReturnType<typeof explainLine>>;
 
 /** Who wrote a line, and why. Leaves out what the principal may not see, such as the session of somebody else. */
 export async function explainLine(question: LineQuestion) {
-  const { data, history, path, line, principal = OWNER } = question;
+  const { data, history, path, line, commit: version, principal = OWNER } = question;
   const range = { first: line, last: line };
-  const { commit: version } = question;
   const [source] = await new LineTracer(history).trace(path, { range, commit: version });
   if (source === undefined) throw new TrunklineError("not-found", `'${path}' has no line ${line}.`);
   using sessions = await SessionReader.open(data);

@@ -149,6 +149,34 @@ describe("LineTracer", () => {
     assert.equal(await repository.sessions("a.ts"), "- - - - - - -");
   });
 
+  it("asks the last step of a file that is as it was there, and makes a step of one that has changed", async () => {
+    using repository = new Recorded();
+    const odd = "odd\nname missing";
+    repository.write(odd, "one\n");
+    await repository.work("s1", "a.ts", FIRST + ADDED);
+    const { history } = repository;
+    const tip = await history.tip();
+    assert.ok(tip);
+    assert.equal(await history.now(undefined, "a.ts"), tip);
+    const texts = ["none", odd, "a.ts"].map((path) => history.text(tip, path));
+    assert.deepEqual(await Promise.all(texts), [undefined, "one\n", FIRST + ADDED]);
+    repository.write("a.ts", FIRST);
+    const now = await history.now(undefined, "a.ts");
+    assert.notEqual(now, tip);
+    assert.equal(await history.text(now ?? "", "a.ts"), FIRST);
+  });
+
+  it("says what the record knows of a line, whatever session the commit names", async () => {
+    using repository = new Recorded();
+    repository.write("a.ts", `${FIRST}// mine\n`);
+    await repository.history.record({ by: "person" });
+    await repository.work("s1", "b.ts", "// the agent's\n");
+    repository.save("Both\n\nTrunkline-Session: s1");
+    assert.equal(await repository.sessions("b.ts"), "s1");
+    // A brace is in every text.
+    assert.equal(await repository.sessions("a.ts", "HEAD"), "- - - -? -");
+  });
+
   it("takes lines that are not committed for the person's, where no agent was recorded", async () => {
     using repository = new Recorded();
     repository.write("a.ts", `${FIRST}// mine\n`);

@@ -76,8 +76,10 @@ export class LineTracer {
     seen = new Set<string>(),
   ): Promise<LineSource> {
     const { commit: at, path, line, text } = blamed;
-    const step = await this.#history.step(at);
-    const plain = await this.#history.step(blamed.plain ?? at);
+    const [step, plain] = await Promise.all([
+      this.#history.step(at),
+      this.#history.step(blamed.plain ?? at),
+    ]);
     // An agent may have only moved or copied the line.
     const certain =
       isCertain && (plain === step || (step.by === "person" && plain.by === "person"));
@@ -146,10 +148,12 @@ export class LineTracer {
       return { ...found, commit, certain: found.certain && certain };
     }
     if (step !== undefined) return { ...own, step, certain };
-    // The message of a commit is untrusted: it can name any run.
-    if (session !== undefined) return { ...own, step: { by: "agent", session }, certain: false };
     const { plain = commit } = blamed;
     const isSeen = found?.certain === true && plain === commit;
+    // The message of a commit is untrusted: it can name any session, and has lines of others too.
+    if (session !== undefined && !isSeen) {
+      return { ...own, step: { by: "agent", session }, certain: false };
+    }
     const ranges = this.#history.traces.get(`${commit}:${path}`);
     const traced = ranges?.find(({ from, to }) => line >= from && line <= to);
     if (traced !== undefined && !isSeen) return { ...own, step: traced.step, certain: false };

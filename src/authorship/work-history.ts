@@ -11,6 +11,7 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 
+import { attempt } from "../base/attempt.ts";
 import { TrunklineError } from "../base/errors.ts";
 import { readRegularFile } from "../base/file/read-regular-file.ts";
 import { copyIndex } from "../git/copy-index.ts";
@@ -73,6 +74,13 @@ export interface CommitFacts {
   readonly note: string;
 }
 
+/** An object of git's store. */
+interface GitObject {
+  readonly id: string;
+  readonly type: string;
+  readonly content: Buffer;
+}
+
 export interface BlameRange {
   readonly first: number;
   readonly last: number;
@@ -87,9 +95,15 @@ const FILES = { mode: "files" } as const;
 /** Larger files are left out: nobody asks about their lines, and the history would store them once more. */
 const LARGEST = 10 * 1024 * 1024;
 /** The person's configuration may name programs and rules that would change what is stored. */
-const OWN_CONFIG = { GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_NOSYSTEM: "1" };
+const OWN_CONFIG = {
+  GIT_CONFIG_GLOBAL: "/dev/null",
+  GIT_CONFIG_NOSYSTEM: "1",
+  GIT_CONFIG_COUNT: "0",
+  GIT_CONFIG_PARAMETERS: "",
+};
 /** Paths must not be read as patterns. */
 const LITERAL = { GIT_LITERAL_PATHSPECS: "1" };
+const OBJECT_ID = /^[0-9a-f]{40,64}$/;
 /** Files that are not as the index has them. */
 const CHANGED = ["ls-files", "-z", "--modified", "--others", "--exclude-standard"];
 const UPDATE = ["update-index", "--add", "--remove", "-z", "--stdin"];
@@ -119,6 +133,8 @@ export class WorkHistory {
   readonly unnoted = new Set<string>();
   readonly #steps = new Map<string, Promise<StoredStep>>();
   readonly #commits = new Map<string, Promise<CommitFacts>>();
+  /** The objects that are about to be read, by name. */
+  readonly #asked = new Map<string, PromiseWithResolvers<GitObject | undefined>>();
 
   private constructor(data: string, at: NonNullable<ReturnType<typeof worktreeAt>>) {
     this.root = at.worktree;
@@ -126,7 +142,7 @@ export class WorkHistory {
     this.commonDir = at.commonDir;
     this.#folder = join(data, "authorship", `${keyOf(at.commonDir)}.git`);
     this.#branch = `refs/heads/${keyOf(at.worktree)}`;
-    this.#git = new Git(this.#folder, { env: { ...process.env, ...OWN_CONFIG } });
+    this.#git = new Git(this.#folder, { env: { ...process.env, ...OWN_CONFIG }, isOurs: true });
     this.#theirs = new Git(at.worktree);
   }
 
@@ -236,20 +252,21 @@ export class WorkHistory {
     mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
     using _lock = await FileLock.take(join(this.#folder, "lock"));
     if (!this.isBegun) await this.#begin();
-    const tip = await this.tip();
-    const head = await this.head();
+    const [tip, head] = await Promise.all([this.tip(), this.head()]);
     const tree = await this.#treeNow(only);
     const before = tip === undefined ? undefined : await this.step(tip);
     if (before?.tree === tree && before.head === head) return;
     // The files of the first look count as the person's.
     const made = await this.#commit(tree, tip, head, tip === undefined ? { by: "person" } : step);
-    await this.#text(["update-ref", this.#branch, made, tip ?? ""]);
-    if (head !== undefined) await this.#text(["update-ref", this.#branchAt(head), made]);
+    const call = this.#call("files");
+    await this.#git.run(["update-ref", this.#branch, made, tip ?? ""], call);
+    if (head !== undefined) await this.#git.run(["update-ref", this.#branchAt(head), made], call);
   }
 
   /** The last step; undefined before the first. */
   async tip(): Promise<string | undefined> {
-    return this.isBegun ? await this.#find(this.#branch) : undefined;
+    const found = this.isBegun ? await this.#object(this.#branch) : undefined;
+    return found?.id;
   }
 
   /** The commit that is checked out, or that a name stands for. */
@@ -260,19 +277,26 @@ export class WorkHistory {
 
   /** A step of files as they are now, or as a commit of the person has them; undefined before the first. */
   async now(commit?: string, path?: string): Promise<string | undefined> {
-    const tip = await this.tip();
+    const [tip, was] = await Promise.all([
+      this.tip(),
+      path === undefined || !this.isBegun ? undefined : this.#object(`${this.#branch}:${path}`),
+    ]);
     if (tip === undefined) return undefined;
+    const options = { most: LARGEST, followsLinks: false, inside: [this.root] };
+    const read = (): Buffer | undefined => readRegularFile(join(this.root, path ?? ""), options);
+    const isSame = commit === undefined && was !== undefined && attempt(read)?.equals(was.content);
+    // Git would say of each line what it says of the last step.
+    if (isSame === true) return tip;
     const head = commit === undefined ? await this.head() : await this.#need(commit);
     // The file may have had another name in the last step.
-    const isThere = path !== undefined && (await this.#find(`${tip}:${path}`)) !== undefined;
-    const tree =
-      commit === undefined ? await this.#treeWith(isThere ? [path] : []) : `${head}^{tree}`;
+    const paths = was === undefined || path === undefined ? [] : [path];
+    const tree = commit === undefined ? await this.#treeWith(paths) : `${head}^{tree}`;
     return await this.#commit(tree, tip, head, { by: "person" });
   }
 
   /** The lines of a file in a commit of the steps. */
   blame(commit: string, path: string, range?: BlameRange): Promise<BlamedLine[]> {
-    return blameIn(this.#git, [commit], path, range, this.#call("read"));
+    return blameIn(this.#git, { commit, path, range, call: this.#call("read") });
   }
 
   /** The same in the person's own history; without a commit, of the file as it is now. */
@@ -281,8 +305,12 @@ export class WorkHistory {
     path: string,
     range?: BlameRange,
   ): Promise<BlamedLine[]> {
-    const ids = commit === undefined ? [] : [await this.#need(commit)];
-    return await blameIn(this.#theirs, ids, path, range);
+    const isId = commit === undefined || OBJECT_ID.test(commit);
+    const id = isId ? commit : await this.#need(commit);
+    return await blameIn(this.#theirs, { commit: id, path, range }).catch(async (error) => {
+      if (commit !== undefined) await this.#need(commit);
+      throw error;
+    });
   }
 
   async #need(commit: string): Promise<string> {
@@ -293,10 +321,10 @@ export class WorkHistory {
 
   step(commit: string): Promise<StoredStep> {
     return this.#steps.getOrInsertComputed(commit, async () => {
-      const said = await this.#text(["log", "-1", "--format=%T %P%n%B", commit]);
-      const at = said.indexOf("\n");
-      const [tree = "", before] = said.slice(0, at).split(" ").filter(Boolean);
-      return { ...(JSON.parse(said.slice(at + 1)) as WorkStep), tree, before };
+      const said = (await this.#object(commit))?.content.toString("utf8") ?? "";
+      const at = said.indexOf("\n\n");
+      const [, tree = "", before] = /^tree (\w+)\n(?:parent (\w+)\n)?/.exec(said) ?? [];
+      return { ...(JSON.parse(said.slice(at)) as WorkStep), tree, before };
     });
   }
 
@@ -323,7 +351,7 @@ export class WorkHistory {
   async added(): Promise<{ readonly since: number; readonly text: string }[]> {
     if (!this.isBegun) return [];
     const how = ["--all", "-m", "--first-parent", "-p", "-U0", "--format=%x00%B"];
-    const said = await this.#text(["log", ...how, ...BY_AGENTS]);
+    const said = await this.#git.text(["log", ...how, ...BY_AGENTS], this.#call("read"));
     return said
       .split("\0")
       .slice(1)
@@ -337,24 +365,46 @@ export class WorkHistory {
 
   /** A file in a commit of the steps; undefined where it has none. */
   async text(commit: string, path: string): Promise<string | undefined> {
-    const { code, stdout } = await this.#git.run(["cat-file", "blob", `${commit}:${path}`], {
-      ...this.#call("read"),
-      accepts: [0, 128],
+    const found = await this.#object(`${commit}:${path}`);
+    return found?.type === "blob" ? found.content.toString("utf8") : undefined;
+  }
+
+  /** An object by its name. What is asked for in one turn of the event loop is read by one git. */
+  #object(name: string): Promise<GitObject | undefined> {
+    if (this.#asked.size === 0) setImmediate(() => this.#readAsked());
+    return this.#asked.getOrInsertComputed(name, () => Promise.withResolvers()).promise;
+  }
+
+  #readAsked(): void {
+    const asked = [...this.#asked];
+    this.#asked.clear();
+    const call = { ...this.#call("read"), accepts: [0, 128] };
+    const read = async (names: readonly string[]): Promise<(GitObject | undefined)[]> => {
+      const input = names.map((name) => `${name}\0`).join("");
+      const { stdout } = await this.#git.run(["cat-file", "--batch", "-z"], { ...call, input });
+      return objectsIn(stdout, names);
+    };
+    const names = asked.map(([name]) => name);
+    const all = read(names).catch(async (error: unknown) => {
+      // Together they may be too large.
+      if (names.length === 1) throw error;
+      return (await Promise.all(names.map((name) => read([name])))).flat();
     });
-    return code === 0 ? stdout.toString("utf8") : undefined;
+    for (const [at, [, { resolve }]] of asked.entries()) resolve(all.then((found) => found[at]));
   }
 
   /** The steps of all work trees that changed a file, the newest first. */
   async changing(path: string, most: number): Promise<string[]> {
     if (!this.isBegun) return [];
     const args = ["rev-list", "--all", `--max-count=${most}`, "--", path];
-    return (await this.#text(args)).split("\n").filter(Boolean);
+    return (await this.#git.text(args, this.#call("read"))).split("\n").filter(Boolean);
   }
 
   /** The commit of the person that has a line of a file as it is now, or was; undefined where none has. */
   async commitOf(path: string, line: number, commit?: string): Promise<string | undefined> {
     const range = { first: line, last: line };
-    const [found] = await this.blameCommit(commit, path, range).catch(() => []);
+    const asked = { commit: commit && (await this.#need(commit)), path, range };
+    const [found] = (await runBlame(this.#theirs, FOLLOWING, asked)) ?? [];
     return found !== undefined && isCommitted(found) ? found.commit : undefined;
   }
 
@@ -362,11 +412,8 @@ export class WorkHistory {
   async files(folder: string): Promise<{ all: string[]; worked: ReadonlySet<string> }> {
     const how = ["grep", "-I", "-z", "--files-with-matches", "-e", "", "--"];
     const call = { accepts: [0, 1], env: LITERAL };
-    const { stdout } = await this.#theirs.run([...how, folder || "."], call);
-    return {
-      all: stdout.toString("utf8").split("\0").filter(Boolean),
-      worked: await this.worked(),
-    };
+    const all = await this.#theirs.list([...how, folder || "."], call);
+    return { all, worked: await this.worked() };
   }
 
   /** All files that a step has changed. */
@@ -377,7 +424,8 @@ export class WorkHistory {
 
   /** What a step changed in a file, as a patch without context. */
   patch(commit: string, path: string): Promise<string> {
-    return this.#text(["diff", "-U0", "-w", `${commit}^1`, commit, "--", path], [0, 128]);
+    const args = ["diff", "-U0", "-w", `${commit}^1`, commit, "--", path];
+    return this.#git.text(args, { ...this.#call("read"), accepts: [0, 128] });
   }
 
   async #begin(): Promise<void> {
@@ -441,17 +489,12 @@ export class WorkHistory {
     const before = tip === undefined ? undefined : (await this.step(tip)).head;
     // If another commit was checked out, the last step on that commit is a parent, too.
     const isMoved = tip !== undefined && head !== undefined && before !== head;
-    const there = isMoved ? await this.#find(this.#branchAt(head)) : undefined;
+    const there = isMoved ? (await this.#object(this.#branchAt(head)))?.id : undefined;
     const parents = [tip, there].flatMap((parent) => (parent === undefined ? [] : ["-p", parent]));
     const during = step.by === "person" && this.isBusy;
     const input = JSON.stringify({ ...step, during, head, until: Date.now() });
     const args = ["commit-tree", tree, ...parents];
     return await this.#git.text(args, { ...this.#call("files"), input });
-  }
-
-  async #find(revision: string): Promise<string | undefined> {
-    const args = ["rev-parse", "--verify", "--quiet", revision];
-    return (await this.#text(args, [0, 1, 128])) || undefined;
   }
 
   /** The last step while a commit of the person was checked out. */
@@ -461,10 +504,6 @@ export class WorkHistory {
 
   get #index(): string {
     return join(this.#folder, `${this.#branch.slice("refs/heads/".length)}.index`);
-  }
-
-  async #text(args: readonly string[], accepts: readonly number[] = [0]): Promise<string> {
-    return await this.#git.text(args, { ...this.#call("files"), accepts });
   }
 
   #call(mode: "read" | "files", index = this.#index): GitCall {
@@ -479,28 +518,35 @@ export class WorkHistory {
   }
 }
 
-async function blameIn(
+interface BlameQuestion {
+  /** The files as they are now, when left out. */
+  readonly commit: string | undefined;
+  readonly path: string;
+  readonly range: BlameRange | undefined;
+  readonly call?: GitCall;
+}
+
+/** The lines as git follows them, each with the commit that it finds without following. */
+async function blameIn(git: Git, asked: BlameQuestion): Promise<BlamedLine[]> {
+  const both = [runBlame(git, FOLLOWING, asked), runBlame(git, [], asked)] as const;
+  const [followed, plain] = await Promise.all(both);
+  const line = asked.range === undefined ? "" : ` with a line ${asked.range.first}`;
+  const says = `'${asked.path}' is no file of the repository${line}.`;
+  if (followed === undefined || plain === undefined) throw new TrunklineError("not-found", says);
+  return followed.map((each, at) => ({ ...each, plain: plain[at]?.commit }));
+}
+
+/** Undefined where there is no such file or line. */
+async function runBlame(
   git: Git,
-  commit: readonly string[],
-  path: string,
-  range: BlameRange | undefined,
-  call: GitCall = {},
-): Promise<BlamedLine[]> {
+  how: readonly string[],
+  { commit, path, range, call }: BlameQuestion,
+): Promise<BlamedLine[] | undefined> {
   const lines = range === undefined ? [] : ["-L", `${range.first},${range.last}`];
-  const blame = ["blame", "--no-textconv", "--porcelain", ...lines];
-  const [followed, plain] = await Promise.all(
-    [FOLLOWING, []].map((how) => {
-      return git.run([...blame, ...how, ...commit, "--", path], { ...call, accepts: [0, 128] });
-    }),
-  );
-  if (followed?.code === 0 && plain?.code === 0) {
-    const plainly = parseBlame(plain.stdout.toString("utf8"));
-    return parseBlame(followed.stdout.toString("utf8")).map((each, at) => {
-      return { ...each, plain: plainly[at]?.commit };
-    });
-  }
-  const what = range === undefined ? "" : ` with a line ${range.first}`;
-  throw new TrunklineError("not-found", `'${path}' is no file of the repository${what}.`);
+  const where = [...lines, ...how, ...(commit === undefined ? [] : [commit]), "--", path];
+  const args = ["blame", "--no-textconv", "--porcelain", ...where];
+  const { code, stdout } = await git.run(args, { ...call, accepts: [0, 128] });
+  return code === 0 ? parseBlame(stdout.toString("utf8")) : undefined;
 }
 
 /** The lines without the others: each of these removes one equal line. */
@@ -517,6 +563,22 @@ export function linesWithout(lines: readonly string[], others: readonly string[]
 /** Git gives lines that are in no commit yet the hash of zeros. */
 export function isCommitted({ commit }: BlamedLine): boolean {
   return !/^0+$/.test(commit);
+}
+
+/** The output of `cat-file --batch`, which names an object first that is missing, or its id, type and size. */
+function objectsIn(said: Buffer, names: readonly string[]): (GitObject | undefined)[] {
+  let from = 0;
+  return names.map((name) => {
+    const missing = Buffer.from(`${name} missing\n`);
+    const isMissing = said.subarray(from, from + missing.length).equals(missing);
+    if (isMissing) from += missing.length;
+    const start = said.indexOf("\n", from) + 1;
+    const [, id, type = "", size] =
+      /^([0-9a-f]+) (\w+) (\d+)\n$/.exec(said.toString("latin1", from, start)) ?? [];
+    if (isMissing || id === undefined) return undefined;
+    from = start + Number(size) + 1;
+    return { id, type, content: said.subarray(start, from - 1) };
+  });
 }
 
 function keyOf(path: string): string {

@@ -15,6 +15,8 @@ interface GitOptions {
   readonly timeout?: number;
   /** Bytes. */
   readonly maxOutput?: number;
+  /** A repository that only we write: its configuration has no filters, so they are not looked up. */
+  readonly isOurs?: boolean;
 }
 
 export interface GitCall {
@@ -66,6 +68,7 @@ const MAX_OUTPUT = 64 * 1024 * 1024;
  */
 export class Git extends GitRunner<GitCall> {
   readonly folder: string;
+  readonly isOurs: boolean;
   readonly #options: GitOptions;
   readonly #env: NodeJS.ProcessEnv;
   #isInBare: boolean | undefined;
@@ -73,6 +76,7 @@ export class Git extends GitRunner<GitCall> {
   constructor(folder: string, options: GitOptions = {}) {
     super();
     this.folder = folder;
+    this.isOurs = options.isOurs === true;
     this.#options = options;
     this.#env = gitEnvironment(options.env ?? process.env);
   }
@@ -157,6 +161,10 @@ export function coAuthorLine({ name, email }: Author): string {
   return `Co-authored-by: ${name} <${email}>`;
 }
 
+/** What stands for the session in lines at the end of a message, and the line that names it. */
+export const SESSION_MARK = "{session}";
+export const SESSION_LINE = `Trunkline-Session: ${SESSION_MARK}`;
+
 /** Bytes of stdout in the message of a failure. */
 const MOST_SAID = 2_000;
 
@@ -222,7 +230,7 @@ export async function hardenedCall(
   // Reading the configuration runs nothing, and settings added here would appear in the output.
   if (command.name === "config") return { args: ["-c", bare, ...command.args], env };
   const isAsked = command.filters === true || mode === "files";
-  const filters = isAsked ? await filterSettings(git) : undefined;
+  const filters = isAsked && !git.isOurs ? await filterSettings(git) : undefined;
   if (filters !== undefined && command.filters === true) checkWorkTree(git, filters);
   const settings = [bare, ...ALWAYS, ...{ read: READING, files: FILES, write: [] }[mode]];
   const { keys = [], own = [], hooks = [] } = filters ?? {};
@@ -451,6 +459,8 @@ const COMMANDS: Readonly<Record<string, GitCommand>> = {
   "merge-tree": { mode: "write" },
 };
 
+const OBJECT_ID = /^[0-9a-f]{40,64}$/;
+
 const VERBS: Readonly<Record<GitMode, string>> = {
   read: "read",
   files: "change files",
@@ -477,6 +487,8 @@ export function gitCommand(args: readonly string[], mode: GitMode): ResolvedComm
   if (RIGHTS[command.mode] > RIGHTS[mode]) {
     throw new TrunklineError("usage", `Cannot run 'git ${name}' to ${VERBS[mode]}: it may write`);
   }
-  const filters = command.filters === true || rest.includes("--filters");
+  // Blame of a commit reads no file of the work tree.
+  const isBlameAt = name === "blame" && OBJECT_ID.test(rest[rest.indexOf("--") - 1] ?? "");
+  const filters = (command.filters === true && !isBlameAt) || rest.includes("--filters");
   return { ...command, filters, name, args: [name, ...(command.options ?? []), ...rest] };
 }

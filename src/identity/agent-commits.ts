@@ -47,7 +47,10 @@ export function agentHooks(data: string): string {
   return join(data, "identity", "hooks");
 }
 
-/** The lines at the end of each message, as git writes them. */
+/** The variable with the session that a command belongs to. */
+export const SESSION_VARIABLE = "TRUNKLINE_SESSION";
+
+/** The lines at the end of each message, as git writes them; `{session}` is not filled in yet. */
 export function trailersOf(rule: AgentCommitRule | undefined, agent: string): readonly string[] {
   const { trailers = [], coAuthor } = rule ?? {};
   return [

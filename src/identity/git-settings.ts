@@ -206,6 +206,14 @@ export function withIdentity(
   return env;
 }
 
+/** An environment in which git runs the hooks of a folder, if there is one. */
+export function withHooks(folder: string | undefined, base: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  if (folder === undefined) return base;
+  const at = countOf(base);
+  const setting = { [`GIT_CONFIG_KEY_${at}`]: HOOKS_KEY, [`GIT_CONFIG_VALUE_${at}`]: folder };
+  return { ...base, ...setting, GIT_CONFIG_COUNT: String(at + 1) };
+}
+
 /** The identity that an environment was prepared for. */
 export function identityOfEnvironment(env: NodeJS.ProcessEnv): string | undefined {
   let found: string | undefined;

@@ -28,6 +28,7 @@ import {
   environmentPlan,
   type GitSettingsOptions,
   SIGNERS_KEY,
+  withHooks,
   withIdentity,
 } from "./git-settings.ts";
 import type { Identity } from "./identity.ts";
@@ -127,12 +128,13 @@ export function openIdentityCommands(options: IdentityCommandsOptions) {
    * there is one for our folder, is not replaced.
    */
   const environments = async (
-    name: string,
+    name: string | undefined,
     rule?: AgentCommitRule,
     trailers: readonly string[] = [],
   ): Promise<(base: NodeJS.ProcessEnv) => NodeJS.ProcessEnv> => {
-    const { identity, author, committer } = personaOf(identities.find(name), rule, env);
     const hooks = trailers.length > 0 ? { hooks: await writeTrailerHooks(data, trailers) } : {};
+    if (name === undefined) return (base) => withHooks(hooks.hooks, base);
+    const { identity, author, committer } = personaOf(identities.find(name), rule, env);
     const keys = await environmentOptions(identity);
     return (base) => withIdentity(identity, base, { ...keys, ...hooks, author, committer });
   };

@@ -126,11 +126,11 @@ export const identities = {
         committer: person("CommitPerson", "Committer of its commits; default the identity."),
         coAuthor: person("CommitPerson", "Co-author of its commits, in a `Co-authored-by` line."),
         trailers: s.list(
-          s.text("A line such as `Assisted-by: {agent}`, where `{agent}` is the agent's name.", {
+          s.text("A line such as `Assisted-by: {agent}` or `Trunkline-Session: {session}`.", {
             pattern: String.raw`^[A-Za-z0-9-]+: [^\r\n]+$`,
             "x-form": "a line such as Assisted-by: {agent}",
           }),
-          "Lines at the end of each commit message.",
+          "Lines at the end of each message, with agent and session filled in where they are known.",
         ),
         signingKey: s.text("Key that it signs with, instead of the identity's."),
       }),

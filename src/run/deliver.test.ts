@@ -11,7 +11,7 @@ import { CHECKPOINT, type Deliverer, delivererFor, type Delivery } from "./deliv
 import { DENIED_NAMES } from "./change/scan.ts";
 
 /** A deliverer that works on the branch `agent/x` of a clone. */
-async function begin(repository: ServerRepository): Promise<Deliverer> {
+async function begin(repository: ServerRepository, more = {}): Promise<Deliverer> {
   repository.run("switch", "--quiet", "--create", "agent/x");
   const deliverer = delivererFor({
     git: repository.git,
@@ -22,6 +22,7 @@ async function begin(repository: ServerRepository): Promise<Deliverer> {
     author: { name: "Ada", email: "ada@example.com" },
     credentials: NO_CREDENTIALS,
     limits: { maxFile: 1 << 20, maxTotal: 1 << 20, maxFiles: 100, denied: DENIED_NAMES },
+    ...more,
   });
   await deliverer.begin(repository.revision);
   return deliverer;
@@ -49,6 +50,16 @@ describe("Deliverer", () => {
     ]);
     const message = repository.onRemote("log", "-1", "--format=%an%n%B", "agent/x");
     assert.equal(message, "Ada\nTitle\n\nBody\n\nTrunkline-Session: s1");
+  });
+
+  it("names the session once, also where a rule wants the same line", async () => {
+    using repository = new ServerRepository();
+    const trailers = ["Trunkline-Session: {session}", "Assisted-by: codex"];
+    const deliverer = await begin(repository, { trailers });
+    repository.write("README.md", "hello\nworld\n");
+    expectKind(await deliverer.deliver("Title", ""), "pushed");
+    const message = repository.onRemote("log", "-1", "--format=%B", "agent/x");
+    assert.equal(message, "Title\n\nTrunkline-Session: s1\nAssisted-by: codex");
   });
 
   it("recognises a push that a killed process did not record, and no push of others", async () => {

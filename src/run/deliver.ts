@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { TrunklineError } from "../base/errors.ts";
 import { maskWhole } from "../base/text/mask.ts";
 import { copyIndex } from "../git/copy-index.ts";
-import { type Author, authorVariables } from "../git/git.ts";
+import { type Author, authorVariables, SESSION_LINE, SESSION_MARK } from "../git/git.ts";
 import type { Credentials } from "../git/server/pin-connection.ts";
 import type { ServerCall, ServerGit } from "../git/server/server-git.ts";
 import { type ScanLimits, type ScanProblem, isDisguised, scanIndex } from "./change/scan.ts";
@@ -159,7 +159,9 @@ export function delivererFor(options: DeliverOptions) {
 
   async function commit(index: string, title: string, body: string): Promise<void> {
     const env = { ...names, GIT_INDEX_FILE: index };
-    const trailers = [`Trunkline-Session: ${options.session}`, ...more].join("\n");
+    const { session } = options;
+    const lines = [SESSION_LINE, ...more].map((line) => line.replaceAll(SESSION_MARK, session));
+    const trailers = [...new Set(lines)].join("\n");
     const input = [maskWhole(title), maskWhole(body), trailers].filter(Boolean).join("\n\n");
     const files = await git.text(["write-tree"], { env });
     const parent = await head();

@@ -1,5 +1,8 @@
 // Real agents' sessions move back and forth, while programs are killed and connections cut.
 import assert from "node:assert/strict";
+import { mkdtempDisposable } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, it } from "node:test";
 
 import { remoteAcpChannel } from "../../src/app/door/acp-channel.ts";
@@ -7,7 +10,12 @@ import { closeAt } from "../../src/protocol/acp/attach.ts";
 import { FakeLlm } from "../agent/fake-llm.ts";
 import { SESSION } from "../support/moving-rig.ts";
 import { Program } from "../support/program.ts";
-import { StruckMoves } from "../support/struck-moves.ts";
+import {
+  POINTS_BACK,
+  POINTS_THERE,
+  type StrikePoint,
+  StruckMoves,
+} from "../support/struck-moves.ts";
 import { rounds } from "../support/full-run.ts";
 import { to } from "./fake-prompts.ts";
 import { claude, codex, notHere, opencode, type OtherAgent } from "./other-agents.ts";
@@ -18,16 +26,26 @@ const PATIENT = Object.fromEntries(
   ["initialize", "session/new", "session/load"].map((name) => [name, { timeout: 240_000 }]),
 );
 
+/** Which of the four agents has the next point. opencode, the last of them, starts slowest. */
+const TURNS = [3, 1, 2, 0, 0, 1, 2, 0];
+
 describe("a session that moves back and forth", { timeout: 1_800_000 }, () => {
-  // Fifty in all, of four agents; each moves more than ten times.
-  const count = rounds({ few: 3, all: 13 });
+  // Fifty in all, each at a point of its own, of four agents; each agent moves at least ten times.
+  const most = rounds({ few: 2, all: Infinity });
   const builtIn = undefined;
-  for (const agent of [builtIn, claude, codex, opencode]) {
+  const agents = [builtIn, claude, codex, opencode];
+  for (const [at, agent] of agents.entries()) {
     const name = agent?.name ?? "the built-in agent";
+    const its = (points: readonly StrikePoint[]): StrikePoint[] => {
+      return points.filter((_, n) => TURNS[n % TURNS.length] === at).slice(0, most);
+    };
+    const [there, back] = [its(POINTS_THERE), its(POINTS_BACK)];
+    const count = there.length + back.length;
     it(`goes on with ${name} after each of ${count} kills and cuts`, async (t) => {
       const command = await agent?.install();
       if (agent !== undefined && command === undefined) return t.skip(notHere(agent));
-      await goesOn(agent, command ?? "", count);
+      const points = there.flatMap((each, n) => [each, ...back.slice(n, n + 1)]);
+      await goesOn(agent, command ?? "", points);
     });
   }
 });
@@ -35,7 +53,7 @@ describe("a session that moves back and forth", { timeout: 1_800_000 }, () => {
 async function goesOn(
   agent: OtherAgent | undefined,
   command: string,
-  count: number,
+  points: readonly StrikePoint[],
 ): Promise<void> {
   await using llm = await FakeLlm.start([
     to(SECRET, { content: "I keep it in mind." }),
@@ -48,7 +66,11 @@ async function goesOn(
       work: { type: "openai-compatible", baseUrl: `${llm.url}/v1`, models: ["large"] },
     },
   };
-  const agents = agent && { [agent.name]: agent.entry(command, llm.url) };
+  // An agent that is killed leaves files there.
+  await using temporary = await mkdtempDisposable(join(tmpdir(), "trunkline-move-"));
+  const entry = agent?.entry(command, llm.url);
+  const env = { ...entry?.env, TMPDIR: temporary.path };
+  const agents = agent && { [agent.name]: { ...entry, env } };
   const seed = Number(process.env["TRUNKLINE_MOVE_SEED"] ?? Date.now() % 1_000_000);
   const config = { models, limits: { messages: PATIENT } };
   await using moves = await StruckMoves.begin(seed, { config, ...(agents ? { agents } : {}) });
@@ -78,8 +100,13 @@ async function goesOn(
   await moves.note();
   await moves.move();
   await knows();
-  for (let round = 1; round <= count; round++) {
-    await moves.struck(round);
-    if (round <= 2 || round >= count - 1) await knows();
+  await moves.move();
+  for (const [n, point] of points.entries()) {
+    for (let tries = 1; !(await moves.struckAt(point)); tries++) {
+      const { step, at, who } = point;
+      assert.ok(tries < 3, `the move was over before it was struck: ${step} ${at}, ${who}`);
+      await moves.move();
+    }
+    if (n < 2 || n >= points.length - 2) await knows();
   }
 }

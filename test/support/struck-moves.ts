@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import { connect, createServer, type Socket } from "node:net";
+import { join } from "node:path";
 
 import { SessionLog } from "../../src/store/session/session-log.ts";
 import { freePort } from "./free-port.ts";
@@ -9,6 +10,9 @@ import { type MovingOptions, MovingRig, prompts, say, SESSION, snapshot } from "
 import { readyOf } from "./owner-access.ts";
 import { Program } from "./program.ts";
 import { SeededRandom } from "./seeded-random.ts";
+
+/** The steps of a move: `server/http/move-routes.ts`. */
+const REQUEST = /^(?:GET|POST|PUT) \S*\/moves\/[^/ ]+\/(\w+)/;
 
 /** A connection between two machines, which breaks or tells when so many bytes have passed. */
 class Wire implements AsyncDisposable {
@@ -18,6 +22,8 @@ class Wire implements AsyncDisposable {
   #left = Infinity;
   passed = 0;
   reached: () => void = () => {};
+  /** Hears of each message of a move before it is passed on: its step, and how much of it is new. */
+  heard: (step: string, what: "asked" | "answered" | "more", bytes: number) => void = () => {};
 
   constructor(to: number) {
     this.#to = to;
@@ -41,6 +47,7 @@ class Wire implements AsyncDisposable {
 
   #pass(socket: Socket): void {
     const other = connect(this.#to, "127.0.0.1");
+    let [step, isAsked] = ["", false];
     for (const [one, two] of [
       [socket, other],
       [other, socket],
@@ -52,6 +59,13 @@ class Wire implements AsyncDisposable {
         two.destroy();
       });
       one.on("data", (bytes: Buffer) => {
+        const [, name] =
+          one === socket ? (REQUEST.exec(bytes.toString("latin1", 0, 200)) ?? []) : [];
+        const isAnswer = one === other && isAsked;
+        if (name !== undefined) step = name;
+        if (name !== undefined || isAnswer) isAsked = name !== undefined;
+        const what = name === undefined ? (isAnswer ? "answered" : "more") : "asked";
+        if (step !== "") this.heard(step, what, bytes.length);
         this.passed += bytes.length;
         if (this.passed >= this.#left) {
           this.#left = Infinity;
@@ -68,6 +82,43 @@ class Wire implements AsyncDisposable {
     await once(this.#server, "close");
   }
 }
+
+/** What breaks: the connection, the command that moves the session, or the gateway. */
+const STRUCK = ["cut", "mover", "gateway"] as const;
+type Struck = (typeof STRUCK)[number];
+
+/** A moment of a move, and what breaks then. */
+export interface StrikePoint {
+  readonly step: string;
+  /**
+   * When the request or the answer is under way, when half of the bundle is, or half of the time after one
+   * of them in which a side packs or unpacks.
+   */
+  readonly at: "asked" | "answered" | "half" | "after asked" | "after answered";
+  readonly who: Struck;
+}
+
+function pointsOf(steps: readonly string[], working: readonly StrikePoint[]): StrikePoint[] {
+  const under = steps.flatMap((step) =>
+    (["asked", "answered"] as const).map((at) => ({ step, at })),
+  );
+  const messages = [...under, { step: "bundle", at: "half" } as const];
+  return [...messages.flatMap((each) => STRUCK.map((who) => ({ ...each, who }))), ...working];
+}
+
+const packing = STRUCK.map((who) => ({ step: "leave", at: "after asked", who }) as const);
+const unpacking = STRUCK.map((who) => ({ step: "grant", at: "after asked", who }) as const);
+
+/** Twenty-five points of a move to the gateway. */
+export const POINTS_THERE: readonly StrikePoint[] = pointsOf(
+  ["offer", "bundle", "grant"],
+  [{ step: "offer", at: "after answered", who: "mover" }, ...unpacking],
+);
+/** Twenty-five points of a move back. */
+export const POINTS_BACK: readonly StrikePoint[] = pointsOf(
+  ["leave", "bundle", "commit"],
+  [...packing, { step: "commit", at: "after answered", who: "mover" }],
+);
 
 /** Whether a session can be opened for writing with a data folder. */
 async function mayWrite(data: string): Promise<boolean> {
@@ -98,6 +149,8 @@ export class StruckMoves implements AsyncDisposable {
   /** What a whole move takes. */
   #bytes = 0;
   #time = 0;
+  /** When each message of a whole move passed, and when it was over, in milliseconds since it began. */
+  readonly #times = { there: new Map<string, number>(), back: new Map<string, number>() };
 
   private constructor(
     rig: MovingRig,
@@ -149,8 +202,13 @@ export class StruckMoves implements AsyncDisposable {
   async move(): Promise<void> {
     const began = Date.now();
     this.#wire.after(Infinity, () => {});
+    const times = this.#times[this.isThere ? "back" : "there"];
+    const note = (name: string): unknown => times.set(name, Date.now() - began);
+    times.clear();
+    this.#wire.heard = (step, what) => what !== "more" && note(`${step} ${what}`);
     await using whole = this.#move();
     assert.equal(await whole.exit, 0, whole.stderr);
+    note("over");
     this.isThere = !this.isThere;
     [this.#bytes, this.#time] = [this.#wire.passed, Date.now() - began];
     await this.check("a whole move");
@@ -158,21 +216,60 @@ export class StruckMoves implements AsyncDisposable {
 
   /** A move during which something breaks, and what brings it to its end. */
   async struck(round: number): Promise<void> {
-    const what = `round ${round}, ${this.#what}`;
-    await say(this.data, `Round ${round}`);
-    this.said.push(`Round ${round}`);
+    const who = this.#random.pick(STRUCK);
+    let timer: NodeJS.Timeout | undefined;
+    await this.#broken(`round ${round}, ${this.#what}`, who, (strike) => {
+      if (this.#random.once(2)) this.#wire.after(this.#random.below(this.#bytes), strike);
+      else timer = setTimeout(strike, this.#random.below(this.#time));
+      return () => clearTimeout(timer);
+    });
+  }
+
+  /** The same at a point. False if the move was over before. */
+  async struckAt({ step, at, who }: StrikePoint): Promise<boolean> {
+    let isStruck = false;
+    let timer: NodeJS.Timeout | undefined;
+    const source = join(this.data, "moves", `${SESSION}.out.bundle`);
+    const times = [...this.#times[this.isThere ? "back" : "there"]];
+    const [, after] = at.split(" ");
+    const place = times.findIndex(([name]) => name === `${step} ${after}`);
+    const pause = (times[place + 1]?.[1] ?? 0) - (times[place]?.[1] ?? 0);
+    await this.#broken(`${step} ${at}, ${who}`, who, (hit) => {
+      const strike = (): void => {
+        isStruck = true;
+        this.#wire.heard = () => {};
+        hit();
+      };
+      let left = Infinity;
+      this.#wire.heard = (heard, what, bytes) => {
+        if (heard !== step) return;
+        if (what === at) return strike();
+        if (what === after) {
+          this.#wire.heard = () => {};
+          timer = setTimeout(strike, pause / 2);
+        }
+        if (at !== "half") return;
+        if (what === "asked") left = statSync(source).size / 2;
+        left -= bytes;
+        if (left < 0) strike();
+      };
+      return () => clearTimeout(timer);
+    });
+    return isStruck;
+  }
+
+  async #broken(what: string, who: Struck, arm: (strike: () => void) => () => void): Promise<void> {
+    await say(this.data, what);
+    this.said.push(what);
     await using mover = this.#move();
-    const who = this.#random.pick(["cut", "mover", "gateway"] as const);
-    const strike = (): void => {
+    const disarm = arm(() => {
       if (who === "cut") this.#wire.cut();
       else (who === "mover" ? mover : this.#gateway).child.kill("SIGKILL");
-    };
-    let timer: NodeJS.Timeout | undefined;
-    if (this.#random.once(2)) this.#wire.after(this.#random.below(this.#bytes), strike);
-    else timer = setTimeout(strike, this.#random.below(this.#time));
+    });
     await mover.exit;
-    clearTimeout(timer);
+    disarm();
     this.#wire.after(Infinity, () => {});
+    this.#wire.heard = () => {};
     if (who === "gateway") {
       await this.#end();
       this.#gateway = await serve(this.rig, this.#real);

@@ -21,7 +21,7 @@ export async function startInBackground(
 ): Promise<ToolAnswer> {
   const { background } = work;
   await work.files.journal.ran(line);
-  const identity = await work.actsAs?.(cwd);
+  const identity = await work.actsAs?.(cwd, work.sessionId);
   background.asksBy(work.allow);
   const questions = new HostQuestions((consent) => background.allow(consent));
   await using starting = new AsyncDisposableStack();

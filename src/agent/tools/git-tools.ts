@@ -115,7 +115,7 @@ interface GitToolInput {
 
 /** Commits what is staged, or the named files as they are now. Returns git's output. */
 export async function commit(
-  work: Pick<ToolWork, "files" | "signal" | "actsAs">,
+  work: Pick<ToolWork, "files" | "signal" | "actsAs" | "sessionId">,
   message: string,
   names: readonly string[] = [],
 ): Promise<string> {
@@ -127,7 +127,7 @@ export async function commit(
   if (await isNothingStaged(work, names)) {
     throw new TrunklineError("usage", "Cannot commit: nothing is staged that differs from HEAD");
   }
-  const identity = await work.actsAs?.(workspace.cwd);
+  const identity = await work.actsAs?.(workspace.cwd, work.sessionId);
   try {
     const { stdout } = await workspaceGit(workspace, args, {
       env: identity?.environment(new Git(workspace.cwd).env) ?? {},

@@ -109,7 +109,7 @@ export async function runShown(
 ): Promise<LineEnd> {
   await work.files.journal.ran(line);
   return recordingChanges(work.files, async () => {
-    const identity = await work.actsAs?.(cwd);
+    const identity = await work.actsAs?.(cwd, work.sessionId);
     const command = { line, cwd, timeout, signal: work.signal, identity };
     // A command may run long without output.
     using _ = setInterval(() => work.progressed(), 5_000);

@@ -1119,7 +1119,7 @@ export interface AgentCommitRule {
   readonly author?: CommitPerson;
   readonly committer?: CommitPerson;
   readonly coAuthor?: CommitPerson;
-  /** Lines at the end of each commit message. */
+  /** Lines at the end of each message, with agent and session filled in where they are known. */
   readonly trailers?: readonly string[];
   /** Key that it signs with, instead of the identity's. */
   readonly signingKey?: string;

@@ -12,7 +12,8 @@ import { hooksFolder, hooksIn } from "../../git/repository.ts";
 import { type OwnProgram, programWords } from "../credential/helper-command.ts";
 import type { GitContext, RepositoryContext } from "../detect/detect.ts";
 import { GUARD_HOOKS, type GuardHook } from "./guard.ts";
-import { agentHooks } from "../agent-commits.ts";
+import { SESSION_MARK } from "../../git/git.ts";
+import { agentHooks, SESSION_VARIABLE } from "../agent-commits.ts";
 
 export interface GuardStatus {
   readonly isInstalled: boolean;
@@ -255,12 +256,13 @@ export async function writeTrailerHooks(
   data: string,
   trailers: readonly string[],
 ): Promise<string> {
+  const session = `'"$${SESSION_VARIABLE}"'`;
   const words = trailers.map((line) => `--trailer ${shellQuote(line)}`).join(" ");
   const script = [
     "#!/bin/sh",
     `hook=\${0##*/}`,
     '[ "$hook" != commit-msg ] ||',
-    `  git interpret-trailers --in-place --if-exists addIfDifferent ${words} "$1" || exit 1`,
+    `  git interpret-trailers --in-place --if-exists addIfDifferent ${words.replaceAll(SESSION_MARK, session)} "$1" || exit 1`,
     // The folder that git takes hooks from without the variables that name this one.
     "next=$(env -u GIT_CONFIG_COUNT git rev-parse --git-path hooks)/$hook || exit 1",
     `[ -x "$next" ] || exit 0`,

@@ -12,7 +12,13 @@ const WORK = { provider: "github", user: "ada", email: "ada@acme.test", organiza
 const MAIL = "GIT_AUTHOR_EMAIL";
 
 /** Whom an agent acts as, with these identities, in a repository of acme's. */
-async function actsAs(sample: SampleRepository, identities: object, chosen?: string, more = {}) {
+async function actsAs(
+  sample: SampleRepository,
+  identities: object,
+  chosen?: string,
+  more = {},
+  session?: string,
+) {
   const file = sample.write("config.jsonc", JSON.stringify({ identities, ...more }));
   sample.run("config", "remote.origin.url", "git@github.com:acme/app.git");
   const { env, path: cwd } = sample;
@@ -20,7 +26,7 @@ async function actsAs(sample: SampleRepository, identities: object, chosen?: str
   const { config } = await loadConfig({ cwd, env, flags: { config: file, data } });
   const quiet = { ...config, log: { level: "error", verbose: false, requests: false } } as const;
   const app = new AppContext(quiet, { files: [file], load: async () => config });
-  return await agentIdentity(app, { agent: "codex", identity: chosen }, env)(cwd);
+  return await agentIdentity(app, { agent: "codex", identity: chosen }, env)(cwd, session);
 }
 
 describe("agentIdentity()", { timeout: 60_000 }, () => {
@@ -101,6 +107,28 @@ describe("agentIdentity()", { timeout: 60_000 }, () => {
     });
     assert.equal(plain?.environment({})[MAIL], "ada@acme.test");
     assert.doesNotMatch(JSON.stringify(plain?.environment({})), /hooksPath/);
+  });
+
+  it("names the session in each message where a rule wants it, the session is known and nobody says it already", async () => {
+    using sample = new SampleRepository();
+    sample.run("config", "user.name", "Ada");
+    sample.run("config", "user.email", "ada@home.test");
+    const trailers = ["Trunkline-Session: {session}", "Assisted-by: {agent}"];
+    const more = { agentCommits: [{ agent: "codex", trailers }] };
+    for (const identities of [{ work: WORK }, {}]) {
+      const messageOf = async (session: string | undefined, rules: object): Promise<string> => {
+        const acts = await actsAs(sample, identities, undefined, rules, session);
+        const env = acts?.environment(sample.env) ?? sample.env;
+        const commit = ["commit", "-q", "--allow-empty", "-m", "One"];
+        execFileSync("git", commit, { cwd: sample.path, env });
+        execFileSync("git", [...commit, "--amend"], { cwd: sample.path, env });
+        return sample.run("log", "-1", "--format=%B").trim();
+      };
+      const said = "One\n\nTrunkline-Session: s1'$(id)\nAssisted-by: codex";
+      assert.equal(await messageOf("s1'$(id)", more), said);
+      assert.equal(await messageOf(undefined, more), "One\n\nAssisted-by: codex");
+      assert.equal(await messageOf("s1", {}), "One");
+    }
   });
 
   it("is none if none is configured, none matches, or several match equally well", async () => {

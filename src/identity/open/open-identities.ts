@@ -8,7 +8,8 @@ import type { ReloadSource } from "../../config/follow-config.ts";
 import { loadConfig } from "../../config/load.ts";
 import { userFile } from "../../config/locations.ts";
 import { withSharedIdentities } from "../../fleet/open/shared-identities-file.ts";
-import { trailersOf } from "../agent-commits.ts";
+import { SESSION_MARK } from "../../git/git.ts";
+import { SESSION_VARIABLE, trailersOf } from "../agent-commits.ts";
 import type { IdentitiesOptions } from "../identities.ts";
 import type { IdentityCommands } from "../identity-commands.ts";
 import { addForgeVariables, type ForgeVariables } from "../tokens/tokens.ts";
@@ -100,32 +101,37 @@ export function agentIdentity(
   const forge = forgeTokens(app);
   // Where a worker is lost, another one opens all its sessions at once.
   const together = new SharedRuns<AgentIdentity | undefined>();
-  return (cwd) => together.ask(cwd, () => identityIn(cwd));
+  return (cwd, session = "") => together.ask(`${cwd}\n${session}`, () => identityIn(cwd, session));
 
-  async function identityIn(cwd: string): Promise<AgentIdentity | undefined> {
+  async function identityIn(cwd: string, session: string): Promise<AgentIdentity | undefined> {
     await using commands = await currentIdentities(app, cwd, env);
     const rule = await commands.agentRule(agent, cwd);
-    const actAs = async (name: string): Promise<AgentIdentity> => {
-      const environment = await commands.environments(name, rule, trailersOf(rule, agent));
+    // A process that serves several sessions does not know for which of them it commits.
+    const isSayable = (line: string): boolean => session !== "" || !line.includes(SESSION_MARK);
+    const trailers = trailersOf(rule, agent).filter(isSayable);
+    const ofSession = session === "" ? {} : { [SESSION_VARIABLE]: session };
+    const actAs = async (name?: string): Promise<AgentIdentity> => {
+      const change = await commands.environments(name, rule, trailers);
+      const environment = (base: NodeJS.ProcessEnv) => ({ ...change(base), ...ofSession });
       // Throws where the identity is not usable, before an agent is started with another.
       environment({});
-      const own = await forge(commands, name);
+      const own = name === undefined ? {} : await forge(commands, name);
       return {
-        name,
+        name: name ?? "",
         environment,
         processEnvironment: (base) => addForgeVariables(environment(base), own),
       };
     };
     const named = rule?.identity ?? chosen;
     if (named !== undefined) return await actAs(named);
-    if (commands.identities.list.length === 0) return undefined;
     try {
-      const name = await commands.identities.right(cwd);
-      return name === undefined ? undefined : await actAs(name);
+      const { list } = commands.identities;
+      const name = list.length === 0 ? undefined : await commands.identities.right(cwd);
+      if (name !== undefined) return await actAs(name);
     } catch (error) {
       app.log.warn("agent.no-identity", { cwd, error });
-      return undefined;
     }
+    return trailers.length === 0 ? undefined : await actAs();
   }
 }
 

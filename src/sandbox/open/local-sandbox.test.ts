@@ -62,13 +62,14 @@ describe("a commit in LocalSandbox", { skip, timeout: 60_000 }, () => {
       execFileSync("git", args, { cwd: project, encoding: "utf8" }).trim();
     git("init", "--quiet");
     const bot = { provider: "github", user: "bot", email: "bot@acme.test" } as const;
-    const agentCommits = [{ agent: "*", identity: "bot", trailers: ["Assisted-by: {agent}"] }];
+    const trailers = ["Assisted-by: {agent}", "Trunkline-Session: {session}"];
+    const agentCommits = [{ agent: "*", identity: "bot", trailers }];
     const file = join(home.path, "config.jsonc");
     await home.write(file, JSON.stringify({ identities: { bot }, agentCommits }));
     const { config } = await home.load({ flags: { config: file } });
     const env = { PATH: process.env.PATH, HOME: home.path };
     const app = new AppContext(config, { files: [file], load: async () => config });
-    const acts = await agentIdentity(app, { agent: "helper" }, env)(project);
+    const acts = await agentIdentity(app, { agent: "helper" }, env)(project, "s1");
     await using sandbox = openLocalSandbox(app, [project], env);
     await using inside = await sandbox.enter(async () => false);
     const script = `git commit --quiet --allow-empty -m One && cd "$(git config core.hooksPath)" &&
@@ -80,7 +81,10 @@ describe("a commit in LocalSandbox", { skip, timeout: 60_000 }, () => {
     assert.ok(child.stdout !== null);
     assert.equal(await text(child.stdout), "commit-msg\nover\n");
     await inside[Symbol.asyncDispose]();
-    assert.equal(git("log", "--format=%ae %B"), "bot@acme.test One\n\nAssisted-by: helper");
+    assert.equal(
+      git("log", "--format=%ae %B"),
+      "bot@acme.test One\n\nAssisted-by: helper\nTrunkline-Session: s1",
+    );
     const [folder = ""] = readdirSync(join(home.data, "identity/hooks"));
     const hook = readFileSync(join(home.data, "identity/hooks", folder, "commit-msg"), "utf8");
     assert.match(hook, /interpret-trailers/);

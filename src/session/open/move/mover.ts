@@ -160,16 +160,8 @@ export class Mover implements AsyncDisposable {
   }
 
   /** At the target: notes what is to come; its bundle may then be written. */
-  async expect({
-    session,
-    move,
-    epoch,
-    key,
-    agent,
-    owner,
-    isTrusted,
-    from,
-  }: ExpectedSession): Promise<void> {
+  async expect(expected: ExpectedSession): Promise<void> {
+    const { session, move, epoch, key, agent, owner, isTrusted, from } = expected;
     if (!Number.isSafeInteger(epoch) || epoch < 1 || epoch > MOST_MOVES) {
       throw refusal("the number of its move is none");
     }

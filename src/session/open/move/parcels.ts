@@ -1,5 +1,5 @@
 import type { SessionRecord } from "../../store.ts";
-import { existsSync, lstatSync } from "node:fs";
+import { type Dirent, existsSync, lstatSync } from "node:fs";
 import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join, relative } from "node:path";
 
@@ -215,8 +215,7 @@ export class Parcels {
       most -= content?.length ?? 0;
       files.set(`undo/${name}`, content ?? Buffer.alloc(0));
     }
-    const own = isShare ? [] : await agentFiles.read();
-    for (const [name, content] of own) files.set(name, content);
+    if (!isShare) (await agentFiles.read()).forEach((content, name) => files.set(name, content));
     const usage = await this.#log.database.all`SELECT turn, day, tokens, cost, steps, time,
       coalesce(reported_cost, 0) AS reportedCost FROM turn_usage WHERE session = ${id}`;
     const folders = [...new Set([...movedOf(notes).folders, site?.top ?? cwd])];
@@ -340,10 +339,8 @@ export class Parcels {
       notes: {
         ...{ ...notes, chosen, directories: [] },
         memory: isLoaded ? memory : undefined,
-        ...{
-          owner: owner === OWNER.id ? undefined : owner,
-          worktree: place ?? back?.notes.worktree,
-        },
+        owner: owner === OWNER.id ? undefined : owner,
+        worktree: place ?? back?.notes.worktree,
         moved,
       },
     });
@@ -449,20 +446,14 @@ async function refuseForeignGit(top: string): Promise<void> {
   const folder = join(top, ".git");
   const isFolder = lstatSync(folder).isDirectory();
   const found = isFolder ? await readdir(folder, { recursive: true, withFileTypes: true }) : [];
-  const paths = found.map((entry) => ({
-    entry,
-    path: relative(folder, join(entry.parentPath, entry.name)),
-  }));
-  const foreign = paths.find(
-    ({ entry, path }) => FOREIGN.has(path) || !(entry.isFile() || entry.isDirectory()),
-  );
+  const pathOf = (entry: Dirent): string => relative(folder, join(entry.parentPath, entry.name));
+  const foreign = found.find((entry) => {
+    return FOREIGN.has(pathOf(entry)) || !(entry.isFile() || entry.isDirectory());
+  });
   if (isFolder && foreign === undefined) return;
-  const what = foreign === undefined ? ".git" : join(".git", foreign.path);
-  const why = `'${what}' in its work tree leads to another repository`;
-  throw new TrunklineError(
-    "untrusted",
-    `Cannot move the session: ${why}. Have its agent remove that.`,
-  );
+  const what = foreign === undefined ? ".git" : join(".git", pathOf(foreign));
+  const why = `'${what}' in its work tree leads to another repository. Have its agent remove that`;
+  throw new TrunklineError("untrusted", `Cannot move the session: ${why}.`);
 }
 
 /** By what a repository names another one. */
