@@ -221,14 +221,13 @@ class Executable {
   }
 
   #restrict({ rights, read, write }: LandlockRules): Call[] {
-    const { prctl } = this.#processor.calls;
     const all = (1n << BigInt(rights)) - 1n;
     const made = { number: LANDLOCK.create_ruleset, args: [this.#put(wordsOf([all])), 8, 0] };
     return [
       ...this.#open(NO_LANDLOCK, made),
       ...read.flatMap((path) => this.#allow(path, all & READ)),
       ...write.flatMap((path) => this.#allow(path, all)),
-      { number: prctl, args: [PR_SET_NO_NEW_PRIVS, 1] },
+      { number: this.#processor.calls.prctl, args: [PR_SET_NO_NEW_PRIVS, 1] },
       ...this.#must("cannot apply Landlock", { number: LANDLOCK.restrict_self, args: [OPENED, 0] }),
     ];
   }
