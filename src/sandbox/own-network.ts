@@ -81,8 +81,7 @@ async function startDialler(
       clearTimeout(idle);
       const made = Promise.withResolvers<Socket>();
       wishes.push({ port, made });
-      child.stdin.write(`${port}
-`);
+      child.stdin.write(`${port}\n`);
       return made.promise;
     },
 
