@@ -4,7 +4,6 @@ import type { Fleet } from "../../fleet/open/fleet.ts";
 import { shareData } from "../../fleet/open/open-shared.ts";
 import { shareTools } from "../../fleet/open/shared-tools.ts";
 
-/** What a node has in common with the others of its pool, beside sessions. */
 /** Shares what is in the data folder of a node, and its tools, with the others of its pool. */
 export async function shareNode(
   app: AppContext,

@@ -50,7 +50,7 @@ import { entryFor } from "../environment/recipe.ts";
 import type { SetupPlaceOpener, SetupPlace } from "../environment/run-steps.ts";
 import type { Proposal, ProposalResult, PullRequestProposer } from "../pull-request.ts";
 import { type RemotePolicy, pinAddresses, refuseRepository } from "../remote-ref.ts";
-import { type InnerAgent, RunAgent } from "../run-agent.ts";
+import { type InnerAgent, runAgent } from "../run-agent.ts";
 import { isPlan } from "../run-plan.ts";
 import type { Run } from "../run.ts";
 import { limitsFor } from "../run-limits.ts";
@@ -134,7 +134,7 @@ export async function openRuns(app: AppContext, carried?: SharedCheckpoints): Pr
         const openInner = (at: AgentPlace) => innerAgent(app, name, { place: at, parts, models });
         return visitorAgent(config, name, plan, openInner);
       }
-      return new RunAgent({
+      return runAgent({
         runs,
         name,
         plan,
