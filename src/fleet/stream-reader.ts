@@ -169,36 +169,16 @@ interface FollowOptions {
 }
 
 /** Reads a stream until it is disposed of: where a reader ends, the next one begins. */
-export class StreamFollower implements AsyncDisposable {
-  readonly #options: FollowOptions;
-  readonly #over = new AbortController();
-  readonly #following: Promise<void>;
-  #reader: Awaited<ReturnType<typeof openReader>> | undefined;
+export function followStream({ connection, open, heard, failed }: FollowOptions) {
+  const over = new AbortController();
+  const { signal } = over;
+  let current: Awaited<ReturnType<typeof openReader>> | undefined;
 
-  constructor(options: FollowOptions) {
-    this.#options = options;
-    this.#following = this.#follow();
-    background(this.#following, "Following a stream");
-  }
-
-  /** Has the next reader begin. */
-  restart(): void {
-    this.#reader?.stop();
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#over.abort();
-    this.restart();
-    await this.#following;
-  }
-
-  async #follow(): Promise<void> {
-    const { connection, open, heard, failed } = this.#options;
-    const { signal } = this.#over;
+  const follow = async (): Promise<void> => {
     for (let attempt = 1; !signal.aborted && !connection.nats.isClosed(); attempt++) {
       try {
         await using reader = await connection.ask(open);
-        this.#reader = reader;
+        current = reader;
         attempt = 0;
         if (signal.aborted) return;
         for await (const message of reader) heard(message);
@@ -207,5 +187,17 @@ export class StreamFollower implements AsyncDisposable {
       }
       await untilAborted(connection.pause(attempt + 1), signal).catch(() => {});
     }
-  }
+  };
+  const following = follow();
+  background(following, "Following a stream");
+  /** Has the next reader begin. */
+  const restart = (): void => current?.stop();
+  return {
+    restart,
+    async [Symbol.asyncDispose](): Promise<void> {
+      over.abort();
+      restart();
+      await following;
+    },
+  };
 }

@@ -10,7 +10,8 @@ import type { HookEvent, HookSettings } from "./hook.ts";
 import {
   type HookOccasion,
   type HookRun,
-  Hooks,
+  type Hooks,
+  hooksFor,
   type HookSandbox,
   type HookVerdict,
 } from "./hooks.ts";
@@ -28,7 +29,7 @@ class Rig implements AsyncDisposable {
   readonly hooks: Hooks;
 
   constructor({ user = {}, project = {}, sandbox }: RigOptions) {
-    this.hooks = new Hooks({
+    this.hooks = hooksFor({
       sessionId: "s1",
       cwd: this.cwd,
       settings: { user, project },

@@ -92,66 +92,71 @@ const MOST_AT_ONCE = 32;
  * The hooks of one session: the user's own, which run as the user, and those of a project that the user
  * trusts, which run in a sandbox. This class is independent of who makes the calls.
  */
-export class Hooks implements AsyncDisposable {
+export function hooksFor(options: HooksOptions) {
+  const { sessionId, cwd, sandbox } = options;
   /** Messages to show to the person once. */
-  readonly problems: readonly string[];
-  readonly #options: HooksOptions;
-  readonly #hooks: readonly Hook[];
-  readonly #stopper = new AbortController();
-  readonly #running = new Set<Promise<unknown>>();
-  readonly #slots = new Semaphore({ running: MOST_AT_ONCE });
-  #isSaid = false;
+  const problems = [...(options.problems ?? [])];
+  // The project's hooks run first, so that the user's see the final input.
+  const all = (["project", "user", "gateway"] as const).flatMap((source) =>
+    readHooks(options.settings[source] ?? {}, source, (says) => problems.push(says)),
+  );
+  const stopper = new AbortController();
+  const running = new Set<Promise<unknown>>();
+  const slots = new Semaphore({ running: MOST_AT_ONCE });
+  let isSaid = false;
 
-  constructor(options: HooksOptions) {
-    const problems = [...(options.problems ?? [])];
-    const told = (says: string): number => problems.push(says);
-    this.#options = options;
-    // The project's hooks run first, so that the user's see the final input.
-    this.#hooks = (["project", "user", "gateway"] as const).flatMap((source) => {
-      return readHooks(options.settings[source] ?? {}, source, told);
+  const fitting = (event: HookEvent, names: readonly string[] = []): Hook[] =>
+    all.filter((hook) => hook.event === event && hook.fits(names));
+
+  const ask = async (
+    hook: Hook,
+    { url, headers, allowPrivate }: NonNullable<Hook["http"]>,
+    told: object,
+    signal: AbortSignal,
+  ): Promise<HookAnswer> => {
+    const found = (await options.resolve?.(headers, url)) ?? headers;
+    const body = Buffer.from(JSON.stringify(told));
+    const answer = await post(url, {
+      headers: { ...found, "content-type": "application/json", accept: "application/json" },
+      ...{ body, timeout: hook.timeout, allowPrivate, signal, most: MOST_ANSWER },
     });
-    this.problems = problems;
-  }
+    return answerTo(hook, answer);
+  };
 
-  /**
-   * Runs the hooks for something that happens, each once and one after the other: what one has changed is
-   * what the next one sees. None runs after one that denies it. Throws only if the signal is aborted.
-   */
-  async run(occasion: HookOccasion): Promise<HookVerdict> {
-    const { event, names, ran = new Set() } = occasion;
-    const once = new Map<string, Hook>();
-    for (const hook of this.#fitting(event, names)) {
-      const key = `${event} ${hook.command}`;
-      // The same command of another source is another hook, unless it has run for the same call elsewhere.
-      if (!ran.has(key)) once.set(`${hook.source} ${key}`, hook);
+  /** Undefined if the hook cannot run because there is no sandbox. */
+  const answerFrom = async (
+    hook: Hook,
+    input: HookOccasion["input"],
+    signal: AbortSignal,
+    by: string | undefined,
+  ): Promise<HookAnswer | undefined> => {
+    const { command, source, timeout, event, http, answers } = hook;
+    const isProject = source === "project";
+    const isThere = !isProject || (await sandbox?.isThere().catch(() => false));
+    if (isThere !== true) return undefined;
+    try {
+      const told = { session_id: sessionId, cwd, hook_event_name: event, ...input };
+      if (answers !== undefined) return answers(told, by);
+      if (http !== undefined) return await ask(hook, http, told, signal);
+      using _slot = await slots.enter({ signal });
+      await using entered = new AsyncDisposableStack();
+      const confined = isProject ? entered.use(await sandbox?.enter()) : undefined;
+      if (isProject && confined === undefined) return undefined;
+      const end = await runHook({
+        ...{ command, cwd, timeout, signal, input: told, confine: confined?.confine },
+        env: await options.env(source),
+      });
+      return answerOf(hook, end);
+    } catch (error) {
+      signal.throwIfAborted();
+      const { message } = error as Error;
+      const isProgram = answers === undefined && http === undefined;
+      return noAnswer(hook, isProgram ? `it could not be started: ${message}` : message);
     }
-    // A project's hook ran in its sandbox, so it does not replace one of another source.
-    for (const { command, source } of once.values()) {
-      if (source !== "project") ran.add(`${event} ${command}`);
-    }
-    if (once.size === 0) return NOTHING;
-    const run = this.#runAll([...once.values()], occasion);
-    this.#running.add(run);
-    return run.finally(() => this.#running.delete(run));
-  }
+  };
 
-  /** Whether a hook would run. */
-  has(event: HookEvent, names?: readonly string[]): boolean {
-    return this.#fitting(event, names).length > 0;
-  }
-
-  /** Ends the hooks that run. */
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#stopper.abort(new Error("The session is over."));
-    await Promise.allSettled(this.#running);
-  }
-
-  #fitting(event: HookEvent, names: readonly string[] = []): Hook[] {
-    return this.#hooks.filter((hook) => hook.event === event && hook.fits(names));
-  }
-
-  async #runAll(hooks: readonly Hook[], occasion: HookOccasion): Promise<HookVerdict> {
-    const signal = AbortSignal.any([occasion.signal, this.#stopper.signal]);
+  const runAll = async (hooks: readonly Hook[], occasion: HookOccasion): Promise<HookVerdict> => {
+    const signal = AbortSignal.any([occasion.signal, stopper.signal]);
     let verdict = NOTHING;
     for (const hook of hooks) {
       const { input: changed, output } = verdict;
@@ -167,18 +172,20 @@ export class Hooks implements AsyncDisposable {
         const reason = why?.slice(0, MOST_RECORDED);
         const milliseconds = Math.round(performance.now() - started);
         const run = { event, source, command, tool, outcome, reason, milliseconds };
-        this.#options.record(run, occasion);
+        options.record(run, occasion);
         return run;
       };
       let answer: HookAnswer | undefined;
       try {
-        answer = await this.#answer(hook, input, signal, occasion.by);
+        answer = await answerFrom(hook, input, signal, occasion.by);
       } catch (error) {
         if (signal.aborted) done("cancelled");
         throw error;
       }
       if (answer === undefined) {
-        verdict = { ...verdict, messages: [...verdict.messages, ...this.#withoutSandbox()] };
+        const messages = isSaid ? verdict.messages : [...verdict.messages, NO_SANDBOX];
+        isSaid = true;
+        verdict = { ...verdict, messages };
         continue;
       }
       const run = done(outcomeOf(answer), answer.failure ?? answer.stop ?? answer.reason);
@@ -186,62 +193,48 @@ export class Hooks implements AsyncDisposable {
       if (verdict.decision === "deny" || verdict.stop !== undefined) break;
     }
     return verdict;
-  }
+  };
 
-  /** Undefined if the hook cannot run because there is no sandbox. */
-  async #answer(
-    hook: Hook,
-    input: HookOccasion["input"],
-    signal: AbortSignal,
-    by: string | undefined,
-  ): Promise<HookAnswer | undefined> {
-    const { sessionId, cwd, sandbox, env } = this.#options;
-    const { command, source, timeout, event, http, answers } = hook;
-    const isProject = source === "project";
-    const isThere = !isProject || (await sandbox?.isThere().catch(() => false));
-    if (isThere !== true) return undefined;
-    try {
-      const told = { session_id: sessionId, cwd, hook_event_name: event, ...input };
-      if (answers !== undefined) return answers(told, by);
-      if (http !== undefined) return await this.#asked(hook, http, told, signal);
-      using _slot = await this.#slots.enter({ signal });
-      await using entered = new AsyncDisposableStack();
-      const confined = isProject ? entered.use(await sandbox?.enter()) : undefined;
-      if (isProject && confined === undefined) return undefined;
-      const end = await runHook({
-        ...{ command, cwd, timeout, signal, input: told, confine: confined?.confine },
-        env: await env(source),
-      });
-      return answerOf(hook, end);
-    } catch (error) {
-      signal.throwIfAborted();
-      const { message } = error as Error;
-      const isProgram = answers === undefined && http === undefined;
-      return noAnswer(hook, isProgram ? `it could not be started: ${message}` : message);
-    }
-  }
+  return {
+    problems: problems as readonly string[],
 
-  async #asked(
-    hook: Hook,
-    { url, headers, allowPrivate }: NonNullable<Hook["http"]>,
-    told: object,
-    signal: AbortSignal,
-  ): Promise<HookAnswer> {
-    const found = (await this.#options.resolve?.(headers, url)) ?? headers;
-    const body = Buffer.from(JSON.stringify(told));
-    const answer = await post(url, {
-      headers: { ...found, "content-type": "application/json", accept: "application/json" },
-      ...{ body, timeout: hook.timeout, allowPrivate, signal, most: MOST_ANSWER },
-    });
-    return answerTo(hook, answer);
-  }
+    /**
+     * Runs the hooks for something that happens, each once and one after the other: what one has changed is
+     * what the next one sees. None runs after one that denies it. Throws only if the signal is aborted.
+     */
+    async run(occasion: HookOccasion): Promise<HookVerdict> {
+      const { event, names, ran = new Set() } = occasion;
+      const once = new Map<string, Hook>();
+      for (const hook of fitting(event, names)) {
+        const key = `${event} ${hook.command}`;
+        // The same command of another source is another hook, unless it has run for the same call elsewhere.
+        if (!ran.has(key)) once.set(`${hook.source} ${key}`, hook);
+      }
+      // A project's hook ran in its sandbox, so it does not replace one of another source.
+      for (const { command, source } of once.values()) {
+        if (source !== "project") ran.add(`${event} ${command}`);
+      }
+      if (once.size === 0) return NOTHING;
+      const run = runAll([...once.values()], occasion);
+      running.add(run);
+      return run.finally(() => running.delete(run));
+    },
 
-  #withoutSandbox(): string[] {
-    if (this.#isSaid) return [];
-    this.#isSaid = true;
-    return ["The project's hooks do not run: there is no sandbox. `trunkline doctor` says why"];
-  }
+    /** Whether a hook would run. */
+    has: (event: HookEvent, names?: readonly string[]) => fitting(event, names).length > 0,
+
+    /** Ends the hooks that run. */
+    async [Symbol.asyncDispose](): Promise<void> {
+      stopper.abort(new Error("The session is over."));
+      await Promise.allSettled(running);
+    },
+  };
 }
+
+export type Hooks = ReturnType<typeof hooksFor>;
+
+const NO_SANDBOX =
+  "The project's hooks do not run: there is no sandbox. `trunkline doctor` says why";
 
 function outcomeOf({ decision, input, output, failure, stop }: HookAnswer): HookRun["outcome"] {
   if (stop !== undefined) return "stopped";

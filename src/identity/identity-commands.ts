@@ -40,13 +40,13 @@ import {
   readRepositoryContext,
 } from "./detect/detect.ts";
 import { quietRunner, forgetPassphrases, signingReadiness } from "./signing/signing-readiness.ts";
-import { TokenCommands } from "./tokens/token-commands.ts";
+import { tokenCommandsFor } from "./tokens/token-commands.ts";
 import {
   forgeVariables,
   type ForgeVariables,
   isExpired,
   replaceForgeVariables,
-  Tokens,
+  openTokens,
 } from "./tokens/tokens.ts";
 import { type ValidateOptions, validateIdentity, identityReadiness } from "./validate/validate.ts";
 import { AuditLog } from "../store/audit/audit-log.ts";
@@ -70,12 +70,12 @@ export type IdentityCommands = ReturnType<typeof openIdentityCommands>;
 export function openIdentityCommands(options: IdentityCommandsOptions) {
   const { data, cwd, env, ask, file, agentCommits: rules = [] } = options;
   const identities = identitiesFrom(options);
-  const tokens = new Tokens({ data, configFolder: dirname(identities.file), env, ask });
+  const tokens = openTokens({ data, configFolder: dirname(identities.file), env, ask });
   /** How git and hooks start us, with the same configuration and data folder as this run. */
   const config = file.isNamed ? { config: file.path } : {};
   const program = { command: selfCommand(), ...config, data };
   const credentialHelper = helperCommand(program);
-  const tokenCommands = new TokenCommands(tokens, env, {
+  const tokenCommands = tokenCommandsFor(tokens, env, {
     saved: ({ name }) =>
       writeHelperFile(new Git("/", { env }), helperFile(data, name), credentialHelper),
     cleared: ({ name }) => rm(helperFile(data, name), { force: true }),

@@ -45,13 +45,12 @@ export class RepositoryCache implements AsyncDisposable {
       .update(`${credentials.scope}\0${url}`)
       .digest("hex")
       .slice(0, 32);
-    const open = (): CachedRepository => new CachedRepository(key, url, this.#options);
-    return this.#open.getOrInsertComputed(key, open);
+    return this.#open.getOrInsertComputed(key, () => cachedRepository(key, url, this.#options));
   }
 
   /** A repository by its key, for work that needs no URL. */
   byKey(key: string): CachedRepository {
-    return this.#open.get(key) ?? new CachedRepository(key, "", this.#options);
+    return this.#open.get(key) ?? cachedRepository(key, "", this.#options);
   }
 
   /** Stops fetching in the background. A later session fetches the rest. */
@@ -60,197 +59,166 @@ export class RepositoryCache implements AsyncDisposable {
   }
 }
 
+export type CachedRepository = ReturnType<typeof cachedRepository>;
+
 /** One cached repository. */
-export class CachedRepository implements AsyncDisposable {
-  readonly key: string;
-  readonly url: string;
-  readonly git: ServerGit;
-  readonly #options: RepositoryCacheOptions;
-  readonly #folder: string;
+function cachedRepository(key: string, url: string, options: RepositoryCacheOptions) {
+  const { askpass, protocols, resolve, lfsFilter, report } = options;
+  const folder = join(options.folder, key);
+  const gitDir = join(folder, "git");
+  const git = new ServerGit({ gitDir, askpass, resolve, ...(protocols ? { protocols } : {}) });
+  const objects = join(gitDir, "objects");
   /** Fetches run one after another: git fails instead of waiting for its own lock. */
-  readonly #queue = new TaskQueue();
-  readonly #fetching = new Map<string, Promise<void>>();
-  #filling: Promise<void> | undefined;
-  readonly #seen = new Set<string>();
-  #pushChecked = -Infinity;
-  #checkingPush: Promise<void> | undefined;
-  readonly #closed = new AbortController();
+  const queue = new TaskQueue();
+  const fetching = new Map<string, Promise<void>>();
+  let filling: Promise<void> | undefined;
+  const seen = new Set<string>();
+  let pushChecked = -Infinity;
+  let checkingPush: Promise<void> | undefined;
+  const closed = new AbortController();
+  const livePath = (session: string): string => join(gitDir, "refs/trunkline/live", session);
 
-  constructor(key: string, url: string, options: RepositoryCacheOptions) {
-    const { folder, askpass, protocols, resolve } = options;
-    this.key = key;
-    this.url = url;
-    this.#options = options;
-    this.#folder = join(folder, key);
-    const gitDir = join(this.#folder, "git");
-    this.git = new ServerGit({ gitDir, askpass, resolve, ...(protocols ? { protocols } : {}) });
-  }
-
-  /** The folder of its objects, which workspaces use as alternates. */
-  get objects(): string {
-    return join(this.git.gitDir, "objects");
-  }
-
-  /** The folder of its objects of Git LFS. */
-  get lfs(): string {
-    return join(this.#folder, "lfs");
-  }
-
-  /** The content of git's `shallow` file: commits whose parents were not fetched; empty if there are none. */
-  async shallow(): Promise<string> {
-    return await shallowOf(this);
-  }
-
-  /** Its git, with files of Git LFS whose objects are in one of the folders. */
-  gitWith(folders: readonly string[]): ServerGit {
-    return this.git.with(lfsSettings(this.#options.lfsFilter, folders));
-  }
-
-  /** Fetches a commit with its files, if it is missing; its history may follow later. */
-  async need(ref: RemoteRef, credentials: Credentials): Promise<void> {
-    if (await this.has(ref.revision)) return;
-    await this.#fetching.getOrInsertComputed(ref.revision, (revision) =>
-      this.#alone(() => this.#fetch(ref, credentials)).finally(() => {
-        this.#fetching.delete(revision);
-      }),
-    );
-  }
-
-  async has(revision: string): Promise<boolean> {
-    if (!existsSync(join(this.git.gitDir, "HEAD"))) return false;
+  const has = async (revision: string): Promise<boolean> => {
+    if (!existsSync(join(gitDir, "HEAD"))) return false;
     // A cache is never garbage-collected, so a commit that was there is still there.
-    if (this.#seen.has(revision)) return true;
-    const { code } = await this.git.run(["cat-file", "-e", `${revision}^{tree}`], {
-      accepts: [0, 1, 128],
-    });
-    if (code === 0) this.#seen.add(revision);
+    if (seen.has(revision)) return true;
+    const call = ["cat-file", "-e", `${revision}^{tree}`];
+    const { code } = await git.run(call, { accepts: [0, 1, 128] });
+    if (code === 0) seen.add(revision);
     return code === 0;
-  }
+  };
 
-  /** Fetches the missing history in the background. */
-  fill(credentials: Credentials): Promise<void> {
-    this.#filling ??= this.#alone(() => this.#fetchAll(credentials)).then(
-      () => undefined,
-      (error: unknown) => {
-        this.#filling = undefined;
-        if (!this.#closed.signal.aborted)
-          this.#options.report("run.cache-not-filled", { url: this.url, error });
-      },
-    );
-    return this.#filling;
-  }
-
-  /** Checks the right to push, which is the same for all sessions here, unless the result is cached. */
-  async checkPush(check: () => Promise<void>): Promise<void> {
-    if (performance.now() - this.#pushChecked < PUSH_CHECK_HOLDS) return;
-    this.#checkingPush ??= check()
-      .then(() => {
-        this.#pushChecked = performance.now();
-      })
-      .finally(() => (this.#checkingPush = undefined));
-    await this.#checkingPush;
-  }
-
-  /** Clears the cached right to push after a failed push, so that the next session checks again. */
-  forgetPushCheck(): void {
-    this.#pushChecked = -Infinity;
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#closed.abort(new TrunklineError("closed", "Trunkline is stopping"));
-    await this.#filling;
-  }
-
-  /** Protects a commit from garbage collection while a session is based on it. */
-  async keep(session: string, revision: string): Promise<void> {
-    // Written without git, which saves a process. Nobody else writes this ref, and nobody packs refs.
-    const path = this.#live(session);
-    await mkdir(dirname(path), { recursive: true });
-    await writeFile(path, `${revision}\n`);
-  }
-
-  async release(session: string): Promise<void> {
-    // Without git as well: it would remove the empty folder, in which another session is just written.
-    await rm(this.#live(session), { force: true });
-  }
-
-  #live(session: string): string {
-    return join(this.git.gitDir, "refs/trunkline/live", session);
-  }
-
-  #alone<T>(work: () => Promise<T>): Promise<T> {
-    return this.#queue.run(async () => {
-      await this.#create();
-      using _ = await FileLock.take(join(this.#folder, "lock"), LOCK_WAIT);
-      return await work();
-    });
-  }
-
-  async #create(): Promise<void> {
-    const { gitDir } = this.git;
+  const create = async (): Promise<void> => {
     if (existsSync(join(gitDir, "HEAD"))) return;
-    await removeUnfinished(this.#folder);
+    await removeUnfinished(folder);
     const unfinished = unfinishedName(gitDir);
     await rm(unfinished, { recursive: true, force: true });
-    for (const folder of ["objects/info", "refs/heads"]) {
-      await mkdir(join(unfinished, folder), { recursive: true, mode: 0o755 });
+    for (const each of ["objects/info", "refs/heads"]) {
+      await mkdir(join(unfinished, each), { recursive: true, mode: 0o755 });
     }
-    await writeFile(
-      join(unfinished, "config"),
-      "[core]\n\trepositoryformatversion = 0\n\tbare = true\n",
-    );
+    const config = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n";
+    await writeFile(join(unfinished, "config"), config);
     await writeFile(join(unfinished, "HEAD"), "ref: refs/heads/none\n");
     await rename(unfinished, gitDir).catch((error: NodeJS.ErrnoException) => {
       // Another process has created it first.
       if (error.code !== "ENOTEMPTY" && error.code !== "EEXIST") throw error;
     });
-  }
+  };
 
-  async #fetch(ref: RemoteRef, credentials: Credentials): Promise<void> {
+  const alone = <T>(work: () => Promise<T>): Promise<T> =>
+    queue.run(async () => {
+      await create();
+      using _ = await FileLock.take(join(folder, "lock"), LOCK_WAIT);
+      return await work();
+    });
+
+  const missing = (revision: string, cause: unknown, where = ""): TrunklineError => {
+    const why = `revision ${revision} is not${where} there. Push it first`;
+    return new TrunklineError("not-found", `Cannot fetch from '${url}': ${why}.`, { cause });
+  };
+
+  const fetchOne = async (
+    { revision, branch }: RemoteRef,
+    credentials: Credentials,
+  ): Promise<void> => {
     // Another fetch may have fetched it meanwhile.
-    if (await this.has(ref.revision)) return;
-    const { revision, branch } = ref;
-    const call = { remote: { url: this.url, credentials }, timeout: FETCH_TIMEOUT };
-    const isFilled = existsSync(join(this.git.gitDir, "filled"));
-    const depth = isFilled ? [] : ["--depth=1"];
-    const by = (spec: string): readonly string[] => [...FETCH, ...depth, "--", this.url, spec];
+    if (await has(revision)) return;
+    const call = { remote: { url, credentials }, timeout: FETCH_TIMEOUT };
+    const depth = existsSync(join(gitDir, "filled")) ? [] : ["--depth=1"];
+    const own = `${revision}:refs/trunkline/fetched/${revision}`;
     try {
-      await this.git.run(by(`${revision}:refs/trunkline/fetched/${revision}`), call);
+      await git.run([...FETCH, ...depth, "--", url, own], call);
     } catch (error) {
       if (error instanceof TrunklineError && error.code === "untrusted") throw error;
       // A server may refuse commits that are not the tip of a branch.
-      if (branch === "")
-        throw NOT_THERE.test(String(error)) ? this.#missing(revision, error) : error;
+      if (branch === "") throw NOT_THERE.test(String(error)) ? missing(revision, error) : error;
       const spec = `+refs/heads/${branch}:refs/remotes/origin/${branch}`;
-      await this.git.run([...FETCH, "--", this.url, spec], call);
-      if (await this.has(revision)) return;
-      throw this.#missing(revision, error, ` on branch '${branch}'`);
+      await git.run([...FETCH, "--", url, spec], call);
+      if (await has(revision)) return;
+      throw missing(revision, error, ` on branch '${branch}'`);
     }
-  }
+  };
 
-  #missing(revision: string, cause: unknown, where = ""): TrunklineError {
-    const why = `revision ${revision} is not${where} there. Push it first`;
-    return new TrunklineError("not-found", `Cannot fetch from '${this.url}': ${why}.`, { cause });
-  }
-
-  async #fetchAll(credentials: Credentials): Promise<void> {
-    const marker = join(this.git.gitDir, "filled");
-    const isShallow = (await this.shallow()) !== "";
+  const fetchAll = async (credentials: Credentials): Promise<void> => {
+    const marker = join(gitDir, "filled");
+    const isShallow = (await shallowOf({ objects })) !== "";
     if (existsSync(marker) && !isShallow) return;
-    const call = {
-      remote: { url: this.url, credentials },
-      timeout: FETCH_TIMEOUT,
-      signal: this.#closed.signal,
-    };
+    const { signal } = closed;
+    const call = { remote: { url, credentials }, timeout: FETCH_TIMEOUT, signal };
     const whole = isShallow ? ["--unshallow"] : [];
     const spec = "+refs/heads/*:refs/remotes/origin/*";
-    await this.git.run([...FETCH, ...whole, "--", this.url, spec], call);
+    await git.run([...FETCH, ...whole, "--", url, spec], call);
     await writeFile(marker, "");
-  }
+  };
+
+  return {
+    ...{ key, url, git, has },
+    /** The folder of its objects, which workspaces use as alternates. */
+    objects,
+    /** The folder of its objects of Git LFS. */
+    lfs: join(folder, "lfs"),
+    /** The content of git's `shallow` file: commits whose parents were not fetched; empty if there are none. */
+    shallow: () => shallowOf({ objects }),
+    /** Its git, with files of Git LFS whose objects are in one of the folders. */
+    gitWith: (folders: readonly string[]) => git.with(lfsSettings(lfsFilter, folders)),
+
+    /** Fetches a commit with its files, if it is missing; its history may follow later. */
+    async need(ref: RemoteRef, credentials: Credentials): Promise<void> {
+      if (await has(ref.revision)) return;
+      await fetching.getOrInsertComputed(ref.revision, (revision) =>
+        alone(() => fetchOne(ref, credentials)).finally(() => {
+          fetching.delete(revision);
+        }),
+      );
+    },
+
+    /** Fetches the missing history in the background. */
+    fill(credentials: Credentials): Promise<void> {
+      filling ??= alone(() => fetchAll(credentials)).catch((error: unknown) => {
+        filling = undefined;
+        if (!closed.signal.aborted) report("run.cache-not-filled", { url, error });
+      });
+      return filling;
+    },
+
+    /** Checks the right to push, which is the same for all sessions here, unless the result is cached. */
+    async checkPush(check: () => Promise<void>): Promise<void> {
+      if (performance.now() - pushChecked < PUSH_CHECK_HOLDS) return;
+      checkingPush ??= check()
+        .then(() => {
+          pushChecked = performance.now();
+        })
+        .finally(() => (checkingPush = undefined));
+      await checkingPush;
+    },
+
+    /** Clears the cached right to push after a failed push, so that the next session checks again. */
+    forgetPushCheck(): void {
+      pushChecked = -Infinity;
+    },
+
+    async [Symbol.asyncDispose](): Promise<void> {
+      closed.abort(new TrunklineError("closed", "Trunkline is stopping"));
+      await filling;
+    },
+
+    /** Protects a commit from garbage collection while a session is based on it. */
+    async keep(session: string, revision: string): Promise<void> {
+      // Written without git, which saves a process. Nobody else writes this ref, and nobody packs refs.
+      const path = livePath(session);
+      await mkdir(dirname(path), { recursive: true });
+      await writeFile(path, `${revision}\n`);
+    },
+
+    async release(session: string): Promise<void> {
+      // Without git as well: it would remove the empty folder, in which another session is just written.
+      await rm(livePath(session), { force: true });
+    },
+  };
 }
 
 /** The `shallow` file beside a folder of objects. */
-export async function shallowOf({ objects }: Pick<CachedRepository, "objects">): Promise<string> {
+export async function shallowOf({ objects }: { readonly objects: string }): Promise<string> {
   return await readFile(join(dirname(objects), "shallow"), "utf8").catch(() => "");
 }
 

@@ -173,37 +173,16 @@ export interface RunAgentOptions {
  * Lets any agent work on an exact revision of a repository, in its own workspace, and pushes its
  * changes as a branch. To the session it is an agent like any other.
  */
-export class RunAgent implements Agent {
-  readonly name: string;
-  readonly #options: RunAgentOptions;
-
-  constructor(options: RunAgentOptions) {
-    this.name = options.name;
-    this.#options = options;
-  }
-
-  async open(options: AgentOpenOptions): Promise<RunSession> {
-    const { answerWithin, reopenWithin = answerWithin, budgetGrace = BUDGET_GRACE } = this.#options;
-    const memory = runMemory(options);
-    const hide = (message: string): string => this.#options.runs.withoutFolder(message);
-    const own = { ...options, budgetGrace, hide };
-    const attempt = (): Promise<RunAttempt> =>
-      this.#attempt({ ...own, ...memory.ofAgent() }, memory.ofRun);
-    await using opening = new AsyncDisposableStack();
-    const session = opening.use(runSession(await attempt(), attempt, own));
-    await session.readyWithin(options.history === undefined ? answerWithin : reopenWithin);
-    opening.move();
-    return session;
-  }
+export function runAgent(own: RunAgentOptions): Agent {
+  const { name, runs, plan, pace, answerWithin, reopenWithin = answerWithin } = own;
 
   /** Begins to prepare the workspace, and the agent in it. */
-  async #attempt(options: RunSessionOptions, memory: PushMemory): Promise<RunAttempt> {
-    const { runs, plan, pace } = this.#options;
-    const run = await runs.open(plan, options.sessionId, this.name, memory);
+  const attemptOf = async (options: RunSessionOptions, memory: PushMemory): Promise<RunAttempt> => {
+    const run = await runs.open(plan, options.sessionId, name, memory);
     const ends = new AsyncDisposableStack();
     const stop = new AbortController();
     const begin = (): Promise<AgentSession> =>
-      this.#begin(run, options, ends).catch((error: unknown) => {
+      beginIn(run, options, ends).catch((error: unknown) => {
         if (!(error instanceof TrunklineError)) throw error;
         throw new TrunklineError(error.code, options.hide(error.message), { cause: error });
       });
@@ -220,48 +199,55 @@ export class RunAgent implements Agent {
     };
     let ending: Promise<void> | undefined;
     return { run, inner, end: () => (ending ??= end()) };
-  }
+  };
 
-  async #begin(
+  const beginIn = async (
     run: Run,
     options: RunSessionOptions,
     ends: AsyncDisposableStack,
-  ): Promise<AgentSession> {
+  ): Promise<AgentSession> => {
     const tell = (message: string): void => tellOfProgress(options, message);
     const workspace = await run.prepare(tell);
     if (!workspace.isNew) {
-      const tellOfPush = (target: RunTarget): void => tellOfProgress(options, wordsOnPush(target));
-      const pushed = run.pushKept(tellOfPush).then(async () => {
-        const proposed = await run.propose();
-        if (proposed !== undefined) tellOfProgress(options, wordsOnRequest(proposed));
-      });
+      const pushed = run
+        .pushKept((target) => tell(wordsOnPush(target)))
+        .then(async () => {
+          const proposed = await run.propose();
+          if (proposed !== undefined) tell(wordsOnRequest(proposed));
+        });
       background(pushed, "Pushing what an earlier turn has committed");
     }
+    const openInner = async (): Promise<AgentSession> => {
+      const mcpServers = reachableServers(options);
+      const agent = await own.inner(run);
+      ends.defer(async () => agent[Symbol.asyncDispose]?.());
+      const place = { cwd: run.workspace.tree, additionalDirectories: [], mcpServers };
+      return await agent.open({ ...options, ...place });
+    };
     // The agent starts while the remote answers.
-    const opening = this.#openInner(run, options, ends);
+    const opening = openInner();
     const [check, inner] = await Promise.allSettled([run.checkPush(), opening]);
-    if (check.status === "fulfilled" && inner.status === "fulfilled") {
-      return inner.value;
-    }
+    if (check.status === "fulfilled" && inner.status === "fulfilled") return inner.value;
     if (inner.status === "fulfilled") await inner.value[Symbol.asyncDispose]();
     throw check.status === "rejected" ? check.reason : (inner as PromiseRejectedResult).reason;
-  }
+  };
 
-  async #openInner(
-    run: Run,
-    options: RunSessionOptions,
-    ends: AsyncDisposableStack,
-  ): Promise<AgentSession> {
-    const mcpServers = reachableServers(options);
-    const inner = await this.#options.inner(run);
-    ends.defer(async () => inner[Symbol.asyncDispose]?.());
-    return await inner.open({
-      ...options,
-      cwd: run.workspace.tree,
-      additionalDirectories: [],
-      mcpServers,
-    });
-  }
+  return {
+    name,
+
+    async open(options) {
+      const { budgetGrace = BUDGET_GRACE } = own;
+      const memory = runMemory(options);
+      const all = { ...options, budgetGrace, hide: (said: string) => runs.withoutFolder(said) };
+      const attempt = (): Promise<RunAttempt> =>
+        attemptOf({ ...all, ...memory.ofAgent() }, memory.ofRun);
+      await using opening = new AsyncDisposableStack();
+      const session = opening.use(runSession(await attempt(), attempt, all));
+      await session.readyWithin(options.history === undefined ? answerWithin : reopenWithin);
+      opening.move();
+      return session;
+    },
+  };
 }
 
 /** MCP servers that can be reached from here. Programs of the client's machine do not exist here. */

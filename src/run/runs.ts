@@ -10,7 +10,7 @@ import type { RunActor } from "./deliver.ts";
 import { type HostResolver, writeAskpass } from "../git/server/pin-connection.ts";
 import { ContentFetcher } from "./content/content.ts";
 import { writeLfsFilter } from "./content/lfs-filter.ts";
-import { type Environments, openEnvironments, type RunSetup } from "./environment/environments.ts";
+import { openEnvironments, type RunSetup } from "./environment/environments.ts";
 import { Layers } from "./environment/layers.ts";
 import { readRetrySetup } from "./environment/recipe.ts";
 import { type PullRequestProposer, readRequestMode, type RequestMode } from "./pull-request.ts";
@@ -23,7 +23,7 @@ import type { SharedCheckpoints } from "./workspace/shared-checkpoints.ts";
 import type { FileOwner, WorkspaceDriver } from "./workspace/driver.ts";
 import type { RunUsers } from "./workspace/run-users.ts";
 import { Workspaces } from "./workspace/workspace.ts";
-import { type PushMemory, openRun, type Run } from "./run.ts";
+import { type PushMemory, openRun } from "./run.ts";
 import type { EffectiveLimits } from "./run-limits.ts";
 import { background } from "../base/background.ts";
 
@@ -68,122 +68,90 @@ export interface RunsOptions {
   readonly log: Log;
 }
 
+export type Runs = Awaited<ReturnType<typeof runsIn>>;
+
 /** Runs of agents on revisions of repositories. */
-export class Runs implements AsyncDisposable {
-  readonly #options: RunsOptions;
-  readonly #cache: RepositoryCache;
-  readonly #workspaces: Workspaces;
-  readonly #contents: ContentFetcher;
-  readonly #queue: Semaphore;
-  readonly #tidy: AsyncDisposable;
-  readonly #environments: Environments | undefined;
-  /** In the order of their last use. */
-  readonly #urls = new Set<string>();
-
-  private constructor(options: RunsOptions, askpass: string, lfsFilter: string) {
-    const { folder, driver, mostBases, policy, log, setup, users } = options;
-    this.#options = options;
-    this.#queue = new Semaphore({ ...options.turns, refusal: tooManyTurns });
-    const resolve: HostResolver = (host) => pinAddresses({ host }, policy, options.lookup);
-    const common = { askpass, lfsFilter, protocols: policy.protocols, resolve };
-    const report = (event: string, fields: Record<string, unknown>): void => {
-      log.warn(event, fields);
-    };
-    this.#cache = new RepositoryCache({ folder: join(folder, "cache"), report, ...common });
-    const { identify } = options;
-    this.#contents = new ContentFetcher({ cache: this.#cache, policy, identify, resolve });
-    const bases = new WorkspaceBases({ folder: join(folder, "bases"), most: mostBases });
-    const layers = new Layers({ folder: join(folder, "layers"), most: setup?.mostLayers ?? 0 });
-    const work = join(folder, "work");
-    const abandoned = async (name: string, key: string | undefined): Promise<void> => {
-      if (key !== undefined) await this.#cache.byKey(key).release(name);
+export async function runsIn(options: RunsOptions) {
+  const { folder, driver, policy, log, setup, users, identify, coAuthor } = options;
+  await mkdir(folder, { recursive: true, mode: 0o711 });
+  const [askpass, lfsFilter] = [await writeAskpass(folder), await writeLfsFilter(folder)];
+  const queue = new Semaphore({ ...options.turns, refusal: tooManyTurns });
+  const resolve: HostResolver = (host) => pinAddresses({ host }, policy, options.lookup);
+  const common = { askpass, lfsFilter, protocols: policy.protocols, resolve };
+  const report = (event: string, fields: Record<string, unknown>): void => log.warn(event, fields);
+  const cache = new RepositoryCache({ folder: join(folder, "cache"), report, ...common });
+  const contents = new ContentFetcher({ cache, policy, identify, resolve });
+  const bases = new WorkspaceBases({ folder: join(folder, "bases"), most: options.mostBases });
+  const layers = new Layers({ folder: join(folder, "layers"), most: setup?.mostLayers ?? 0 });
+  const workspaces = new Workspaces({
+    ...{ folder: join(folder, "work"), bases, layers, driver, ...common },
+    released: async (name) => options.removePlace?.(name, users?.of(name)),
+    abandoned: async (name, key) => {
+      if (key !== undefined) await cache.byKey(key).release(name);
       users?.free(name);
-    };
-    const released = async (name: string): Promise<void> =>
-      options.removePlace?.(name, users?.of(name));
-    const kept = { folder: work, bases, layers, driver, released, abandoned };
-    const workspaces = new Workspaces({ ...kept, ...common });
-    this.#workspaces = workspaces;
-    this.#tidy = tidy({ ...options, workspaces, cache: this.#cache });
-    if (setup === undefined) return;
-    this.#environments = openEnvironments({ ...setup, layers, workspaces, driver, users, log });
-  }
+    },
+  });
+  const tidying = tidy({ ...options, workspaces, cache });
+  const environments =
+    setup && openEnvironments({ ...setup, layers, workspaces, driver, users, log });
+  /** In the order of their last use. */
+  const urls = new Set<string>();
+  return {
+    /** Addresses of the repositories that runs of this process work on, which are in the cache. */
+    get repositories(): readonly string[] {
+      return [...urls].toReversed();
+    },
 
-  static async open(options: RunsOptions): Promise<Runs> {
-    await mkdir(options.folder, { recursive: true, mode: 0o711 });
-    const { folder } = options;
-    return new Runs(options, await writeAskpass(folder), await writeLfsFilter(folder));
-  }
+    /** A message for somebody who is elsewhere. */
+    withoutFolder: (message: string) => message.replaceAll(folder, "…"),
 
-  /** Stops background work. Open runs end with their sessions. */
-  async [Symbol.asyncDispose](): Promise<void> {
-    const tidied = this.#tidy[Symbol.asyncDispose]();
-    await this.#workspaces[Symbol.asyncDispose]();
-    await tidied;
-    await this.#cache[Symbol.asyncDispose]();
-  }
+    /** The folder of a run's files, which may not exist yet. */
+    treeOf: ({ workspace }: RunPlan) => join(folder, "work", workspace, "tree"),
 
-  /** Reads a client's request. Undefined if it does not ask for a run. */
-  plan(meta: unknown): RunPlan | undefined {
-    const ref = readRemoteRef(meta);
-    if (ref === undefined) return undefined;
-    const { normal: url } = checkRemoteUrl(ref.url, this.#options.policy);
-    const pullRequest = readRequestMode(meta, this.#options.pullRequest?.mode ?? "off");
-    return newPlan({ ...ref, url }, { pullRequest, retrySetup: readRetrySetup(meta) });
-  }
+    /** Reads a client's request. Undefined if it does not ask for a run. */
+    plan(meta: unknown): RunPlan | undefined {
+      const ref = readRemoteRef(meta);
+      if (ref === undefined) return undefined;
+      const { normal: url } = checkRemoteUrl(ref.url, policy);
+      const pullRequest = readRequestMode(meta, options.pullRequest?.mode ?? "off");
+      return newPlan({ ...ref, url }, { pullRequest, retrySetup: readRetrySetup(meta) });
+    },
 
-  /** Addresses of the repositories that runs of this process work on, which are in the cache. */
-  get repositories(): readonly string[] {
-    return [...this.#urls].toReversed();
-  }
+    /** Opens a run. `stored` is what was stored for it. */
+    async open(stored: unknown, session: string, agent?: string, memory?: PushMemory) {
+      if (!isPlan(stored)) {
+        const says = `Cannot open session '${session}' as a remote run: no plan is stored for it.`;
+        throw new TrunklineError("usage", says);
+      }
+      const { normal: url } = checkRemoteUrl(stored.url, policy);
+      const { trailers = [], ...acting } = await identify(url, agent);
+      const repository = cache.at(url, acting.credentials);
+      urls.delete(url);
+      urls.add(url);
+      return openRun({
+        ...{ ...options, plan: { ...stored, url }, session, memory, ...acting },
+        trailers: coAuthor === undefined ? trailers : [...trailers, coAuthorLine(coAuthor)],
+        ...{ repository, workspaces, contents, queue, environments },
+      });
+    },
 
-  /** A message for somebody who is elsewhere. */
-  withoutFolder(message: string): string {
-    return message.replaceAll(this.#options.folder, "…");
-  }
+    /** Removes everything that is stored about a run. */
+    async remove(plan: unknown): Promise<void> {
+      if (!isPlan(plan)) return;
+      const { normal: url = plan.url } = parseRemoteUrl(plan.url);
+      const { credentials } = await identify(url);
+      await workspaces.remove(plan.workspace, cache.at(url, credentials));
+      await options.carried?.remove(plan.workspace);
+    },
 
-  /** The folder of a run's files, which may not exist yet. */
-  treeOf({ workspace }: RunPlan): string {
-    return join(this.#options.folder, "work", workspace, "tree");
-  }
-
-  /** Opens a run. `stored` is what was stored for it. */
-  async open(stored: unknown, session: string, agent?: string, memory?: PushMemory): Promise<Run> {
-    if (!isPlan(stored)) {
-      const says = `Cannot open session '${session}' as a remote run: no plan is stored for it.`;
-      throw new TrunklineError("usage", says);
-    }
-    const { normal: url } = checkRemoteUrl(stored.url, this.#options.policy);
-    const plan = { ...stored, url };
-    const { coAuthor, identify } = this.#options;
-    const { trailers = [], ...acting } = await identify(plan.url, agent);
-    const repository = this.#cache.at(plan.url, acting.credentials);
-    this.#urls.delete(plan.url);
-    this.#urls.add(plan.url);
-    const [workspaces, queue, environments] = [this.#workspaces, this.#queue, this.#environments];
-    return openRun({
-      ...this.#options,
-      plan,
-      session,
-      memory,
-      ...acting,
-      trailers: coAuthor === undefined ? trailers : [...trailers, coAuthorLine(coAuthor)],
-      repository,
-      workspaces,
-      contents: this.#contents,
-      queue,
-      environments,
-    });
-  }
-
-  /** Removes everything that is stored about a run. */
-  async remove(plan: unknown): Promise<void> {
-    if (!isPlan(plan)) return;
-    const { normal: url = plan.url } = parseRemoteUrl(plan.url);
-    const { credentials } = await this.#options.identify(url);
-    await this.#workspaces.remove(plan.workspace, this.#cache.at(url, credentials));
-    await this.#options.carried?.remove(plan.workspace);
-  }
+    /** Stops background work. Open runs end with their sessions. */
+    async [Symbol.asyncDispose](): Promise<void> {
+      const tidied = tidying[Symbol.asyncDispose]();
+      await workspaces[Symbol.asyncDispose]();
+      await tidied;
+      await cache[Symbol.asyncDispose]();
+    },
+  };
 }
 
 function tooManyTurns(waiting: number): string {

@@ -80,7 +80,7 @@ export function bubblewrapProgram(options: BubblewrapOptions): Required<Omit<Pro
   // At a position, so that it is read from the beginning.
   if (writeSync(files[1] ?? -1, code, 0, code.length, 0) < code.length)
     throw new Error("The disk is full.");
-  const [start = "", ...rest] = [
+  const [start, ...rest] = [
     ...bwrap,
     ...SEPARATE,
     ...more,

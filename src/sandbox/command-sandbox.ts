@@ -5,7 +5,7 @@ import { isInside } from "../base/file/path.ts";
 import { bubblewrapProgram, OWN_USERS, type Program, tryOut } from "./bubblewrap.ts";
 import type { EgressProxy } from "./egress-proxy.ts";
 import type { FileView, Mount } from "./file-view.ts";
-import { OwnNetwork } from "./own-network.ts";
+import { openNetwork } from "./own-network.ts";
 import { PROXY_VARIABLES } from "./sandbox.ts";
 import { makeOwnFolder, mountsOf, removeSandboxFolder } from "./sandbox-folder.ts";
 import { type SandboxUser, SYSTEM, systemFiles } from "./system-files.ts";
@@ -43,7 +43,7 @@ export async function openCommandSandbox(options: CommandSandboxOptions) {
   for (const [name, text] of Object.entries(etc)) {
     await writeFile(join(folder, "etc", name), text, { mode: 0o644 });
   }
-  const network = opening.use(await OwnNetwork.open({ bwrap, nsenter, egress }));
+  const network = opening.use(await openNetwork({ bwrap, nsenter, egress }));
   await network.rest();
   const view: Omit<FileView, "mounts"> = {
     own: [{ at: user.home, from: options.home, isWritable: true }, ...mountsOf(folder)],

@@ -98,7 +98,6 @@ const PROCESSORS = {
     },
   },
 } as const;
-type Processor = (typeof PROCESSORS)[keyof typeof PROCESSORS];
 const LANDLOCK = { create_ruleset: 444, add_rule: 445, restrict_self: 446 } as const;
 const CLOSE_RANGE = 436;
 const LAST_FD = 0xffffffff;
@@ -132,72 +131,55 @@ const CALL = 9 * 8;
  * the rest. Throws "unavailable" on a processor whose code we do not have.
  */
 export function launcher(launch: Launch, arch: NodeJS.Architecture = process.arch): Buffer {
-  if (arch === "x64" || arch === "arm64") return new Executable(PROCESSORS[arch], launch).file;
-  const why = `there is no code for '${arch}'`;
-  throw new TrunklineError("unavailable", `Cannot start programs in a sandbox: ${why}.`);
-}
-
-class Executable {
-  readonly file: Buffer;
-  readonly #processor: Processor;
+  if (arch !== "x64" && arch !== "arm64") {
+    const why = `there is no code for '${arch}'`;
+    throw new TrunklineError("unavailable", `Cannot start programs in a sandbox: ${why}.`);
+  }
+  const { machine, code, directory, calls: numbers } = PROCESSORS[arch];
+  const { program, cwd, listener, landlock } = launch;
+  const variables = Object.entries(launch.variables).map((each) => each.join("="));
   /** Where the data begins in the file. */
-  readonly #dataAt: number;
+  const dataAt = ENVIRONMENT_AT + BEGIN + 8 * variables.length;
   /** What is laid out so far. */
-  readonly #parts: Buffer[] = [];
-  #size = 0;
-  /** For results that nothing needs. */
-  readonly #nowhere: number;
+  const parts: Buffer[] = [];
+  let size = 0;
+  /** The address of what is laid out next. */
+  const end = (): number => DATA + dataAt + size;
 
-  constructor(processor: Processor, launch: Launch) {
-    this.#processor = processor;
-    const variables = Object.entries(launch.variables).map((each) => each.join("="));
-    this.#dataAt = ENVIRONMENT_AT + BEGIN + 8 * variables.length;
-    this.#nowhere = this.#put(Buffer.alloc(8));
-    const addresses = variables.map((each) => this.#text(each));
-    const first = this.#lay(this.#callsFor(launch));
-    const end = ENVIRONMENT + this.#dataAt;
-    this.file = this.#assemble(wordsOf([end, first, ...addresses]));
-  }
-
-  #callsFor({ program, args, cwd, listener, landlock }: Launch): Call[] {
-    const { chdir, execve } = this.#processor.calls;
-    const list = this.#words([...[program, ...args].map((it) => this.#text(it)), 0]);
-    return [
-      ...this.#must(`cannot enter the folder '${cwd}' in the sandbox`, {
-        number: chdir,
-        args: [this.#text(cwd)],
-      }),
-      ...(listener === undefined ? [] : this.#handOut(listener)),
-      ...(landlock === undefined ? [] : this.#restrict(landlock)),
-      // What whoever started us left open, such as a folder of the machine. Linux before 5.9 cannot.
-      { number: CLOSE_RANGE, args: [STDERR + 1, LAST_FD] },
-      ...this.#must(`cannot start '${program}' in the sandbox`, {
-        number: execve,
-        args: [this.#text(program), list, ENVIRONMENT + ENVIRONMENT_AT + BEGIN],
-      }),
-    ];
-  }
+  /** Lays out some bytes. Returns their address. */
+  const put = (bytes: Buffer): number => {
+    const address = end();
+    const padded = Buffer.concat([bytes], Math.ceil(bytes.length / 8) * 8);
+    parts.push(padded);
+    size += padded.length;
+    return address;
+  };
+  const words = (values: readonly number[]): number => put(wordsOf(values));
+  const text = (value: string): number => {
+    if (!value.includes("\0")) return put(Buffer.from(`${value}\0`));
+    // Without the text, which may be secret.
+    const why = "its command line, its folder or a variable has a zero byte";
+    throw new TrunklineError("usage", `Cannot start a program in a sandbox: ${why}.`);
+  };
 
   /** A call without which nothing goes on. */
-  #must(problem: string, call: Call): Call[] {
-    const { write, exit_group: exit } = this.#processor.calls;
+  const must = (problem: string, call: Call): Call[] => {
     const line = Buffer.from(`trunkline: ${problem}\n`);
     return [
       { ...call, ifDone: 2 },
-      { number: write, args: [STDERR, this.#put(line), line.length] },
-      { number: exit, args: [FAILED] },
+      { number: numbers.write, args: [STDERR, put(line), line.length] },
+      { number: numbers.exit_group, args: [FAILED] },
     ];
-  }
+  };
 
   /** Opens a descriptor, which gets a number that is known now. */
-  #open(problem: string, call: Call): Call[] {
-    const move: Call = { number: this.#processor.calls.dup3, args: [0, OPENED, CLOEXEC] };
-    return [...this.#must(problem, { ...call, passedTo: 3 }), ...this.#must(problem, move)];
-  }
+  const open = (problem: string, call: Call): Call[] => {
+    const move: Call = { number: numbers.dup3, args: [0, OPENED, CLOEXEC] };
+    return [...must(problem, { ...call, passedTo: 3 }), ...must(problem, move)];
+  };
 
   /** Opens a listener, and sends it as Node sends handles to its parent. */
-  #handOut({ port, channel }: NonNullable<Launch["listener"]>): Call[] {
-    const { socket, bind, listen, sendmsg, close } = this.#processor.calls;
+  const handOut = ({ port, channel }: NonNullable<Launch["listener"]>): Call[] => {
     const problem = "cannot listen in the sandbox";
     const address = Buffer.from([AF_INET, 0, port >> 8, port & 0xff, 127, 0, 0, 1]);
     const said = { cmd: "NODE_HANDLE", type: "net.Server", msg: { isLast: true } };
@@ -207,39 +189,24 @@ class Executable {
     for (const [index, each] of [20, 0, SOL_SOCKET, SCM_RIGHTS, OPENED].entries()) {
       control.writeUInt32LE(each, 4 * index);
     }
-    const texts = this.#words([this.#put(line), line.length]);
-    const message = this.#words([0, 0, texts, 1, this.#put(control), control.length, 0]);
-    const opened: Call = { number: socket, args: [AF_INET, SOCK_STREAM | CLOEXEC, 0] };
-    const name = [this.#put(Buffer.concat([address], 16)), 16];
+    const texts = words([put(line), line.length]);
+    const message = words([0, 0, texts, 1, put(control), control.length, 0]);
+    const name = [put(Buffer.concat([address], 16)), 16];
     return [
-      ...this.#open(problem, opened),
-      ...this.#must(problem, { number: bind, args: [OPENED, ...name] }),
-      ...this.#must(problem, { number: listen, args: [OPENED, BACKLOG] }),
-      ...this.#must(problem, { number: sendmsg, args: [channel, message, MSG_NOSIGNAL] }),
-      { number: close, args: [channel] },
+      ...open(problem, { number: numbers.socket, args: [AF_INET, SOCK_STREAM | CLOEXEC, 0] }),
+      ...must(problem, { number: numbers.bind, args: [OPENED, ...name] }),
+      ...must(problem, { number: numbers.listen, args: [OPENED, BACKLOG] }),
+      ...must(problem, { number: numbers.sendmsg, args: [channel, message, MSG_NOSIGNAL] }),
+      { number: numbers.close, args: [channel] },
     ];
-  }
-
-  #restrict({ rights, read, write }: LandlockRules): Call[] {
-    const { prctl } = this.#processor.calls;
-    const all = (1n << BigInt(rights)) - 1n;
-    const made = { number: LANDLOCK.create_ruleset, args: [this.#put(wordsOf([all])), 8, 0] };
-    return [
-      ...this.#open(NO_LANDLOCK, made),
-      ...read.flatMap((path) => this.#allow(path, all & READ)),
-      ...write.flatMap((path) => this.#allow(path, all)),
-      { number: prctl, args: [PR_SET_NO_NEW_PRIVS, 1] },
-      ...this.#must("cannot apply Landlock", { number: LANDLOCK.restrict_self, args: [OPENED, 0] }),
-    ];
-  }
+  };
 
   /** A path that does not exist needs no rule. Rights to folders cannot be given for a file. */
-  #allow(path: string, rights: bigint): Call[] {
-    const { calls, directory } = this.#processor;
-    const at = this.#text(path);
+  const allow = (path: string, rights: bigint): Call[] => {
+    const at = text(path);
     const rule = (flags: number, allowed: bigint): [opened: Call, added: Call] => {
-      const beneath = this.#put(wordsOf([allowed, 0n]));
-      const opened = { number: calls.openat, args: [AT_FDCWD, at, O_PATH | CLOEXEC | flags] };
+      const beneath = put(wordsOf([allowed, 0n]));
+      const opened = { number: numbers.openat, args: [AT_FDCWD, at, O_PATH | CLOEXEC | flags] };
       return [
         { ...opened, into: beneath + 8, ifFailed: 1 },
         { number: LANDLOCK.add_rule, args: [OPENED, RULE_PATH_BENEATH, beneath, 0] },
@@ -247,81 +214,70 @@ class Executable {
     };
     const [opened, added] = rule(directory, rights);
     return [opened, { ...added, ifDone: 2, ifFailed: 2 }, ...rule(0, rights & ON_FILES)];
-  }
+  };
 
-  /** Lays out the calls. Returns the address of the first. */
-  #lay(calls: readonly Call[]): number {
-    const first = this.#end;
-    for (const [at, call] of calls.entries()) {
-      const { number, args, into = this.#nowhere, passedTo, ifDone = 0, ifFailed = 0 } = call;
-      const after = (skipped: number): number => first + CALL * (at + 1 + skipped);
-      const result = passedTo === undefined ? into : after(passedTo - 1) + 8;
-      const all = [...args, 0, 0, 0, 0].slice(0, 5);
-      this.#words([number, ...all, result, after(ifDone), after(ifFailed)]);
-    }
-    return first;
-  }
+  const restrict = ({ rights, read, write }: LandlockRules): Call[] => {
+    const all = (1n << BigInt(rights)) - 1n;
+    const made = { number: LANDLOCK.create_ruleset, args: [put(wordsOf([all])), 8, 0] };
+    return [
+      ...open(NO_LANDLOCK, made),
+      ...read.flatMap((path) => allow(path, all & READ)),
+      ...write.flatMap((path) => allow(path, all)),
+      { number: numbers.prctl, args: [PR_SET_NO_NEW_PRIVS, 1] },
+      ...must("cannot apply Landlock", { number: LANDLOCK.restrict_self, args: [OPENED, 0] }),
+    ];
+  };
 
-  #assemble(environment: Buffer): Buffer {
-    const { machine, code } = this.#processor;
-    const file = Buffer.alloc(this.#dataAt);
-    // elf(5): the header of the file, then one for each part of memory.
-    file.set([0x7f, 0x45, 0x4c, 0x46, 2, 1, 1]);
-    file.writeUInt16LE(2, 16);
-    file.writeUInt16LE(machine, 18);
-    file.writeUInt32LE(1, 20);
-    file.set(wordsOf([CODE + CODE_AT, HEADER]), 24);
-    for (const [index, each] of [HEADER, PART, PARTS].entries()) {
-      file.writeUInt16LE(each, 52 + 2 * index);
-    }
-    const part = (
-      index: number,
-      rights: number,
-      at: number,
-      size: number,
-      base: number,
-      more = 0,
-    ) => {
-      const begin = HEADER + PART * index;
-      file.writeUInt32LE(1, begin);
-      file.writeUInt32LE(rights, begin + 4);
-      file.set(wordsOf([at, base + at, base + at, size, size + more, LARGEST_PAGE]), begin + 8);
-    };
-    part(0, READABLE | EXECUTABLE, 0, ENVIRONMENT_AT, CODE);
-    part(1, READABLE | WRITABLE, this.#dataAt, this.#size, DATA);
-    const { length } = environment;
-    part(2, READABLE | WRITABLE, ENVIRONMENT_AT, length, ENVIRONMENT, LONGEST_ENVIRONMENT);
-    file.set(Buffer.from(code, "hex"), CODE_AT);
-    file.set(environment, ENVIRONMENT_AT);
-    return Buffer.concat([file, ...this.#parts]);
+  /** For results that nothing needs. */
+  const nowhere = put(Buffer.alloc(8));
+  const addresses = variables.map(text);
+  const list = words([...[program, ...launch.args].map(text), 0]);
+  const started = [text(program), list, ENVIRONMENT + ENVIRONMENT_AT + BEGIN];
+  const all = [
+    ...must(`cannot enter the folder '${cwd}' in the sandbox`, {
+      number: numbers.chdir,
+      args: [text(cwd)],
+    }),
+    ...(listener === undefined ? [] : handOut(listener)),
+    ...(landlock === undefined ? [] : restrict(landlock)),
+    // What whoever started us left open, such as a folder of the machine. Linux before 5.9 cannot.
+    { number: CLOSE_RANGE, args: [STDERR + 1, LAST_FD] },
+    ...must(`cannot start '${program}' in the sandbox`, { number: numbers.execve, args: started }),
+  ];
+  const first = end();
+  for (const [at, call] of all.entries()) {
+    const { number, args, into = nowhere, passedTo, ifDone = 0, ifFailed = 0 } = call;
+    const after = (skipped: number): number => first + CALL * (at + 1 + skipped);
+    const result = passedTo === undefined ? into : after(passedTo - 1) + 8;
+    const whole = [...args, 0, 0, 0, 0].slice(0, 5);
+    words([number, ...whole, result, after(ifDone), after(ifFailed)]);
   }
+  const environment = wordsOf([ENVIRONMENT + dataAt, first, ...addresses]);
 
-  /** The address of what is laid out next. */
-  get #end(): number {
-    return DATA + this.#dataAt + this.#size;
+  const file = Buffer.alloc(dataAt);
+  // elf(5): the header of the file, then one for each part of memory.
+  file.set([0x7f, 0x45, 0x4c, 0x46, 2, 1, 1]);
+  file.writeUInt16LE(2, 16);
+  file.writeUInt16LE(machine, 18);
+  file.writeUInt32LE(1, 20);
+  file.set(wordsOf([CODE + CODE_AT, HEADER]), 24);
+  for (const [index, each] of [HEADER, PART, PARTS].entries()) {
+    file.writeUInt16LE(each, 52 + 2 * index);
   }
-
-  #text(value: string): number {
-    if (value.includes("\0")) {
-      // Without the text, which may be secret.
-      const why = "its command line, its folder or a variable has a zero byte";
-      throw new TrunklineError("usage", `Cannot start a program in a sandbox: ${why}.`);
-    }
-    return this.#put(Buffer.from(`${value}\0`));
+  const { length } = environment;
+  for (const [index, [rights, at, used, base, more]] of [
+    [READABLE | EXECUTABLE, 0, ENVIRONMENT_AT, CODE, 0] as const,
+    [READABLE | WRITABLE, dataAt, size, DATA, 0] as const,
+    [READABLE | WRITABLE, ENVIRONMENT_AT, length, ENVIRONMENT, LONGEST_ENVIRONMENT] as const,
+  ].entries()) {
+    const begin = HEADER + PART * index;
+    file.writeUInt32LE(1, begin);
+    file.writeUInt32LE(rights, begin + 4);
+    file.set(wordsOf([at, base + at, base + at, used, used + more, LARGEST_PAGE]), begin + 8);
   }
-
-  #words(values: readonly number[]): number {
-    return this.#put(wordsOf(values));
-  }
-
-  /** Lays out some bytes. Returns their address. */
-  #put(bytes: Buffer): number {
-    const address = this.#end;
-    const padded = Buffer.concat([bytes], Math.ceil(bytes.length / 8) * 8);
-    this.#parts.push(padded);
-    this.#size += padded.length;
-    return address;
-  }
+  file.set(Buffer.from(code, "hex"), CODE_AT);
+  file.set(environment, ENVIRONMENT_AT);
+  return Buffer.concat([file, ...parts]);
 }
 
 const [HEADER, PART, PARTS] = [64, 56, 3] as const;

@@ -8,7 +8,7 @@ import { describe, it } from "node:test";
 
 import { OwnedChild } from "../base/process/child-process.ts";
 import { EgressProxy } from "./egress-proxy.ts";
-import { OwnNetwork } from "./own-network.ts";
+import { openNetwork } from "./own-network.ts";
 import { systemProgram } from "./remedy.ts";
 
 const programs = { bwrap: systemProgram("bwrap") ?? "", nsenter: systemProgram("nsenter") ?? "" };
@@ -16,7 +16,7 @@ const programs = { bwrap: systemProgram("bwrap") ?? "", nsenter: systemProgram("
 async function open(ports: readonly number[] = [], nsenter = programs.nsenter) {
   const egress = new EgressProxy({ allowHosts: [], setting: "`x`" });
   try {
-    return await OwnNetwork.open({ ...programs, nsenter, egress, ports });
+    return await openNetwork({ ...programs, nsenter, egress, ports });
   } finally {
     // Nobody uses it here.
     egress[Symbol.dispose]();

@@ -6,12 +6,7 @@ import type { Readable } from "node:stream";
 import { background } from "../base/background.ts";
 import { Lazy } from "../base/lazy.ts";
 import { TrunklineError } from "../base/errors.ts";
-import {
-  type ChildExit,
-  type ChildOptions,
-  type HandleMessage,
-  OwnedChild,
-} from "../base/process/child-process.ts";
+import { type ChildOptions, OwnedChild } from "../base/process/child-process.ts";
 import { untilAborted } from "../base/abort.ts";
 import type { EgressProxy } from "./egress-proxy.ts";
 import { PROXY_PORT } from "./sandbox.ts";
@@ -24,89 +19,74 @@ interface PendingConnection {
   readonly made: PromiseWithResolvers<Socket>;
 }
 
+type Dialler = Awaited<ReturnType<typeof startDialler>>;
+
 /**
  * A process in another network (network-main.ts), which makes connections in it for us:
  * a socket stays in the network that it was made in, whoever has it. It ends by itself when it is not
- * needed for a while.
+ * needed for a while. The listeners that it hands out go to `listening`.
  */
-class Dialler implements AsyncDisposable {
-  /** Resolves when it is over, with its first words on stderr, if it said any. */
-  readonly ended: Promise<{ readonly exit: ChildExit; readonly said: string | undefined }>;
-  readonly #child: OwnedChild;
-  readonly #wishes: PendingConnection[] = [];
-  #idle: NodeJS.Timeout | undefined;
-  #isEnding = false;
-
-  private constructor(child: OwnedChild, errors: readonly string[]) {
-    this.#child = child;
-    this.ended = child.exit.then((exit) => {
-      clearTimeout(this.#idle);
-      const [said] = errors;
-      const why = said ?? `the process there ended with ${exit}`;
-      for (const { port, made } of this.#wishes.splice(0)) made.reject(unreachable(port, why));
-      return { exit, said };
-    });
-  }
-
-  /** Starts it. The listeners that it hands out go to `listening`. */
-  static async start(
-    options: Pick<ChildOptions, "command" | "args">,
-    listening: (listener: Server) => void,
-  ): Promise<Dialler> {
-    const errors: string[] = [];
-    const child = await OwnedChild.start({
-      ...{ ...options, env: { PATH: process.env.PATH }, cwd: "/" },
-      stderr: (line) => errors.push(line),
-      takes: (handle, said) => {
-        if (handle instanceof Server) listening(handle);
-        else dialler.#made(handle as Socket | undefined, said);
-      },
-    });
-    const dialler = new Dialler(child, errors);
-    return dialler;
-  }
-
-  /** Whether it makes no more connections. */
-  get isOver(): boolean {
-    return this.#isEnding || this.#child.isOver;
-  }
-
-  get stdout(): OwnedChild["stdout"] {
-    return this.#child.stdout;
-  }
-
-  /** Connects to a port. Throws "unavailable" if nobody listens there. */
-  connect(port: number): Promise<Socket> {
-    clearTimeout(this.#idle);
-    const made = Promise.withResolvers<Socket>();
-    this.#wishes.push({ port, made });
-    this.#child.stdin.write(`${port}\n`);
-    return made.promise;
-  }
+async function startDialler(
+  options: Pick<ChildOptions, "command" | "args">,
+  listening: (listener: Server) => void,
+) {
+  const errors: string[] = [];
+  const wishes: PendingConnection[] = [];
+  let idle: NodeJS.Timeout | undefined;
+  let isEnding = false;
+  const child = await OwnedChild.start({
+    ...{ ...options, env: { PATH: process.env.PATH }, cwd: "/" },
+    stderr: (line) => errors.push(line),
+    takes: (handle, { problem = "" }) => {
+      if (handle instanceof Server) return listening(handle);
+      const { port = 0, made } = wishes.shift() ?? {};
+      if (handle === undefined) made?.reject(unreachable(port, problem));
+      else made?.resolve(handle as Socket);
+      if (wishes.length === 0) linger();
+    },
+  });
+  const ended = child.exit.then((exit) => {
+    clearTimeout(idle);
+    const [said] = errors;
+    const why = said ?? `the process there ended with ${exit}`;
+    for (const { port, made } of wishes.splice(0)) made.reject(unreachable(port, why));
+    return { exit, said };
+  });
+  const end = async (): Promise<void> => {
+    isEnding = true;
+    clearTimeout(idle);
+    await child.end();
+  };
 
   /** Ends it if it is not used for a while. */
-  linger(): void {
-    clearTimeout(this.#idle);
-    const end = (): void => background(this[Symbol.asyncDispose](), "Ending a dialler");
-    this.#idle = setTimeout(end, LINGERS).unref();
+  function linger(): void {
+    clearTimeout(idle);
+    idle = setTimeout(() => background(end(), "Ending a dialler"), LINGERS).unref();
   }
 
-  kill(): void {
-    this.#child.kill();
-  }
+  return {
+    /** Resolves when it is over, with its first words on stderr, if it said any. */
+    ended,
+    linger,
+    stdout: child.stdout,
+    kill: () => child.kill(),
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#isEnding = true;
-    clearTimeout(this.#idle);
-    await this.#child.end();
-  }
+    /** Whether it makes no more connections. */
+    get isOver() {
+      return isEnding || child.isOver;
+    },
 
-  #made(socket: Socket | undefined, { problem = "" }: HandleMessage): void {
-    const { port = 0, made } = this.#wishes.shift() ?? {};
-    if (socket === undefined) made?.reject(unreachable(port, problem));
-    else made?.resolve(socket);
-    if (this.#wishes.length === 0) this.linger();
-  }
+    /** Connects to a port. Throws "unavailable" if nobody listens there. */
+    connect(port: number): Promise<Socket> {
+      clearTimeout(idle);
+      const made = Promise.withResolvers<Socket>();
+      wishes.push({ port, made });
+      child.stdin.write(`${port}\n`);
+      return made.promise;
+    },
+
+    [Symbol.asyncDispose]: end,
+  };
 }
 
 function unreachable(port: number, why: string): TrunklineError {
@@ -131,118 +111,107 @@ const MOST_CONNECTIONS = 1_024;
 /** bubblewrap closes the descriptor to which it writes the pid of its child, so it gets a copy of stdout. */
 const SCRIPT = 'exec 8>&1; exec "$@"';
 
+export type OwnNetwork = Awaited<ReturnType<typeof openNetwork>>;
+
 /**
  * A network namespace that the commands of a session share, or that a plugin has for itself. It has only
  * a loopback interface, with the proxy on it. Open descriptors keep it, not a process: no command can end
- * it, and a reused pid cannot lead to another network.
+ * it, and a reused pid cannot lead to another network. Throws "unavailable" if this machine does not allow
+ * it, and "timeout" if it takes too long.
  */
-export class OwnNetwork implements AsyncDisposable {
-  /** The beginning of a command line that runs in this network. */
-  readonly enter: readonly [string, ...string[]];
-  /** The listeners at the ports that were asked for, in that order. They are closed with the network. */
-  readonly listeners: readonly Server[];
-  readonly #files: readonly number[];
-  #dialler: Promise<Dialler>;
-  #isOver = false;
-
-  private constructor(
-    { nsenter }: OwnNetworkOptions,
-    listeners: readonly Server[],
-    dialler: Dialler,
-    [user, net]: readonly [number, number],
-  ) {
-    const [, ...others] = listeners;
-    this.listeners = others;
-    for (const listener of listeners) listener.maxConnections = MOST_CONNECTIONS;
-    this.#files = [user, net];
-    this.#dialler = Promise.resolve(dialler);
-    const file = (fd: number): string => `/proc/${process.pid}/fd/${fd}`;
-    this.enter = [nsenter, `--user=${file(user)}`, `--net=${file(net)}`, "--preserve-credentials"];
+export async function openNetwork({ bwrap, nsenter, egress, ports = [] }: OwnNetworkOptions) {
+  const taken = Promise.withResolvers<void>();
+  const listeners: Server[] = [];
+  const code = await helper([PROXY_PORT, ...ports]);
+  const first = await startDialler(
+    { command: "/bin/sh", args: ["-c", SCRIPT, "sh", bwrap, ...NAMESPACES, "--", ...code] },
+    (listener) => {
+      if (listeners.push(listener) > ports.length) taken.resolve();
+    },
+  );
+  let isLate = false;
+  using _ = setTimeout(() => {
+    isLate = true;
+    first.kill();
+  }, PATIENCE);
+  const files: number[] = [];
+  try {
+    const ended = first.ended.then(({ exit, said = `bubblewrap ended with ${exit}` }) => {
+      throw isLate ? late() : unavailable(said);
+    });
+    ended.catch(() => {});
+    const ready = Promise.all([taken.promise, childIn(first.stdout)]);
+    const [, pid] = await Promise.race([ready, ended]);
+    for (const kind of ["user", "net"]) files.push(openSync(`/proc/${pid}/ns/${kind}`, "r"));
+  } catch (error) {
+    for (const listener of listeners) listener.close();
+    await first[Symbol.asyncDispose]();
+    throw error;
   }
-
-  /** Throws "unavailable" if this machine does not allow it, and "timeout" if it takes too long. */
-  static async open(options: OwnNetworkOptions): Promise<OwnNetwork> {
-    const { bwrap, egress, ports = [] } = options;
-    const taken = Promise.withResolvers<void>();
-    const listeners: Server[] = [];
-    const code = await helper([PROXY_PORT, ...ports]);
-    const dialler = await Dialler.start(
-      { command: "/bin/sh", args: ["-c", SCRIPT, "sh", bwrap, ...NAMESPACES, "--", ...code] },
-      (listener) => {
-        if (listeners.push(listener) > ports.length) taken.resolve();
-      },
-    );
-    let isLate = false;
-    using _ = setTimeout(() => {
-      isLate = true;
-      dialler.kill();
-    }, PATIENCE);
-    try {
-      const ended = dialler.ended.then(({ exit, said = `bubblewrap ended with ${exit}` }) => {
-        throw isLate ? late() : unavailable(said);
-      });
-      ended.catch(() => {});
-      const ready = Promise.all([taken.promise, childIn(dialler.stdout)]);
-      const [, pid] = await Promise.race([ready, ended]);
-      const user = openSync(`/proc/${pid}/ns/user`, "r");
-      const net = openSync(`/proc/${pid}/ns/net`, "r");
-      const [proxy] = listeners;
-      if (proxy !== undefined) egress.serve(proxy);
-      dialler.linger();
-      return new OwnNetwork(options, listeners, dialler, [user, net]);
-    } catch (error) {
-      for (const listener of listeners) listener.close();
-      await dialler[Symbol.asyncDispose]();
-      throw error;
-    }
-  }
-
-  /** Connects to a program that listens in this network. Throws "unavailable" if none does. */
-  async connect(port: number, signal?: AbortSignal): Promise<Socket> {
-    signal?.throwIfAborted();
-    const connecting = this.#connect(port);
-    try {
-      return await untilAborted(connecting, signal);
-    } catch (error) {
-      connecting.then((socket) => socket.destroy()).catch(() => {});
-      throw error;
-    }
-  }
-
-  /** Ends the process that has made the network; another one is started if it is needed. */
-  async rest(): Promise<void> {
-    await (await this.#dialler.catch(() => undefined))?.[Symbol.asyncDispose]();
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#isOver = true;
-    await this.rest();
-    for (const listener of this.listeners) listener.close();
-    for (const file of this.#files) closeSync(file);
-  }
-
-  async #connect(port: number): Promise<Socket> {
-    const dialler = await this.#running();
-    this.#refuseIfOver();
-    return dialler.connect(port);
-  }
-
-  async #running(): Promise<Dialler> {
-    const present = this.#dialler;
-    const dialler = await present.catch(() => undefined);
-    if (dialler?.isOver === false) return dialler;
-    const words = await helper([]);
-    this.#refuseIfOver();
-    const [command, ...args] = [...this.enter, "--", ...words];
-    if (this.#dialler === present) this.#dialler = Dialler.start({ command, args }, () => {});
-    return this.#dialler;
-  }
+  const [proxy, ...others] = listeners;
+  for (const listener of listeners) listener.maxConnections = MOST_CONNECTIONS;
+  if (proxy !== undefined) egress.serve(proxy);
+  first.linger();
+  const [user, net] = files.map((file) => `/proc/${process.pid}/fd/${file}`);
+  const into = [`--user=${user}`, `--net=${net}`, "--preserve-credentials"];
+  const enter: readonly [string, ...string[]] = [nsenter, ...into];
+  let dialler = Promise.resolve(first);
+  let isOver = false;
 
   /** Its descriptors are closed then, and their numbers may be those of another network. */
-  #refuseIfOver(): void {
-    if (!this.#isOver) return;
+  const refuseIfOver = (): void => {
+    if (!isOver) return;
     throw new TrunklineError("closed", "Cannot connect to another network: it is closed.");
-  }
+  };
+
+  const running = async (): Promise<Dialler> => {
+    const present = dialler;
+    const known = await present.catch(() => undefined);
+    if (known?.isOver === false) return known;
+    const words = await helper([]);
+    refuseIfOver();
+    const [command, ...args] = [...enter, "--", ...words];
+    if (dialler === present) dialler = startDialler({ command, args }, () => {});
+    return dialler;
+  };
+
+  const reach = async (port: number): Promise<Socket> => {
+    const known = await running();
+    refuseIfOver();
+    return known.connect(port);
+  };
+
+  /** Ends the process that has made the network; another one is started if it is needed. */
+  const rest = async (): Promise<void> => {
+    await (await dialler.catch(() => undefined))?.[Symbol.asyncDispose]();
+  };
+
+  return {
+    /** The beginning of a command line that runs in this network. */
+    enter,
+    /** The listeners at the ports that were asked for, in that order. They are closed with the network. */
+    listeners: others,
+    rest,
+
+    /** Connects to a program that listens in this network. Throws "unavailable" if none does. */
+    async connect(port: number, signal?: AbortSignal): Promise<Socket> {
+      signal?.throwIfAborted();
+      const connecting = reach(port);
+      try {
+        return await untilAborted(connecting, signal);
+      } catch (error) {
+        connecting.then((socket) => socket.destroy()).catch(() => {});
+        throw error;
+      }
+    },
+
+    async [Symbol.asyncDispose](): Promise<void> {
+      isOver = true;
+      await rest();
+      for (const listener of others) listener.close();
+      for (const file of files) closeSync(file);
+    },
+  };
 }
 
 /** The port of a listener; 0 if there is none. */

@@ -4,7 +4,7 @@ import { homeOf } from "../base/process/environment.ts";
 import { bubblewrapProgram, OWN_USERS, type Program } from "./bubblewrap.ts";
 import type { CommandSandboxOptions } from "./command-sandbox.ts";
 import type { FileView } from "./file-view.ts";
-import { OwnNetwork } from "./own-network.ts";
+import { openNetwork } from "./own-network.ts";
 import { PROXY_VARIABLES } from "./sandbox.ts";
 import { makeOwnFolder, mountsOf, removeSandboxFolder } from "./sandbox-folder.ts";
 import { namedFiles, realPathOf, systemFiles } from "./system-files.ts";
@@ -59,7 +59,7 @@ export async function openPluginSandbox(options: PluginSandboxOptions) {
   await using opening = new AsyncDisposableStack();
   const folder = await makeOwnFolder(data, "plugin", { name: "plugin", uid, gid, home: "/tmp" });
   opening.defer(() => removeSandboxFolder(folder));
-  const network = opening.use(await OwnNetwork.open({ bwrap, nsenter, egress, ports }));
+  const network = opening.use(await openNetwork({ bwrap, nsenter, egress, ports }));
   /** How to start the plugin in the sandbox. */
   const wrap = ({ command, args, env }: Program): Program => {
     const start = bubblewrapProgram({

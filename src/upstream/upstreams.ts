@@ -208,13 +208,12 @@ export class Upstreams implements Required<Omit<ToolSources, "opened">>, AsyncDi
 
   /** Tells people, once for each state, that a list is answered without these upstreams. */
   #tellMissing(unknown: readonly Upstream[]): void {
-    const { log } = this.#options;
     for (const upstream of unknown) {
       const { missing, name } = upstream;
       const { state } = upstream.status();
       if (missing === undefined || this.#told.get(upstream) === state) continue;
       this.#told.set(upstream, state);
-      log.warn("upstream.missing", { upstream: name, state, why: missing });
+      this.#options.log.warn("upstream.missing", { upstream: name, state, why: missing });
       const message = `${missing}. Its tools are not in the list yet. Clients are notified when they are.`;
       const data = { server: name, state, message };
       this.#post({

@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { OWNER } from "../../src/base/principal.ts";
-import { RunAgent, type RunAgentOptions } from "../../src/run/run-agent.ts";
+import { runAgent, type RunAgentOptions } from "../../src/run/run-agent.ts";
 import type { Runs, RunsOptions } from "../../src/run/runs.ts";
 import type {
   Agent,
@@ -79,7 +79,7 @@ export class RunAgentRig implements AsyncDisposable {
         [Symbol.asyncDispose]: async () => {},
       }),
     };
-    const agent = new RunAgent({
+    const agent = runAgent({
       runs: this.runs,
       inner: async () => {
         await how.isReady?.();

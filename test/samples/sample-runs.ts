@@ -4,7 +4,7 @@ import { join } from "node:path";
 
 import { Log } from "../../src/base/log.ts";
 import { DENIED_NAMES } from "../../src/run/change/scan.ts";
-import { Runs, type RunsOptions } from "../../src/run/runs.ts";
+import { type Runs, runsIn, type RunsOptions } from "../../src/run/runs.ts";
 import { CopyDriver } from "../../src/run/workspace/copy.ts";
 import { plainGit, writeRemote } from "../support/stored-folder.ts";
 
@@ -50,7 +50,7 @@ export class SampleRuns implements AsyncDisposable {
 }
 
 function openRuns(folder: string, options: Partial<RunsOptions>): Promise<Runs> {
-  return Runs.open({
+  return runsIn({
     folder,
     driver: new CopyDriver("copy"),
     policy: { allowHosts: [], allowPrivate: true, protocols: ["file"] },

@@ -5,8 +5,8 @@ import { join } from "node:path";
 import type { Principal } from "../../src/base/principal.ts";
 import type { Config } from "../../src/config/config.ts";
 import { loadConfig } from "../../src/config/load.ts";
-import { SharedData } from "../../src/fleet/open/open-shared.ts";
-import { SharedTools } from "../../src/fleet/open/shared-tools.ts";
+import { shareData } from "../../src/fleet/open/open-shared.ts";
+import { shareTools } from "../../src/fleet/open/shared-tools.ts";
 import { AppContext } from "../../src/config/app-context.ts";
 import { type OpenedTools, openTools } from "../../src/app/tool/open-tools.ts";
 import { SampleContext } from "../samples/sample-context.ts";
@@ -79,13 +79,13 @@ export class AppNode implements AsyncDisposable {
   readonly app: AppContext;
   readonly data: string;
   readonly tools: OpenedTools;
-  readonly shared: SharedData;
+  readonly shared: ReturnType<typeof shareData>;
   readonly #opened: AsyncDisposableStack;
 
   private constructor(
     app: AppContext,
     tools: OpenedTools,
-    shared: SharedData,
+    shared: ReturnType<typeof shareData>,
     opened: AsyncDisposableStack,
   ) {
     this.app = app;
@@ -105,8 +105,10 @@ export class AppNode implements AsyncDisposable {
     const fleet = opened.use(
       new FleetNode(await connectTo(url, name), name, () => ({ ...STATE, ...own?.state })),
     );
-    const own: SharedTools = opened.use(new SharedTools({ app, offer: tools.offer, fleet }));
-    const shared = opened.use(new SharedData({ app, fleet, role: "gateway", env }));
+    const own: ReturnType<typeof shareTools> = opened.use(
+      shareTools({ app, offer: tools.offer, fleet }),
+    );
+    const shared = opened.use(shareData({ app, fleet, role: "gateway", env }));
     fleet.members.join();
     return new AppNode(app, tools, shared, opened.move());
   }

@@ -10,7 +10,7 @@ import { ALLOW, REJECT, type SampleTurn } from "../../../test/agent/sample-turn.
 import { processesOf } from "../../../test/support/processes.ts";
 import { until } from "../../../test/support/until.ts";
 import type { HookEvent, HookSettings } from "../../hooks/hook.ts";
-import { type HookRun, Hooks } from "../../hooks/hooks.ts";
+import { type HookRun, hooksFor } from "../../hooks/hooks.ts";
 import type { HistoryEntry } from "../../session/agent.ts";
 import { Offer } from "../../tool/offer/offer.ts";
 import { Policy } from "../../tool/policy.ts";
@@ -22,7 +22,7 @@ import type { HookOpener } from "./session-hooks.ts";
 function hooked(user: HookSettings, runs: HookRun[] = []): { readonly hooks: HookOpener } {
   return {
     hooks: async (session) =>
-      new Hooks({
+      hooksFor({
         ...session,
         settings: { user, project: {} },
         env: async () => ({ PATH: process.env.PATH }),

@@ -4,7 +4,7 @@ import { dirname } from "node:path";
 import { describe, it } from "node:test";
 
 import { resolveIdentity } from "../../identity/identity.ts";
-import { Tokens } from "../../identity/tokens/tokens.ts";
+import { type Tokens, openTokens } from "../../identity/tokens/tokens.ts";
 import type { ValidationFinding } from "../../identity/validate/validate.ts";
 import { checkIdentities } from "../../setup/doctor/settings-checks.ts";
 import { SampleCommandLine } from "../../../test/samples/sample-command-line.ts";
@@ -24,7 +24,7 @@ const IDENTITIES = {
 const TOKEN = "ghp_0123456789abcdefghijABCDEFGHIJ456789";
 
 function tokensOf({ home, env }: SampleCommandLine): Tokens {
-  return new Tokens({ data: home.data, configFolder: dirname(home.userFile), env });
+  return openTokens({ data: home.data, configFolder: dirname(home.userFile), env });
 }
 
 /** A repository of acme, in which git has no author yet. */

@@ -201,12 +201,11 @@ export class Placer {
   async #workers(request: PlacementRequest, signal: AbortSignal): Promise<readonly Member[]> {
     const { members } = this.#options;
     const { connection, state } = members;
-    const { pool } = connection.subjects;
-    const { version } = state;
     for (;;) {
       signal.throwIfAborted();
       const isSilent = (id: string): boolean => members.isSilent(id);
-      const view = { pool, version, members: members.alive, isSilent };
+      const { pool } = connection.subjects;
+      const view = { pool, version: state.version, members: members.alive, isSilent };
       const placement = placeSession(view, request);
       if (!("refusal" in placement)) return placement.workers;
       // A gateway that has just started has not heard of all workers yet.

@@ -47,68 +47,54 @@ const TRY_AGAIN = 1_000;
  * other nodes. It does not wait for NATS: what is here is used, and what is changed here is sent when
  * NATS can be reached. No other node uses the folder (see `connectFleet`).
  */
-export class SharedData implements AsyncDisposable {
-  readonly #options: SharedOptions;
-  readonly #over = new AbortController();
-  readonly #running: Promise<void>;
-  #opened: { state: SharedState; audit: SharedAudit; tokens: SharedState | undefined } | undefined;
+export function shareData({ app, fleet, role, env }: SharedOptions) {
+  const { config, report } = app;
+  const over = new AbortController();
+  const { signal } = over;
+  let opened:
+    | { state: SharedState; audit: SharedAudit; tokens: SharedState | undefined }
+    | undefined;
 
-  constructor(options: SharedOptions) {
-    this.#options = options;
-    this.#running = this.#run();
-  }
-
-  /** Undefined until the stores of the data folder are open. A worker shares no tokens. */
-  get status() {
-    if (this.#opened === undefined) return undefined;
-    const { state, audit, tokens } = this.#opened;
-    return { state: state.status, audit: audit.status, tokens: tokens?.status };
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#over.abort();
-    await this.#running;
-  }
-
-  async #run(): Promise<void> {
-    const { signal } = this.#over;
-    const { report } = this.#options.app;
-    while (!signal.aborted) {
-      try {
-        await this.#share(signal);
-      } catch (error) {
-        report("shared.failed", { error });
-      }
-      await delay(TRY_AGAIN, undefined, { signal }).catch(() => {});
-    }
-  }
-
-  async #share(signal: AbortSignal): Promise<void> {
-    const { app, fleet, role, env } = this.#options;
-    const { config, report } = app;
-    const { data } = config;
-    const { connection, self } = fleet;
-    await using opened = new AsyncDisposableStack();
+  const share = async (): Promise<void> => {
+    await using open = new AsyncDisposableStack();
     const identities = await openIdentityKind(app, env);
-    const sharing = { connection, data, report };
+    const sharing = { connection: fleet.connection, data: config.data, report };
     const endings = new TaskQueue();
-    opened.defer(() => endings.idle());
-    const gone = (): void =>
-      background(
-        endings.run(() => endTokenless(app)),
-        "Ending logins of revoked people",
-      );
-    const { state, tokens } = opened.use(await shareStores(sharing, role, [identities], gone));
+    open.defer(() => endings.idle());
+    const end = (): Promise<void> => endings.run(() => endTokenless(app));
+    const gone = (): void => background(end(), "Ending logins of revoked people");
+    const { state, tokens } = open.use(await shareStores(sharing, role, [identities], gone));
     // A token may have been removed just before this node was killed.
     if (role === "gateway") gone();
-    const audit = opened.use(await SharedAudit.open({ ...sharing, name: self.name }));
-    this.#opened = { state, audit, tokens };
+    const audit = open.use(await SharedAudit.open({ ...sharing, name: fleet.self.name }));
+    opened = { state, audit, tokens };
     try {
       await new Promise((resolve) => onAbort(signal, resolve));
     } finally {
-      this.#opened = undefined;
+      opened = undefined;
     }
-  }
+  };
+
+  const run = async (): Promise<void> => {
+    while (!signal.aborted) {
+      await share().catch((error: unknown) => report("shared.failed", { error }));
+      await delay(TRY_AGAIN, undefined, { signal }).catch(() => {});
+    }
+  };
+  const running = run();
+  return {
+    /** Undefined until the stores of the data folder are open. A worker shares no tokens. */
+    get status() {
+      if (opened === undefined) return undefined;
+      const { state, audit, tokens } = opened;
+      return { state: state.status, audit: audit.status, tokens: tokens?.status };
+    },
+
+    async [Symbol.asyncDispose](): Promise<void> {
+      over.abort();
+      await running;
+    },
+  };
 }
 
 /**

@@ -9,7 +9,6 @@ import { Peer } from "../../rpc/peer.ts";
 import { Offer } from "../../tool/offer/offer.ts";
 import { PublishedEntries } from "../../tool/offer/published-entries.ts";
 import { type Caller, type Tool, type ToolContext, errorResult } from "../../tool/tool.ts";
-import type { UpstreamStatus } from "../../upstream/upstream.ts";
 import { type UpstreamOffer, Upstreams } from "../../upstream/upstreams.ts";
 import type { Channel } from "../../wire/channel.ts";
 import type { FleetConnection } from "../connection/connect.ts";
@@ -32,122 +31,89 @@ export interface SharedToolsOptions {
  * its clients and sessions also those of the others: another node is an MCP server like any other, so
  * names, policy, approval, timeouts, audit and profiles are the same for its tools.
  */
-export class SharedTools implements AsyncDisposable {
-  readonly #options: SharedToolsOptions;
-  readonly #foreign = new Set<Tool>();
-  readonly #own: ReturnType<typeof shareOffer>;
-  readonly #upstreams: Upstreams;
-  readonly #server: Disposable;
-  readonly #known: Promise<void>;
-  readonly #stopFollowing: () => void;
-  #nodes = "";
-
-  constructor(options: SharedToolsOptions) {
-    const { app, offer, fleet } = options;
-    const { connection, self, members } = fleet;
-    const { config, log } = app;
-    this.#options = options;
-    this.#own = shareOffer(app, offer, {
-      isForeign: (tool) => this.#foreign.has(tool),
-      changed: () => members.tell(),
-    });
-    this.#upstreams = new Upstreams({
-      offer: this.#publisher(),
-      folder: join(config.data, "fleet-tools"),
-      log,
-      channelLimits: config.limits,
-      open: async (_settings, _events, _limits, name) => {
-        return { channel: await this.#reach(name), end: async () => {} };
-      },
-    });
-    this.#server = serveNode({
-      connection,
-      node: self,
-      service: "tools",
-      limits: config.limits,
-      log,
-      serve: (channel, _, from) => this.#own.serve(channel, from),
-    });
-    // The servers of this node are asked first: their tools keep their names, and the other nodes are told of
-    // them.
-    this.#known = Promise.resolve(offer.known()).catch(() => {});
-    this.#stopFollowing = members.onChange(() => this.#follow());
-    this.#follow();
-  }
-
-  /** The state that this node publishes. */
-  get state(): { readonly tools: number } {
-    return { tools: this.#own.count() };
-  }
-
-  /** The status of the other nodes, as MCP servers. */
-  status(): UpstreamStatus[] {
-    return this.#upstreams.status();
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#stopFollowing();
-    this.#server[Symbol.dispose]();
-    this.#own[Symbol.dispose]();
-    await this.#upstreams[Symbol.asyncDispose]();
-  }
+export function shareTools({ app, offer, fleet }: SharedToolsOptions) {
+  const { connection, self, members } = fleet;
+  const { config, log } = app;
+  const foreign = new Set<Tool>();
+  const own = shareOffer(app, offer, {
+    isForeign: (tool) => foreign.has(tool),
+    changed: () => members.tell(),
+  });
 
   /** Those that have tools, by name. */
-  get #others(): Member[] {
-    const { members, self } = this.#options.fleet;
-    return members.alive.filter(({ id, tools = 0 }) => id !== self.id && tools > 0);
-  }
-
-  #follow(): void {
-    const names = [...new Set(this.#others.map(({ name }) => name))];
-    const nodes = JSON.stringify(names);
-    if (nodes === this.#nodes) return;
-    this.#nodes = nodes;
-    const table = Object.fromEntries(names.map((name) => [name, { url: `node:${name}` }]));
-    // Lists of clients do not wait for other nodes, which may wait for this one.
-    const configured = this.#known.then(() => this.#upstreams.configure(table));
-    const started = configured.then(() => this.#upstreams.started());
-    background(started, "Asking other nodes for their tools");
-  }
-
-  async #reach(name: string): Promise<Channel<string>> {
-    const { connection, members, self } = this.#options.fleet;
-    const node = this.#others.findLast((each) => each.name === name);
-    // For whom a tool is called is part of each call.
-    const principal = { ...OWNER, name: self.name };
-    if (node !== undefined) {
-      const gone = members.untilGone(node.id);
-      return await reachNode(connection, node, principal, { service: "tools", gone });
-    }
-    throw new TrunklineError("unavailable", `Node '${name}' is gone`);
-  }
+  const others = (): Member[] =>
+    members.alive.filter(({ id, tools = 0 }) => id !== self.id && tools > 0);
 
   /** Where the tools of other nodes go. Only tools are shared. */
-  #publisher(): UpstreamOffer {
-    const { offer } = this.#options;
-    return {
-      tools: {
-        get: (name) => offer.tools.get(name),
-        add: (tool) => {
-          const named: Tool = {
-            ...tool,
-            call: (args, context) => tool.call(args, withCaller(context)),
-          };
-          this.#foreign.add(named);
-          const remove = offer.tools.add(named);
-          return () => {
-            remove();
-            this.#foreign.delete(named);
-          };
-        },
+  const publisher: UpstreamOffer = {
+    tools: {
+      get: (name) => offer.tools.get(name),
+      add: (tool) => {
+        const call: Tool["call"] = (args, context) => tool.call(args, withCaller(context));
+        const named: Tool = { ...tool, call };
+        foreign.add(named);
+        const remove = offer.tools.add(named);
+        return () => {
+          remove();
+          foreign.delete(named);
+        };
       },
-      prompts: { get: () => undefined, add: () => () => {} },
-      resources: { add: () => () => {}, changed: () => {}, updated: () => {} },
-      notices: { post: (notice) => offer.notices.post(notice) },
-      clients: { onGone: (listener) => offer.clients.onGone(listener) },
-      instructions: { replace: () => {}, isApproved: () => true },
-    };
-  }
+    },
+    prompts: { get: () => undefined, add: () => () => {} },
+    resources: { add: () => () => {}, changed: () => {}, updated: () => {} },
+    notices: { post: (notice) => offer.notices.post(notice) },
+    clients: { onGone: (listener) => offer.clients.onGone(listener) },
+    instructions: { replace: () => {}, isApproved: () => true },
+  };
+  const upstreams = new Upstreams({
+    ...{ offer: publisher, folder: join(config.data, "fleet-tools"), log },
+    channelLimits: config.limits,
+    open: async (_settings, _events, _limits, name) => {
+      const node = others().findLast((each) => each.name === name);
+      if (node === undefined) throw new TrunklineError("unavailable", `Node '${name}' is gone`);
+      // For whom a tool is called is part of each call.
+      const principal = { ...OWNER, name: self.name };
+      const reaching = { service: "tools", gone: members.untilGone(node.id) } as const;
+      const channel = await reachNode(connection, node, principal, reaching);
+      return { channel, end: async () => {} };
+    },
+  });
+  const server = serveNode({
+    ...{ connection, node: self, service: "tools", limits: config.limits, log },
+    serve: (channel, _, from) => own.serve(channel, from),
+  });
+  // The servers of this node are asked first: their tools keep their names, and the other nodes are told of
+  // them.
+  const known = Promise.resolve(offer.known()).catch(() => {});
+  let nodes = "";
+  const follow = (): void => {
+    const names = [...new Set(others().map(({ name }) => name))];
+    if (nodes === JSON.stringify(names)) return;
+    nodes = JSON.stringify(names);
+    const table = Object.fromEntries(names.map((name) => [name, { url: `node:${name}` }]));
+    // Lists of clients do not wait for other nodes, which may wait for this one.
+    const configured = known.then(() => upstreams.configure(table));
+    const started = configured.then(() => upstreams.started());
+    background(started, "Asking other nodes for their tools");
+  };
+  const stopFollowing = members.onChange(follow);
+  follow();
+  return {
+    /** The state that this node publishes. */
+    get state() {
+      return { tools: own.count() };
+    },
+
+    /** The status of the other nodes, as MCP servers. */
+    status: () => upstreams.status(),
+
+    async [Symbol.asyncDispose](): Promise<void> {
+      stopFollowing();
+      server[Symbol.dispose]();
+      own[Symbol.dispose]();
+      await upstreams[Symbol.asyncDispose]();
+    },
+  };
 }
 
 interface SharedOfferOptions {

@@ -10,7 +10,7 @@ import { headers, type MsgHdrs } from "@nats-io/nats-core";
 import { background } from "../../base/background.ts";
 import { TrunklineError } from "../../base/errors.ts";
 import type { FleetConnection } from "../connection/connect.ts";
-import { firstFrom, openReader, StreamFollower } from "../stream-reader.ts";
+import { firstFrom, followStream, openReader } from "../stream-reader.ts";
 import {
   isFinal,
   isLastAttempt,
@@ -133,7 +133,7 @@ export function streamJournal({ client, connection, manager }: StreamJournalOpti
         noteIfLast(reader.pending);
         return reader;
       };
-      return new StreamFollower({
+      return followStream({
         connection,
         open,
         heard: (message) => {

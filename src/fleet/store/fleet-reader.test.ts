@@ -4,12 +4,12 @@ import { setTimeout as delay } from "node:timers/promises";
 import { FleetStores } from "../../../test/support/fleet-stores.ts";
 import { until } from "../../../test/support/until.ts";
 import { NatsServer, noNats } from "../../../test/support/nats-server.ts";
-import type { FleetReader } from "./gateway-store.ts";
+import type { SessionReading } from "../../store/session/session-reader.ts";
 
 const NEW = { id: "s1", cwd: "/a", agent: "x", notes: { owner: "token ann" } };
 
 /** What is read of a session, once its last event is known: it is told a little later. */
-async function lastOf(reader: FleetReader, id: string, last: number): Promise<void> {
+async function lastOf(reader: SessionReading, id: string, last: number): Promise<void> {
   await until(async () => (await reader.find(id))?.last === last);
 }
 

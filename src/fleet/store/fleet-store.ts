@@ -35,8 +35,7 @@ export abstract class FleetStore implements AsyncDisposable {
 
   /** A copy of all sessions, for lists, from its first use on. */
   get mirror(): SessionMirror {
-    const { isAlive } = this;
-    return (this.#mirror ??= this.streams.openMirror({ isAlive, log: this.#log }));
+    return (this.#mirror ??= this.streams.openMirror({ isAlive: this.isAlive, log: this.#log }));
   }
 
   /** The id of the live process that has a session open; undefined if none has. */

@@ -5,14 +5,11 @@ import type { HeldSession, SessionRecord, SessionStore, StoredEvent } from "../.
 import { HeldElsewhereError } from "../../store/session/session-log.ts";
 import { READ } from "../../store/session/session-pages.ts";
 import {
-  type ListRequest,
-  type Mark,
   RECENT,
   type ReadSession,
   type SessionReading,
 } from "../../store/session/session-reader.ts";
 import type { QueueListener } from "../members/placer.ts";
-import type { JournalSubscription } from "../ownership/journal.ts";
 import {
   liveHolder,
   recordOf,
@@ -86,9 +83,9 @@ export class GatewayStore extends FleetStore implements SessionStore, AsyncDispo
   }
 
   /** Opens the sessions for a dashboard. `onMembers` calls back when other processes may be alive. */
-  openReader(onMembers: (listener: () => void) => () => void): Promise<FleetReader> {
+  openReader(onMembers: (listener: () => void) => () => void): Promise<SessionReading> {
     const { streams, mirror, isAlive } = this;
-    return FleetReader.open({ streams, mirror, isAlive, onMembers });
+    return openFleetReader({ streams, mirror, isAlive, onMembers });
   }
 
   #place(entry: SessionEntry, signal?: AbortSignal, queued?: QueueListener): Promise<string> {
@@ -122,140 +119,123 @@ interface FleetReaderOptions {
 }
 
 /** Reads the sessions of a fleet, which its workers write. */
-export class FleetReader implements SessionReading {
-  readonly #options: FleetReaderOptions;
-  readonly #following: JournalSubscription;
-  readonly #ends = new DisposableStack();
+async function openFleetReader(options: FleetReaderOptions): Promise<SessionReading> {
+  const { streams, mirror, isAlive, onMembers } = options;
   /** Numbers of the last events. */
-  readonly #lasts = new Map<string, number>();
+  const lasts = new Map<string, number>();
   /** Sessions that got events, with the change by which they did, the latest last. */
-  readonly #touched = new Map<string, number>();
-  #changes = 0;
-  #answered = -Infinity;
+  const touched = new Map<string, number>();
+  let changes = 0;
+  let answered = -Infinity;
 
-  private constructor(options: FleetReaderOptions) {
-    this.#options = options;
-    const { mirror, onMembers, streams } = options;
-    this.#ends.defer(
-      mirror.onChange(({ id, now }) => {
-        this.#changes++;
-        if (now === undefined) this.#lasts.delete(id);
-      }),
-    );
-    this.#ends.defer(onMembers(() => this.#changes++));
-    this.#following = streams.journal.follow((id, last) => this.#heard(id, last));
-  }
-
-  static async open(options: FleetReaderOptions): Promise<FleetReader> {
-    const reader = new FleetReader(options);
-    const late = AbortSignal.timeout(PATIENCE);
-    try {
-      await untilAborted(reader.#following.known, late);
-    } catch {
-      reader[Symbol.dispose]();
-      const why = `NATS did not send the last events of the sessions within ${PATIENCE / 1000} seconds`;
-      throw new TrunklineError("unavailable", `${why}. Try again later.`);
-    }
-    return reader;
-  }
-
-  [Symbol.dispose](): void {
-    this.#ends.dispose();
-    background(this.#following[Symbol.asyncDispose](), "Ending the readers of session events");
-  }
-
-  async list(request: ListRequest): Promise<ReadSession[]> {
-    const { owner, after, limit, runsOnly = false } = request;
-    await this.#options.mirror.caughtUp();
-    const accepts = ({ record }: SessionEntry): boolean =>
-      !runsOnly || record.notes.run !== undefined;
-    const entries = this.#options.mirror.entries({ owner, after, limit, accepts });
-    return entries.map((entry) => this.#sessionOf(entry));
-  }
-
-  async held(): Promise<ReadSession[]> {
-    await this.#options.mirror.caughtUp();
-    return this.#held();
-  }
-
-  async find(id: string): Promise<ReadSession | undefined> {
-    const entry = await this.#options.streams.find(id);
-    if (entry === undefined || entry.deleted !== undefined) return undefined;
-    if (!this.#lasts.has(id)) {
-      const last = await this.#options.streams.last(id);
-      if (last !== undefined) this.#lasts.set(id, Math.max(last.last, this.#lasts.get(id) ?? 0));
-    }
-    return this.#sessionOf(entry);
-  }
-
-  async events(id: string, from: number, limit: number): Promise<StoredEvent[]> {
-    const events: StoredEvent[] = [];
-    let read = 0;
-    for await (const page of this.#pages(id, from - 1)) {
-      events.push(...page.events);
-      read += page.size;
-      if (events.length >= limit || read >= READ) break;
-    }
-    return events.slice(0, limit);
-  }
-
-  async eventsBefore(id: string, before: number, limit: number): Promise<StoredEvent[]> {
-    const pages: EventPage[] = [];
-    let read = 0;
-    for await (const page of this.#pages(id, Math.max(0, before - 1 - limit), before - 1)) {
-      pages.push(page);
-      read += page.size;
-      // The last ones are wanted, and not more than fit.
-      while (read - (pages[0]?.size ?? 0) >= READ) read -= pages.shift()?.size ?? 0;
-    }
-    return pages.flatMap(({ events }) => events);
-  }
-
-  async mark(): Promise<Mark> {
-    return { version: this.#changes, page: this.#changes };
-  }
-
-  async changed(since: Mark): Promise<{ mark: Mark; sessions: ReadSession[] } | undefined> {
-    const now = performance.now();
-    if (since.version === this.#changes) return undefined;
-    if (since.version >= 0 && now - this.#answered < PAUSE) return undefined;
-    this.#answered = now;
-    const mark = await this.mark();
-    const { mirror } = this.#options;
-    const found = new Map(this.#held().map((session) => [session.id, session]));
-    for (const [id, change] of this.#touched) {
-      const entry = change <= since.page || found.has(id) ? undefined : mirror.get(id);
-      if (entry !== undefined) found.set(id, this.#sessionOf(entry));
-    }
-    for (const entry of mirror.entries({ limit: RECENT })) {
-      found.set(entry.record.id, this.#sessionOf(entry));
-    }
-    return { mark, sessions: [...found.values()] };
-  }
-
-  #held(): ReadSession[] {
-    return this.#options.mirror.held().map((entry) => this.#sessionOf(entry));
-  }
-
-  #heard(id: string, last: number): void {
-    this.#changes++;
-    this.#lasts.set(id, last);
-    this.#touched.delete(id);
-    this.#touched.set(id, this.#changes);
-    if (this.#touched.size <= MOST_TOUCHED) return;
-    const [oldest = id] = this.#touched.keys();
-    this.#touched.delete(oldest);
-  }
-
-  async *#pages(id: string, after: number, upTo?: number): AsyncGenerator<EventPage> {
-    const entry = await this.#options.streams.find(id);
-    if (entry !== undefined) yield* readPages(this.#options.streams, entry, after, upTo);
-  }
-
-  #sessionOf(entry: SessionEntry): ReadSession {
+  const sessionOf = (entry: SessionEntry): ReadSession => {
     const { id, cwd, agent, title, created, updated, parent, notes } = entry.record;
-    const holder = liveHolder(entry, this.#options.isAlive);
-    const last = this.#lasts.get(id) ?? 0;
+    const holder = liveHolder(entry, isAlive);
+    const last = lasts.get(id) ?? 0;
     return { id, cwd, agent, title, created, updated, parent, notes, last, holder };
+  };
+
+  const heldNow = (): ReadSession[] => mirror.held().map(sessionOf);
+
+  async function* pagesOf(id: string, after: number, upTo?: number): AsyncGenerator<EventPage> {
+    const entry = await streams.find(id);
+    if (entry !== undefined) yield* readPages(streams, entry, after, upTo);
   }
+
+  const heard = (id: string, last: number): void => {
+    changes++;
+    lasts.set(id, last);
+    touched.delete(id);
+    touched.set(id, changes);
+    if (touched.size <= MOST_TOUCHED) return;
+    const [oldest = id] = touched.keys();
+    touched.delete(oldest);
+  };
+
+  const ends = new DisposableStack();
+  const changed = mirror.onChange(({ id, now }) => {
+    changes++;
+    if (now === undefined) lasts.delete(id);
+  });
+  ends.defer(changed);
+  ends.defer(onMembers(() => changes++));
+  const following = streams.journal.follow(heard);
+  ends.defer(() =>
+    background(following[Symbol.asyncDispose](), "Ending the readers of session events"),
+  );
+  try {
+    await untilAborted(following.known, AbortSignal.timeout(PATIENCE));
+  } catch {
+    ends.dispose();
+    const why = `NATS did not send the last events of the sessions within ${PATIENCE / 1000} seconds`;
+    throw new TrunklineError("unavailable", `${why}. Try again later.`);
+  }
+
+  return {
+    async list({ owner, after, limit, runsOnly = false }) {
+      await mirror.caughtUp();
+      const accepts = ({ record }: SessionEntry): boolean =>
+        !runsOnly || record.notes.run !== undefined;
+      return mirror.entries({ owner, after, limit, accepts }).map(sessionOf);
+    },
+
+    async held() {
+      await mirror.caughtUp();
+      return heldNow();
+    },
+
+    async find(id) {
+      const entry = await streams.find(id);
+      if (entry === undefined || entry.deleted !== undefined) return undefined;
+      if (!lasts.has(id)) {
+        const last = await streams.last(id);
+        if (last !== undefined) lasts.set(id, Math.max(last.last, lasts.get(id) ?? 0));
+      }
+      return sessionOf(entry);
+    },
+
+    async events(id, from, limit) {
+      const events: StoredEvent[] = [];
+      let read = 0;
+      for await (const page of pagesOf(id, from - 1)) {
+        events.push(...page.events);
+        read += page.size;
+        if (events.length >= limit || read >= READ) break;
+      }
+      return events.slice(0, limit);
+    },
+
+    async eventsBefore(id, before, limit) {
+      const pages: EventPage[] = [];
+      let read = 0;
+      for await (const page of pagesOf(id, Math.max(0, before - 1 - limit), before - 1)) {
+        pages.push(page);
+        read += page.size;
+        // The last ones are wanted, and not more than fit.
+        while (read - (pages[0]?.size ?? 0) >= READ) read -= pages.shift()?.size ?? 0;
+      }
+      return pages.flatMap(({ events }) => events);
+    },
+
+    mark: async () => ({ version: changes, page: changes }),
+
+    async changed(since) {
+      const now = performance.now();
+      if (since.version === changes) return undefined;
+      if (since.version >= 0 && now - answered < PAUSE) return undefined;
+      answered = now;
+      const mark = { version: changes, page: changes };
+      const found = new Map(heldNow().map((session) => [session.id, session]));
+      for (const [id, change] of touched) {
+        const entry = change <= since.page || found.has(id) ? undefined : mirror.get(id);
+        if (entry !== undefined) found.set(id, sessionOf(entry));
+      }
+      for (const entry of mirror.entries({ limit: RECENT })) {
+        found.set(entry.record.id, sessionOf(entry));
+      }
+      return { mark, sessions: [...found.values()] };
+    },
+
+    [Symbol.dispose]: () => ends.dispose(),
+  };
 }

@@ -4,7 +4,7 @@ import type { Log } from "../../base/log.ts";
 import type { ListedSession, SessionRecord } from "../../session/store.ts";
 import type { FleetConnection } from "../connection/connect.ts";
 import { readEntry, recordOf, type SessionEntry } from "../ownership/session-entry.ts";
-import { openReader, StreamFollower } from "../stream-reader.ts";
+import { followStream, openReader } from "../stream-reader.ts";
 
 /** Changes that are fetched ahead. */
 const AHEAD = 1_000;
@@ -67,7 +67,7 @@ export class SessionMirror implements AsyncDisposable {
   #revision = 0;
   readonly #waiting = new Set<{ readonly revision: number; readonly resolve: () => void }>();
   /** Each of its readers begins with all entries, deleted ones included. */
-  readonly #follower: StreamFollower;
+  readonly #follower: ReturnType<typeof followStream>;
 
   constructor(options: SessionMirrorOptions) {
     this.#options = options;
@@ -75,7 +75,7 @@ export class SessionMirror implements AsyncDisposable {
     const reading = { deliver_policy: DeliverPolicy.LastPerSubject };
     const fetching = { max_messages: AHEAD, expires: WAIT };
     const stream = `KV_${connection.subjects.sessions}`;
-    this.#follower = new StreamFollower({
+    this.#follower = followStream({
       connection,
       open: () => openReader(connection.nats, stream, reading, fetching),
       heard: (message) => this.#take(message),

@@ -6,7 +6,7 @@ import { keyText } from "../../config/layer.ts";
 import { loadConfig } from "../../config/load.ts";
 import { type ConfiguredApp, currentInput } from "../../identity/open/open-identities.ts";
 import type { HookSettings } from "../hook.ts";
-import { type HookRun, Hooks, type HooksOptions } from "../hooks.ts";
+import { type HookRun, type Hooks, hooksFor, type HooksOptions } from "../hooks.ts";
 
 /** The session that hooks are for. */
 export type HookedSession = Pick<HooksOptions, "sessionId" | "cwd" | "sandbox">;
@@ -26,7 +26,7 @@ export function openHooks(
     const { config } = await loadConfig({ ...input, ignoreProject: true });
     const { hooks: project, problems } = await projectHooks(input);
     const { sessionId, cwd } = session;
-    return new Hooks({
+    return hooksFor({
       ...session,
       settings: { user: config.hooks, project },
       problems,

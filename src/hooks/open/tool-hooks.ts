@@ -18,7 +18,7 @@ import {
 import { serverReferences } from "../../upstream/open/server-references.ts";
 import { resolveTexts } from "../../upstream/references.ts";
 import type { HookEvent, HookSettings } from "../hook.ts";
-import { Hooks, type HookVerdict } from "../hooks.ts";
+import { hooksFor, type HookVerdict } from "../hooks.ts";
 import { recordRun } from "./open-hooks.ts";
 
 /** The server name that hooks see for our own tools. */
@@ -37,7 +37,7 @@ export function toolHooksFor(
 ): ToolHooks {
   const path = new Lazy(async () => absolutePath(await loginPath(env)));
   const references = serverReferences(app, env);
-  const hooks = new Hooks({
+  const hooks = hooksFor({
     sessionId: "",
     // Not the caller's folder, since hooks belong to the owner.
     cwd: homedir(),

@@ -9,7 +9,7 @@ import { SampleFolder } from "../../../test/samples/sample-folder.ts";
 import { type IdentitySettings, resolveIdentities } from "../identity.ts";
 import { readGitContext } from "../detect/detect.ts";
 import { SampleKeychain } from "../../../test/samples/sample-keychain.ts";
-import { Tokens } from "../tokens/tokens.ts";
+import { type Tokens, openTokens } from "../tokens/tokens.ts";
 import { answerCredential, parseCredential, rejectedIdentity } from "./credential-helper.ts";
 
 const TOKEN = "ghp_0123456789abcdefghijABCDEFGHIJ456789";
@@ -28,7 +28,7 @@ class Commands implements AsyncDisposable {
   constructor(folder: SampleFolder) {
     this.#folder = folder;
     const keychain = new SampleKeychain();
-    this.tokens = new Tokens({
+    this.tokens = openTokens({
       data: folder.path,
       configFolder: folder.path,
       env: {},

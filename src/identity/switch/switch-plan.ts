@@ -50,42 +50,16 @@ export async function planSwitch(
   context: GitContext,
   options: SwitchOptions,
 ): Promise<ChangePlan> {
-  const planner = new SwitchPlanner(identity, options);
-  if (options.global === true) return await planner.global(context);
-  const repository = context.repository ?? (await openRepository(context.git));
-  return await planner.repository({ ...context, repository });
-}
-
-/** A switch to one identity, with the edits that it needs in each file. */
-class SwitchPlanner {
-  readonly #identity: Identity;
-  readonly #options: SwitchOptions;
-  readonly #identities: readonly Identity[];
-  readonly #edits = new Map<string, ConfigEdit[]>();
-
-  constructor(identity: Identity, options: SwitchOptions) {
-    this.#identity = identity;
-    this.#options = options;
-    this.#identities = options.identities ?? [identity];
-  }
-
-  async global(context: GitContext): Promise<ChangePlan> {
-    const notes = this.#switchIn(globalTarget(this.#options.env), context);
-    return await this.#plan(context.git, {}, notes);
-  }
-
-  async repository(context: RepositoryContext): Promise<ChangePlan> {
-    const notes = await this.#unfit(context);
-    notes.push(...(await this.#editRepository(context)));
-    notes.push(...(await submoduleNotes(context)));
-    const { commonDir, worktree = commonDir } = context.repository;
-    return await this.#plan(context.git, { repository: commonDir, worktree }, notes);
-  }
+  const { name, sshKey } = identity;
+  const identities = options.identities ?? [identity];
+  const edits = new Map<string, ConfigEdit[]>();
+  const add = (path: string, more: readonly ConfigEdit[]): void => {
+    edits.set(path, [...(edits.get(path) ?? []), ...more]);
+  };
 
   /** Notes for a switch to an identity that the repository does not match: it is made all the same. */
-  async #unfit(context: GitContext): Promise<string[]> {
-    const { name } = this.#identity;
-    const { candidates, remote } = await detectIdentity(this.#identities, context);
+  const unfit = async (): Promise<string[]> => {
+    const { candidates, remote } = await detectIdentity(identities, context);
     const [best] = candidates;
     const where = remote === undefined ? "This repository" : `The remote '${remote.name}'`;
     if (best === undefined) {
@@ -95,31 +69,16 @@ class SwitchPlanner {
     if (candidates.find((each) => each.identity === name)?.weight === best.weight) return [];
     const says = `${where} belongs to identity '${best.identity}', which ${best.says}, not to '${name}'`;
     return [`${says}. The guard would refuse commits and pushes, and git gets no token.`];
-  }
+  };
 
-  /** Adds the edits for one repository. Returns notes. */
-  async #editRepository(context: RepositoryContext): Promise<string[]> {
-    const target = repositoryTarget(context);
-    if (target.mustTurnOn) await this.#turnOnWorktreeConfig(context);
-    const notes = this.#switchIn(target, context);
-    if (this.#options.rewriteRemotes !== true) return notes;
-    const rewritten = rewriteRemotes(this.#identity, this.#identities, context);
-    this.#add(join(context.repository.commonDir, "config"), rewritten.edits);
-    return [...notes, ...rewritten.notes];
-  }
-
-  #switchIn(target: ConfigTarget, context: GitContext): string[] {
-    const own = switchEdits(this.#identity, target, context, this.#options);
-    this.#add(target.path, own);
-    return overrideNotes(own, target, context, this.#options.env);
-  }
-
-  #add(path: string, more: readonly ConfigEdit[]): void {
-    this.#edits.set(path, [...(this.#edits.get(path) ?? []), ...more]);
-  }
+  const switchIn = (target: ConfigTarget, place: GitContext): string[] => {
+    const own = switchEdits(identity, target, place, options);
+    add(target.path, own);
+    return overrideNotes(own, target, place, options.env);
+  };
 
   /** Does what git does to turn it on (git's worktree.c, `init_worktree_config`). */
-  async #turnOnWorktreeConfig({ git, repository }: RepositoryContext): Promise<void> {
+  const turnOnWorktreeConfig = async ({ git, repository }: RepositoryContext): Promise<void> => {
     const common = join(repository.commonDir, "config");
     const { bytes = Buffer.alloc(0) } = await readCurrent(common, GIT_CONFIG_MODE);
     // These two apply only to the main work tree and would be wrong in the others.
@@ -131,30 +90,43 @@ class SwitchPlanner {
       ...(worktree === undefined ? [] : [{ key: "core.worktree", values: [worktree] }]),
     ];
     const removed = moved.map(({ key }) => ({ key, values: [] }));
-    this.#add(common, [{ key: "extensions.worktreeConfig", values: ["true"] }, ...removed]);
-    if (moved.length > 0) this.#add(join(repository.commonDir, "config.worktree"), moved);
-  }
+    add(common, [{ key: "extensions.worktreeConfig", values: ["true"] }, ...removed]);
+    if (moved.length > 0) add(join(repository.commonDir, "config.worktree"), moved);
+  };
 
-  async #plan(
-    git: Git,
+  const plan = async (
     subject: ChangePlan["subject"],
     notes: readonly string[],
-  ): Promise<ChangePlan> {
-    const { name, sshKey } = this.#identity;
+  ): Promise<ChangePlan> => {
     const isMissing = sshKey !== undefined && !existsSync(sshKey);
     const missing = isMissing ? [`The SSH key '${sshKey}' does not exist: ssh cannot log in.`] : [];
     const changes = await Promise.all(
-      [...this.#edits].map(([path, each]) => changeFile(git, path, each)),
+      [...edits].map(([path, own]) => changeFile(context.git, path, own)),
     );
     return {
-      kind: "switch",
-      identity: name,
-      subject,
+      ...{ kind: "switch", identity: name, subject, notes: [...missing, ...notes] },
       settings: changes.flatMap(({ settings }) => settings),
       files: changes.flatMap(({ file }) => file ?? []),
-      notes: [...missing, ...notes],
     };
+  };
+
+  if (options.global === true) {
+    return await plan({}, switchIn(globalTarget(options.env), context));
   }
+  const repository = context.repository ?? (await openRepository(context.git));
+  const whole = { ...context, repository };
+  const notes = await unfit();
+  const target = repositoryTarget(whole);
+  const { commonDir, worktree = commonDir } = repository;
+  if (target.mustTurnOn) await turnOnWorktreeConfig(whole);
+  notes.push(...switchIn(target, whole));
+  if (options.rewriteRemotes === true) {
+    const rewritten = rewriteRemotes(identity, identities, whole);
+    add(join(commonDir, "config"), rewritten.edits);
+    notes.push(...rewritten.notes);
+  }
+  notes.push(...(await submoduleNotes(whole)));
+  return await plan({ repository: commonDir, worktree }, notes);
 }
 
 async function submoduleNotes({ git, repository }: RepositoryContext): Promise<string[]> {

@@ -4,8 +4,8 @@ import { describe, it, type TestContext } from "node:test";
 import { SampleFolder } from "../../../test/samples/sample-folder.ts";
 import { SampleKeychain } from "../../../test/samples/sample-keychain.ts";
 import { type IdentitySettings, resolveIdentity } from "../identity.ts";
-import { TokenCommands } from "./token-commands.ts";
-import { Tokens } from "./tokens.ts";
+import { tokenCommandsFor } from "./token-commands.ts";
+import { openTokens } from "./tokens.ts";
 
 const TOKEN = "ghp_0123456789abcdefghijABCDEFGHIJ456789";
 
@@ -13,11 +13,11 @@ function identity(more: Partial<IdentitySettings> = {}) {
   return resolveIdentity("work", { provider: "github", user: "ada", ...more });
 }
 
-function commandsIn(folder: SampleFolder, keychain = new SampleKeychain()): TokenCommands {
+function commandsIn(folder: SampleFolder, keychain = new SampleKeychain()) {
   const { path } = folder;
   const openKeychain = async (): Promise<SampleKeychain> => keychain;
-  return new TokenCommands(
-    new Tokens({ data: path, configFolder: path, env: {}, openKeychain }),
+  return tokenCommandsFor(
+    openTokens({ data: path, configFolder: path, env: {}, openKeychain }),
     {},
   );
 }

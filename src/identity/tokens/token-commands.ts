@@ -29,80 +29,73 @@ export interface TokenChanges {
 }
 
 /** What people and models may do with tokens: everything except read them. */
-export class TokenCommands {
-  readonly #tokens: Tokens;
-  readonly #env: NodeJS.ProcessEnv;
-  readonly #changes: TokenChanges | undefined;
-
-  constructor(tokens: Tokens, env: NodeJS.ProcessEnv, changes?: TokenChanges) {
-    this.#tokens = tokens;
-    this.#env = env;
-    this.#changes = changes;
-  }
-
-  /** Stores a token, unless the forge rejects it or it belongs to another user. */
-  async save(
-    identity: Identity,
-    token: string,
-    options: { readonly verify?: boolean; readonly expires?: string } = {},
-  ): Promise<TokenSummary> {
-    const { verify = true, expires } = options;
-    const clean = this.#tokens.check(identity, token);
-    const notes: string[] = [];
-    let facts: TokenFacts | undefined;
-    if (verify) {
-      try {
-        facts = await askForge(identity, clean);
-      } catch (error) {
-        if (error instanceof TokenRejectedError || !(error instanceof TrunklineError)) throw error;
-        notes.push(`The token could not be checked: ${error.message}.`);
+export function tokenCommandsFor(tokens: Tokens, env: NodeJS.ProcessEnv, changes?: TokenChanges) {
+  return {
+    /** Stores a token, unless the forge rejects it or it belongs to another user. */
+    async save(
+      identity: Identity,
+      token: string,
+      options: { readonly verify?: boolean; readonly expires?: string } = {},
+    ): Promise<TokenSummary> {
+      const { verify = true, expires } = options;
+      const clean = tokens.check(identity, token);
+      const notes: string[] = [];
+      let facts: TokenFacts | undefined;
+      if (verify) {
+        try {
+          facts = await askForge(identity, clean);
+        } catch (error) {
+          if (error instanceof TokenRejectedError || !(error instanceof TrunklineError))
+            throw error;
+          notes.push(`The token could not be checked: ${error.message}.`);
+        }
       }
-    }
-    const trouble = facts && troubleWith(identity, facts);
-    if (trouble !== undefined)
-      throw new TrunklineError("usage", `Cannot store the token: it ${trouble}`);
-    const record: TokenRecord = { ...facts, ...(expires === undefined ? {} : { expires }) };
-    const where = await this.#tokens.save(identity, clean, record);
-    await this.#changes?.saved(identity);
-    const shown = showToken(clean);
-    return { identity: identity.name, token: shown, where, expires: record.expires, notes };
-  }
+      const trouble = facts && troubleWith(identity, facts);
+      if (trouble !== undefined)
+        throw new TrunklineError("usage", `Cannot store the token: it ${trouble}`);
+      const record: TokenRecord = { ...facts, ...(expires === undefined ? {} : { expires }) };
+      const where = await tokens.save(identity, clean, record);
+      await changes?.saved(identity);
+      const shown = showToken(clean);
+      return { identity: identity.name, token: shown, where, expires: record.expires, notes };
+    },
 
-  /** The token that the forge's own program has. */
-  async ofProgram(identity: Identity): Promise<string> {
-    const token = await tokenOfProgram(identity, this.#env);
-    if (token !== undefined) return token;
-    const says = `The forge's command-line program is not logged in to ${identity.host}`;
-    throw new TrunklineError("not-found", says);
-  }
+    /** The token that the forge's own program has. */
+    async ofProgram(identity: Identity): Promise<string> {
+      const token = await tokenOfProgram(identity, env);
+      if (token !== undefined) return token;
+      const says = `The forge's command-line program is not logged in to ${identity.host}`;
+      throw new TrunklineError("not-found", says);
+    },
 
-  async show(identity: Identity): Promise<Partial<TokenSummary> & { readonly identity: string }> {
-    const { name } = identity;
-    const found = await this.#tokens.find(identity);
-    if (found === undefined) return { identity: name };
-    const { expires } = found.record;
-    return { identity: name, token: showToken(found.token), where: found.where, expires };
-  }
+    async show(identity: Identity): Promise<Partial<TokenSummary> & { readonly identity: string }> {
+      const { name } = identity;
+      const found = await tokens.find(identity);
+      if (found === undefined) return { identity: name };
+      const { expires } = found.record;
+      return { identity: name, token: showToken(found.token), where: found.where, expires };
+    },
 
-  async clear(identity: Identity): Promise<boolean> {
-    const wasThere = await this.#tokens.clear(identity);
-    await this.#changes?.cleared(identity);
-    return wasThere;
-  }
+    async clear(identity: Identity): Promise<boolean> {
+      const wasThere = await tokens.clear(identity);
+      await changes?.cleared(identity);
+      return wasThere;
+    },
 
-  /** Asks the forge about the token of an identity. */
-  async verify(identity: Identity): Promise<TokenVerdict> {
-    const { name } = identity;
-    try {
-      const { state, says, facts } = await judgeToken(identity, this.#tokens);
-      const end = facts?.expires === undefined ? "" : ` It expires on ${facts.expires}.`;
-      const isOk = state !== "missing" && state !== "bad";
-      return { identity: name, isOk, says: `${says}${end}`, ...facts };
-    } catch (error) {
-      if (!(error instanceof TrunklineError)) throw error;
-      return { identity: name, isOk: false, says: error.message };
-    }
-  }
+    /** Asks the forge about the token of an identity. */
+    async verify(identity: Identity): Promise<TokenVerdict> {
+      const { name } = identity;
+      try {
+        const { state, says, facts } = await judgeToken(identity, tokens);
+        const end = facts?.expires === undefined ? "" : ` It expires on ${facts.expires}.`;
+        const isOk = state !== "missing" && state !== "bad";
+        return { identity: name, isOk, says: `${says}${end}`, ...facts };
+      } catch (error) {
+        if (!(error instanceof TrunklineError)) throw error;
+        return { identity: name, isOk: false, says: error.message };
+      }
+    },
+  };
 }
 
 interface TokenJudgment {

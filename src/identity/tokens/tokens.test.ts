@@ -7,12 +7,12 @@ import { HELD } from "../../base/text/mask.ts";
 import { SampleFolder } from "../../../test/samples/sample-folder.ts";
 import { type IdentitySettings, resolveIdentity } from "../identity.ts";
 import { SampleKeychain } from "../../../test/samples/sample-keychain.ts";
-import { isExpired, showToken, Tokens } from "./tokens.ts";
+import { isExpired, showToken, type Tokens, openTokens } from "./tokens.ts";
 
 const TOKEN = "ghp_0123456789abcdefghijABCDEFGHIJ456789";
 
 function tokensIn(folder: string, keychain?: SampleKeychain, env: NodeJS.ProcessEnv = {}): Tokens {
-  return new Tokens({
+  return openTokens({
     data: folder,
     configFolder: join(folder, "config"),
     env: { TRUNKLINE_TOKEN_KEY: "words", ...env },

@@ -29,40 +29,29 @@ interface FoundToken {
   readonly record: TokenRecord;
 }
 
+export type Tokens = ReturnType<typeof openTokens>;
+
 /** The tokens of identities, wherever they are stored. */
-export class Tokens {
-  readonly #options: TokensOptions;
-  readonly #file: EncryptedFile;
+export function openTokens({ data, configFolder, env, ask, openKeychain }: TokensOptions) {
+  const folder = join(data, "identity");
+  const keyFile = join(configFolder, "token.key");
+  const file = new EncryptedFile(join(folder, "tokens.enc"), { env, keyFile, ask });
   /** A plain file beside the tokens: when they expire can be read without decrypting them. */
-  readonly #records: RecordFile<TokenRecord>;
-  #choice: ReturnType<typeof chooseStore> | undefined;
+  const records = new RecordFile<TokenRecord>(join(folder, "tokens.json"));
+  let choice: ReturnType<typeof chooseStore> | undefined;
+  const inUse = () => (choice ??= chooseStore(file, env, openKeychain));
 
-  constructor(options: TokensOptions) {
-    const { data, configFolder, env, ask } = options;
-    this.#options = options;
-    const folder = join(data, "identity");
-    const keyFile = join(configFolder, "token.key");
-    this.#file = new EncryptedFile(join(folder, "tokens.enc"), { env, keyFile, ask });
-    this.#records = new RecordFile(join(folder, "tokens.json"));
-  }
+  const storesOf = async (): Promise<SecretStore[]> => {
+    const { store } = await inUse();
+    return store.kind === "file" ? [store] : [store, file];
+  };
 
-  /** Where new tokens are stored, for display, and why not in the keychain. */
-  async describeStore(): Promise<string> {
-    const { store, why } = await this.#inUse();
-    return why === undefined ? store.describe : `${store.describe}, since ${why}`;
-  }
+  const recordOf = async (identity: Identity): Promise<TokenRecord> =>
+    (await records.get(keyOf(nameOf(identity)))) ?? {};
 
-  /** The token of an identity, if it has one. Throws "unavailable" if a store cannot be opened. */
-  async find(identity: Identity): Promise<FoundToken | undefined> {
-    const found = await this.#find(identity);
-    holdSecret(found?.token);
-    return found;
-  }
-
-  async #find(identity: Identity): Promise<FoundToken | undefined> {
-    const { env } = this.#options;
+  const look = async (identity: Identity): Promise<FoundToken | undefined> => {
     const { kind, variable } = identity.tokenSource;
-    const record = await this.record(identity);
+    const record = await recordOf(identity);
     switch (kind) {
       case "none":
         return undefined;
@@ -76,89 +65,87 @@ export class Tokens {
         const [program = ""] = forgeProgram(identity) ?? [];
         return token === undefined ? undefined : { token, where: program, record };
       }
-      case "keychain":
-        return await this.#stored(identity, record);
+      case "keychain": {
+        const rank = (store: SecretStore): number => (store.kind === record.store ? 0 : 1);
+        // The store that it was saved to comes first.
+        for (const store of (await storesOf()).toSorted((a, b) => rank(a) - rank(b))) {
+          const token = await store.get(nameOf(identity));
+          if (token !== undefined) return { token, where: store.describe, record };
+        }
+        return undefined;
+      }
     }
-  }
+  };
 
-  /**
-   * Where an identity has a token, in words; undefined if it has none. Never asks a keychain or another
-   * program, since these may prompt a person; it uses the records of earlier calls.
-   */
-  async whereKept(identity: Identity): Promise<string | undefined> {
-    const { kind, service } = identity.tokenSource;
-    if (kind === "none" || kind === "environment") return (await this.find(identity))?.where;
-    if (kind === "command-line") return (forgeProgram(identity) ?? [])[0];
-    if ((await this.record(identity)).store === "keychain") return "the system's keychain";
-    if (await this.#file.has(nameOf(identity))) return this.#file.describe;
-    return service === undefined ? undefined : `the system's keychain, as '${service}'`;
-  }
+  /** The token of an identity, if it has one. Throws "unavailable" if a store cannot be opened. */
+  const find = async (identity: Identity): Promise<FoundToken | undefined> => {
+    const found = await look(identity);
+    holdSecret(found?.token);
+    return found;
+  };
 
   /** The token as it would be stored. Throws "usage" if it is malformed or not ours to store. */
-  check(identity: Identity, token: string): string {
+  const check = (identity: Identity, token: string): string => {
     checkStored(identity, "store");
     return checkToken(token);
-  }
+  };
 
-  /** Stores a token. Returns where, for display. */
-  async save(identity: Identity, token: string, known: TokenRecord = {}): Promise<string> {
-    const clean = this.check(identity, token);
-    const name = nameOf(identity);
-    const { store, why, isForced } = await this.#inUse();
-    let used = store;
-    let reason = why;
-    try {
-      await store.set(name, clean);
-    } catch (error) {
-      // A keychain that can be read may still refuse to write, as in a new session.
-      if (store.kind === "file" || isForced) throw error;
-      used = this.#file;
-      reason = (error as Error).message;
-      await used.set(name, clean);
-    }
-    const storedAt = new Date().toISOString();
-    await this.#records.change(keyOf(name), () => ({ store: used.kind, storedAt, ...known }));
-    return reason === undefined ? used.describe : `${used.describe}, since: ${reason}`;
-  }
+  return {
+    ...{ find, check, record: recordOf },
 
-  /** Removes a token. Returns whether there was one. */
-  async clear(identity: Identity): Promise<boolean> {
-    checkStored(identity, "clear");
-    const name = nameOf(identity);
-    const removed = await Promise.all((await this.#stores()).map((store) => store.remove(name)));
-    await this.#records.change(keyOf(name), () => undefined);
-    return removed.includes(true);
-  }
+    /** Where new tokens are stored, for display, and why not in the keychain. */
+    async describeStore(): Promise<string> {
+      const { store, why } = await inUse();
+      return why === undefined ? store.describe : `${store.describe}, since ${why}`;
+    },
 
-  async record(identity: Identity): Promise<TokenRecord> {
-    return (await this.#records.get(keyOf(nameOf(identity)))) ?? {};
-  }
+    /**
+     * Where an identity has a token, in words; undefined if it has none. Never asks a keychain or another
+     * program, since these may prompt a person; it uses the records of earlier calls.
+     */
+    async whereKept(identity: Identity): Promise<string | undefined> {
+      const { kind, service } = identity.tokenSource;
+      if (kind === "none" || kind === "environment") return (await find(identity))?.where;
+      if (kind === "command-line") return (forgeProgram(identity) ?? [])[0];
+      if ((await recordOf(identity)).store === "keychain") return "the system's keychain";
+      if (await file.has(nameOf(identity))) return file.describe;
+      return service === undefined ? undefined : `the system's keychain, as '${service}'`;
+    },
 
-  /** Records what a forge says about a token. */
-  async note(identity: Identity, more: Partial<TokenRecord>): Promise<void> {
-    await this.#records.change(keyOf(nameOf(identity)), (known) => ({ ...known, ...more }));
-  }
+    /** Stores a token. Returns where, for display. */
+    async save(identity: Identity, token: string, known: TokenRecord = {}): Promise<string> {
+      const clean = check(identity, token);
+      const name = nameOf(identity);
+      const { store, why, isForced } = await inUse();
+      let used = store;
+      let reason = why;
+      try {
+        await store.set(name, clean);
+      } catch (error) {
+        // A keychain that can be read may still refuse to write, as in a new session.
+        if (store.kind === "file" || isForced) throw error;
+        used = file;
+        reason = (error as Error).message;
+        await used.set(name, clean);
+      }
+      const storedAt = new Date().toISOString();
+      await records.change(keyOf(name), () => ({ store: used.kind, storedAt, ...known }));
+      return reason === undefined ? used.describe : `${used.describe}, since: ${reason}`;
+    },
 
-  async #stored(identity: Identity, record: TokenRecord): Promise<FoundToken | undefined> {
-    const stores = await this.#stores();
-    // The store that it was saved to comes first.
-    const ordered = stores.toSorted((a, b) => rank(a, record) - rank(b, record));
-    for (const store of ordered) {
-      const token = await store.get(nameOf(identity));
-      if (token !== undefined) return { token, where: store.describe, record };
-    }
-    return undefined;
-  }
+    /** Removes a token. Returns whether there was one. */
+    async clear(identity: Identity): Promise<boolean> {
+      checkStored(identity, "clear");
+      const name = nameOf(identity);
+      const removed = await Promise.all((await storesOf()).map((store) => store.remove(name)));
+      await records.change(keyOf(name), () => undefined);
+      return removed.includes(true);
+    },
 
-  async #stores(): Promise<SecretStore[]> {
-    const { store } = await this.#inUse();
-    return store.kind === "file" ? [store] : [store, this.#file];
-  }
-
-  #inUse(): ReturnType<typeof chooseStore> {
-    const { env, openKeychain } = this.#options;
-    return (this.#choice ??= chooseStore(this.#file, env, openKeychain));
-  }
+    /** Records what a forge says about a token. */
+    note: (identity: Identity, more: Partial<TokenRecord>) =>
+      records.change(keyOf(nameOf(identity)), (known) => ({ ...known, ...more })),
+  };
 }
 
 interface ChosenStore {
@@ -203,10 +190,6 @@ export function isExpiring(record: TokenRecord, now = Date.now()): boolean {
 
 function nameOf({ provider, name, user, tokenSource }: Identity): SecretName {
   return { service: tokenSource.service ?? `trunkline.${provider}.${name}`, account: user ?? name };
-}
-
-function rank(store: SecretStore, record: TokenRecord): number {
-  return store.kind === record.store ? 0 : 1;
 }
 
 function checkStored({ name, tokenSource }: Identity, verb: string): void {

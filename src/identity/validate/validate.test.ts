@@ -6,7 +6,7 @@ import { describe, it, type TestContext } from "node:test";
 import { SampleKeychain } from "../../../test/samples/sample-keychain.ts";
 import { SampleRepository } from "../../../test/samples/sample-repository.ts";
 import { type IdentitySettings, resolveIdentity } from "../identity.ts";
-import { Tokens } from "../tokens/tokens.ts";
+import { openTokens } from "../tokens/tokens.ts";
 import {
   type ValidationFinding,
   validateIdentity,
@@ -19,7 +19,7 @@ const DAY = 24 * 60 * 60_000;
 
 /** A home with an `ssh` that greets everybody as ada, and a keychain with a token. */
 class Rig extends SampleRepository {
-  readonly tokens = new Tokens({
+  readonly tokens = openTokens({
     data: join(this.home, "data"),
     configFolder: this.home,
     env: {},

@@ -37,7 +37,7 @@ import {
   variablesOf,
   workspaceFolder,
 } from "./recipe.ts";
-import { type SetupPlaceOpener, SetupOutput, runSteps } from "./run-steps.ts";
+import { type SetupPlaceOpener, openOutput, runSteps } from "./run-steps.ts";
 
 /** Milliseconds until a failed set-up is retried; doubled after each further failure. */
 const FIRST_WAIT = 30_000;
@@ -341,7 +341,7 @@ async function buildLayer(
     throw error;
   });
   const home = join(workspace.folder, "home");
-  await using output = new SetupOutput({ path: layers.logOf(repository, name), tell });
+  await using output = openOutput({ path: layers.logOf(repository, name), tell });
   try {
     await mkdir(home, { mode: 0o700 });
     if (user !== undefined) await lchown(home, user.uid, user.gid);

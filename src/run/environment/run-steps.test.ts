@@ -6,7 +6,7 @@ import { Readable } from "node:stream";
 import { describe, it } from "node:test";
 
 import { holdSecret } from "../../base/text/mask.ts";
-import { SetupOutput, type SetupOutputOptions } from "./run-steps.ts";
+import { openOutput, type SetupOutputOptions } from "./run-steps.ts";
 
 /** The log and messages for an output that comes in these pieces. */
 async function outputOf(pieces: readonly string[], more: Partial<SetupOutputOptions> = {}) {
@@ -15,7 +15,7 @@ async function outputOf(pieces: readonly string[], more: Partial<SetupOutputOpti
   const told: string[] = [];
   holdSecret("secret-0123");
   const options = { path, tell: (line: string) => told.push(line), ...more };
-  const output = new SetupOutput(options);
+  const output = openOutput(options);
   await output.take(Readable.from(pieces.map((piece) => Buffer.from(piece))));
   await output[Symbol.asyncDispose]();
   return { told, tail: output.tail, log: readFileSync(path, "utf8"), mode: statSync(path).mode };
@@ -56,7 +56,7 @@ describe("SetupOutput", () => {
   it("continues if the file cannot be written", async () => {
     const told: string[] = [];
     const options = { path: "/nowhere/log", tell: (line: string) => told.push(line) };
-    await using output = new SetupOutput(options);
+    await using output = openOutput(options);
     output.line("one");
     await new Promise((resolve) => setTimeout(resolve, 20));
     output.line("two");

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { createWriteStream, type WriteStream } from "node:fs";
+import { createWriteStream } from "node:fs";
 import type { Readable } from "node:stream";
 import { stripVTControlCharacters } from "node:util";
 import { TrunklineError } from "../../base/errors.ts";
@@ -36,75 +36,65 @@ const KEPT = 16 * 1024;
 const LINE_END = /\r?\n|\r/;
 
 /** The output of a set-up, line by line, with secrets masked. */
-export class SetupOutput implements AsyncDisposable {
-  readonly path: string;
-  readonly #options: SetupOutputOptions;
-  readonly #file: WriteStream;
-  readonly #throttle: Throttle;
-  readonly #tail: string[] = [];
-  #written = 0;
+export function openOutput({ path, tell, tellEvery, most = MOST }: SetupOutputOptions) {
+  const file = createWriteStream(path, { mode: 0o600 });
   /** Why the log could not be written. Set-up continues without it. */
-  #problem: Error | undefined;
+  let problem: Error | undefined;
+  file.on("error", (error) => (problem = error));
+  const throttle = new Throttle({ limit: 1, windowMs: tellEvery ?? TELL_EVERY });
+  const tail: string[] = [];
+  let written = 0;
 
-  constructor(options: SetupOutputOptions) {
-    this.path = options.path;
-    this.#options = options;
-    this.#file = createWriteStream(options.path, { mode: 0o600 });
-    this.#file.on("error", (error) => (this.#problem = error));
-    const rate = { limit: 1, windowMs: options.tellEvery ?? TELL_EVERY };
-    this.#throttle = new Throttle(rate);
-  }
-
-  /** Reads lines from a stream until it ends. */
-  take(stream: Readable): Promise<void> {
-    let rest = "";
-    stream.setEncoding("utf8").on("data", (text: string) => {
-      const lines = (rest + text).split(LINE_END);
-      rest = lines.pop() ?? "";
-      for (const line of lines) this.line(line);
-      if (rest.length < LONGEST_REST) return;
-      // A secret may be cut at the end. That part stays buffered until the rest has come.
-      const masked = maskWhole(rest);
-      this.line(masked.slice(0, -KEPT));
-      rest = masked.slice(-KEPT);
-    });
-    return new Promise((resolve) => {
-      stream.on("error", () => {});
-      stream.on("close", () => {
-        if (rest !== "") this.line(rest);
-        resolve();
-      });
-    });
-  }
-
-  /** The last lines. */
-  get tail(): readonly string[] {
-    return this.#tail;
-  }
-
-  line(text: string): void {
-    const { tell, most = MOST } = this.#options;
+  const add = (text: string): void => {
     const line = maskWhole(text);
     const shown = visibleLine(stripVTControlCharacters(line).trim()).slice(0, LONGEST_LINE);
     if (shown !== "") {
-      this.#tail.push(shown);
-      if (this.#tail.length > TAIL) this.#tail.shift();
-      if (this.#throttle.take() !== undefined) tell(shown);
+      tail.push(shown);
+      if (tail.length > TAIL) tail.shift();
+      if (throttle.take() !== undefined) tell(shown);
     }
-    const bytes = Buffer.byteLength(line) + 1;
-    const hadRoom = this.#written <= most;
-    this.#written += bytes;
-    if (this.#written <= most) this.#file.write(`${line}\n`);
-    else if (hadRoom) this.#file.write(`(The log ends here: it is over ${most} bytes.)\n`);
-  }
+    const hadRoom = written <= most;
+    written += Buffer.byteLength(line) + 1;
+    if (written <= most) file.write(`${line}\n`);
+    else if (hadRoom) file.write(`(The log ends here: it is over ${most} bytes.)\n`);
+  };
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#file.end();
-    if (this.#problem === undefined && !this.#file.closed) {
-      await once(this.#file, "close").catch(() => {});
-    }
-  }
+  return {
+    path,
+    line: add,
+    /** The last lines. */
+    tail: tail as readonly string[],
+
+    /** Reads lines from a stream until it ends. */
+    take(stream: Readable): Promise<void> {
+      let rest = "";
+      stream.setEncoding("utf8").on("data", (text: string) => {
+        const lines = (rest + text).split(LINE_END);
+        rest = lines.pop() ?? "";
+        for (const line of lines) add(line);
+        if (rest.length < LONGEST_REST) return;
+        // A secret may be cut at the end. That part stays buffered until the rest has come.
+        const masked = maskWhole(rest);
+        add(masked.slice(0, -KEPT));
+        rest = masked.slice(-KEPT);
+      });
+      return new Promise((resolve) => {
+        stream.on("error", () => {});
+        stream.on("close", () => {
+          if (rest !== "") add(rest);
+          resolve();
+        });
+      });
+    },
+
+    async [Symbol.asyncDispose](): Promise<void> {
+      file.end();
+      if (problem === undefined && !file.closed) await once(file, "close").catch(() => {});
+    },
+  };
 }
+
+export type SetupOutput = ReturnType<typeof openOutput>;
 
 /** What the place of a set-up needs. */
 interface SetupPlaceOptions {

@@ -50,11 +50,11 @@ import { entryFor } from "../environment/recipe.ts";
 import type { SetupPlaceOpener, SetupPlace } from "../environment/run-steps.ts";
 import type { Proposal, ProposalResult, PullRequestProposer } from "../pull-request.ts";
 import { type RemotePolicy, pinAddresses, refuseRepository } from "../remote-ref.ts";
-import { type InnerAgent, RunAgent } from "../run-agent.ts";
+import { type InnerAgent, runAgent } from "../run-agent.ts";
 import { isPlan } from "../run-plan.ts";
 import type { Run } from "../run.ts";
 import { limitsFor } from "../run-limits.ts";
-import { Runs } from "../runs.ts";
+import { type Runs, runsIn } from "../runs.ts";
 import type { SharedCheckpoints } from "../workspace/shared-checkpoints.ts";
 import { RunUsers } from "../workspace/run-users.ts";
 import { type AgentPlace, SAFE, openConfinedAgent, openFreeAgent } from "./confined-agent.ts";
@@ -95,7 +95,7 @@ export async function openRuns(app: AppContext, carried?: SharedCheckpoints): Pr
   const open = openKeys(config.data, process.env);
   const models = configuredModels({ settings: config.models, env: process.env, log, open });
   const users = parts?.users === true ? new RunUsers(join(folder, "users")) : undefined;
-  const runs = await Runs.open({
+  const runs = await runsIn({
     folder,
     driver,
     policy: remote,
@@ -134,7 +134,7 @@ export async function openRuns(app: AppContext, carried?: SharedCheckpoints): Pr
         const openInner = (at: AgentPlace) => innerAgent(app, name, { place: at, parts, models });
         return visitorAgent(config, name, plan, openInner);
       }
-      return new RunAgent({
+      return runAgent({
         runs,
         name,
         plan,

@@ -372,9 +372,8 @@ export class Workspaces implements AsyncDisposable {
     revision: string,
   ): Promise<void> {
     const { repository, branch, keep = [] } = request;
-    const { lfsFilter } = this.#options;
     const folders = lfsFolders(repository, content);
-    const config = lfsConfig(lfsFilter && LFS_FILTER, folders);
+    const config = lfsConfig(this.#options.lfsFilter && LFS_FILTER, folders);
     const shallow = await repository.shallow();
     const own = { repository, revision, branch, shallow, keep, config };
     const index = join(git.gitDir, "own-index");

@@ -181,12 +181,11 @@ export class PersonServers implements AsyncDisposable {
   /** Several calls may wait for one login. */
   #login(server: string): Promise<boolean> {
     return this.#logins.getOrInsertComputed(server, async () => {
-      const { signal } = this.#stop;
       const until = performance.now() + PATIENCE;
       using ends = new DisposableStack();
       ends.defer(() => this.#logins.delete(server));
       while (await this.#needsPerson(server)) {
-        if (performance.now() > until || signal.aborted) return false;
+        if (performance.now() > until || this.#stop.signal.aborted) return false;
         await sleep(LOOK_EVERY, undefined, { ref: false });
       }
       return true;

@@ -92,8 +92,7 @@ export function requestFor(operation: Operation, base: string, args: Json): Http
   if (cookies.length > 0) headers.cookie = cookies.join("; ");
   const url = urlOf(base, path);
   for (const [name, text] of query) url.searchParams.append(name, text);
-  const { method } = operation;
-  return { method, url, headers, ...bodyFor(operation, args, headers) };
+  return { method: operation.method, url, headers, ...bodyFor(operation, args, headers) };
 }
 
 /** An argument may be called like what every object has, such as `constructor`. */

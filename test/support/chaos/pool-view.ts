@@ -2,7 +2,7 @@ import { DeliverPolicy, type JsMsg, jetstreamManager } from "@nats-io/jetstream"
 import type { NatsConnection } from "@nats-io/transport-node";
 
 import { FleetConnection } from "../../../src/fleet/connection/connect.ts";
-import { openReader, StreamFollower } from "../../../src/fleet/stream-reader.ts";
+import { followStream, openReader } from "../../../src/fleet/stream-reader.ts";
 import { subjectsOf } from "../../../src/fleet/subjects.ts";
 
 interface Taken {
@@ -20,14 +20,14 @@ export class PoolView implements AsyncDisposable {
   readonly #holders = new Map<string, string>();
   /** Who took which session, and when. */
   readonly #taken = new Map<string, Taken[]>();
-  readonly #follower: StreamFollower;
+  readonly #follower: ReturnType<typeof followStream>;
 
   private constructor(connection: FleetConnection) {
     this.#connection = connection;
     this.#nats = connection.nats;
     const reading = { deliver_policy: DeliverPolicy.LastPerSubject };
     const stream = `KV_${this.subjects.sessions}`;
-    this.#follower = new StreamFollower({
+    this.#follower = followStream({
       connection,
       open: () => openReader(this.#nats, stream, reading, { max_messages: 1_000 }),
       heard: (message) => this.#take(message),
