@@ -2,7 +2,7 @@ import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 
 import { attempt } from "../../base/attempt.ts";
-import { announce, announced } from "./announced.ts";
+import { announce, announced } from "./running-gateways.ts";
 
 const FOLDER = "clients";
 
