@@ -13,23 +13,15 @@ export function nextTurn(): Promise<void> {
 type Callback = () => void;
 
 /** What this process does at the end of this turn of the event loop. */
-interface Turn {
-  readonly last: Callback[];
+const turn = {
+  last: [] as Callback[],
   /** Whether `last` is running, and whether it has sent something. */
-  isEnding: boolean;
-  hasSent: boolean;
-  /** Work that is due before the next bytes are sent. */
-  readonly due: Callback[];
-  /** Work that is due once the next bytes have been sent. */
-  readonly owed: Callback[];
-}
-
-const turn: Turn = {
-  last: [],
   isEnding: false,
   hasSent: false,
-  due: [],
-  owed: [],
+  /** Work that is due before the next bytes are sent. */
+  due: [] as Callback[],
+  /** Work that is due once the next bytes have been sent. */
+  owed: [] as Callback[],
 };
 
 /**

@@ -3,13 +3,7 @@ import { join } from "node:path";
 import { TrunklineError } from "../../base/errors.ts";
 
 /** How an orchestrator starts a plugin. */
-export interface PluginFlags {
-  /** Empty if the plugin has no orchestrator to dial. */
-  readonly orchestrator: string;
-  readonly listen: string;
-  readonly certsDir: string;
-  readonly isManifest: boolean;
-}
+export type PluginFlags = ReturnType<typeof readFlags>;
 
 /** The variable in which an orchestrator says how it will dial; another one may dial over QUIC only. */
 export const PREFERRED_TRANSPORT = "TRUNKLINE_BUS_TRANSPORT";
@@ -34,7 +28,7 @@ export function splitFlags(args: readonly string[]): {
 }
 
 /** Reads `--name=value` and `--name value`. All other arguments are the plugin's own. */
-export function readFlags(args: readonly string[], env = process.env): PluginFlags {
+export function readFlags(args: readonly string[], env = process.env) {
   const given = new Map<string, string>();
   for (let at = 0; at < args.length; at++) {
     const [, name, value] = FLAG.exec(args[at] ?? "") ?? [];
@@ -43,6 +37,7 @@ export function readFlags(args: readonly string[], env = process.env): PluginFla
     else given.set(name, value ?? valueAfter(name, args[++at]));
   }
   return {
+    /** Empty if the plugin has no orchestrator to dial. */
     orchestrator: given.get("orchestrator-addr") ?? "",
     listen: withTransport(given.get("listen-addr") ?? "localhost:0", env[PREFERRED_TRANSPORT]),
     certsDir: atHome(given.get("certs-dir") ?? "~/.orchestra/certs"),

@@ -64,17 +64,7 @@ interface Posting {
 }
 
 /** Some tools, prepared for searching. */
-interface ToolIndex {
-  readonly tools: readonly RankedTool[];
-  readonly postings: ReadonlyMap<string, readonly Posting[]>;
-  /** By tool: the length of its texts, the words of its name, and of its server's. */
-  readonly lengths: readonly number[];
-  readonly names: readonly (readonly string[])[];
-  /** What each does, as far as its name says it. */
-  readonly actions: readonly (string | undefined)[];
-  readonly servers: readonly (readonly string[])[];
-  readonly meanLength: number;
-}
+type ToolIndex = ReturnType<typeof makeIndex>;
 
 /** The index of the last search: most searches are in the same tools. */
 let last: ToolIndex | undefined;
@@ -195,8 +185,9 @@ function isOf(index: ToolIndex | undefined, tools: readonly RankedTool[]): index
   return index.tools.every((tool, at) => tool === tools[at]);
 }
 
-function makeIndex(tools: readonly RankedTool[]): ToolIndex {
+function makeIndex(tools: readonly RankedTool[]) {
   const postings = new Map<string, Posting[]>();
+  /** By tool: the length of its texts, the words of its server's name, and of its own. */
   const lengths: number[] = [];
   const servers = tools.map((tool) => wordsOf(serverOf(tool)));
   const names = tools.map(({ definition }, at) => {
@@ -204,6 +195,7 @@ function makeIndex(tools: readonly RankedTool[]): ToolIndex {
     // Many servers repeat their own name in each of their tools.
     return [...new Set(all)].filter((word) => servers[at]?.includes(word) !== true);
   });
+  /** What each does, as far as its name says it. */
   const actions = names.map((words) => words.find((word) => ACTIONS.has(word)));
   for (const [at, tool] of tools.entries()) {
     const weights = weightsOf(tool, names[at] ?? []);

@@ -13,14 +13,6 @@ export interface FilePair {
   readonly key: string;
 }
 
-/** The contents of a pair of files. */
-export interface PairTexts {
-  readonly certificate: string | undefined;
-  readonly key: string | undefined;
-  /** Milliseconds since one of them was written. */
-  readonly age: number;
-}
-
 /** The folder of the certificates, which several programs read and write at the same time. */
 export class CertificateFiles {
   readonly folder: string;
@@ -35,7 +27,8 @@ export class CertificateFiles {
     return { certificate: join(this.folder, `${name}.crt`), key: join(this.folder, `${name}.key`) };
   }
 
-  async read({ certificate, key }: FilePair): Promise<PairTexts> {
+  /** The contents of a pair of files, and the milliseconds since one of them was written. */
+  async read({ certificate, key }: FilePair) {
     await this.#protect(key);
     const [certificateText, keyText] = await Promise.all([readText(certificate), readText(key)]);
     const written = await Promise.all([certificate, key].map(writtenAt));
@@ -194,7 +187,7 @@ const MAX_CHANGES = 10;
 export async function settled<T>(
   files: CertificateFiles,
   pair: FilePair,
-  attempt: (texts: PairTexts) => Promise<T | undefined>,
+  attempt: (texts: Awaited<ReturnType<CertificateFiles["read"]>>) => Promise<T | undefined>,
 ): Promise<T> {
   for (let changes = 0; changes <= MAX_CHANGES;) {
     const texts = await files.read(pair);

@@ -16,11 +16,7 @@ const CLOSE_WITH_BIO = 1;
 const BUFFER = 2 * 1024 * 1024;
 
 /** A UDP socket as OpenSSL wants it. Its owner gives the bio to one SSL, which frees both. */
-export interface UdpSocket {
-  readonly fd: number;
-  readonly bio: Pointer;
-  readonly port: number;
-}
+export type UdpSocket = ReturnType<typeof openSocket>;
 
 export function bindSocket(host: string, port: number): UdpSocket {
   return openSocket(host, port, native.BIO_bind, "unusable");
@@ -53,7 +49,7 @@ function openSocket(
   port: number,
   attach: typeof native.BIO_bind,
   trouble: EngineError["trouble"],
-): UdpSocket {
+) {
   native.ERR_clear_error();
   const fd = native.BIO_socket(isIPv6(host) ? AF_INET6 : AF_INET, SOCK_DGRAM, 0, 0);
   if (fd < 0) throw new EngineError("network", takeErrors());
