@@ -48,7 +48,7 @@ export function mapLines(texts: NumberedTexts): Int32Array {
   const { before, after } = texts;
   const map = new Int32Array(before.length).fill(-1);
   const spans: Span[] = [{ oldFrom: 0, oldTo: before.length, newFrom: 0, newTo: after.length }];
-  const unique = new UniqueLines(texts);
+  const unique = uniqueLines(texts);
   let left = MOST_PASSES * (before.length + after.length);
   let steps = MOST_STEPS;
   for (let next = spans.pop(); next !== undefined; next = spans.pop()) {
@@ -115,35 +115,29 @@ interface Pair {
 }
 
 /** Finds lines that occur once on each side of a span, and are in the same order on both. */
-class UniqueLines {
-  readonly #texts: NumberedTexts;
+function uniqueLines(texts: NumberedTexts) {
   /** The only index of each line within the span. All are NONE between two searches. */
-  readonly #oldOnly: Int32Array;
-  readonly #newOnly: Int32Array;
-
-  constructor(texts: NumberedTexts) {
-    this.#texts = texts;
-    this.#oldOnly = new Int32Array(texts.size).fill(NONE);
-    this.#newOnly = new Int32Array(texts.size).fill(NONE);
-  }
-
-  /** Undefined if the two sides have no line in common at all. */
-  in({ oldFrom, oldTo, newFrom, newTo }: Span): Pair[] | undefined {
-    const { before, after } = this.#texts;
-    noteIndexes(before, oldFrom, oldTo, this.#oldOnly);
-    noteIndexes(after, newFrom, newTo, this.#newOnly);
-    const pairs: Pair[] = [];
-    let isCommon = false;
-    for (let oldAt = oldFrom; oldAt < oldTo; oldAt++) {
-      const line = before[oldAt] ?? 0;
-      const newAt = this.#newOnly[line] ?? NONE;
-      if (newAt !== NONE) isCommon = true;
-      if (newAt >= 0 && this.#oldOnly[line] === oldAt) pairs.push({ oldAt, newAt });
-    }
-    for (let at = oldFrom; at < oldTo; at++) this.#oldOnly[before[at] ?? 0] = NONE;
-    for (let at = newFrom; at < newTo; at++) this.#newOnly[after[at] ?? 0] = NONE;
-    return isCommon ? longestRising(pairs) : undefined;
-  }
+  const oldOnly = new Int32Array(texts.size).fill(NONE);
+  const newOnly = new Int32Array(texts.size).fill(NONE);
+  return {
+    /** Undefined if the two sides have no line in common at all. */
+    in({ oldFrom, oldTo, newFrom, newTo }: Span): Pair[] | undefined {
+      const { before, after } = texts;
+      noteIndexes(before, oldFrom, oldTo, oldOnly);
+      noteIndexes(after, newFrom, newTo, newOnly);
+      const pairs: Pair[] = [];
+      let isCommon = false;
+      for (let oldAt = oldFrom; oldAt < oldTo; oldAt++) {
+        const line = before[oldAt] ?? 0;
+        const newAt = newOnly[line] ?? NONE;
+        if (newAt !== NONE) isCommon = true;
+        if (newAt >= 0 && oldOnly[line] === oldAt) pairs.push({ oldAt, newAt });
+      }
+      for (let at = oldFrom; at < oldTo; at++) oldOnly[before[at] ?? 0] = NONE;
+      for (let at = newFrom; at < newTo; at++) newOnly[after[at] ?? 0] = NONE;
+      return isCommon ? longestRising(pairs) : undefined;
+    },
+  };
 }
 
 /** The longest part of a list whose new indexes rise. */

@@ -24,11 +24,9 @@ export interface BusPlan extends Required<Omit<BusSettings, "plugins">> {
 /** The bus of a configuration. */
 export function busPlan({ bus, data }: Pick<Config, "bus" | "data">): BusPlan {
   return {
+    ...bus,
     listen: bus.listen ?? BUS_ADDRESS,
     certsDir: bus.certsDir ?? join(data, "certs"),
-    clientCertificate: bus.clientCertificate,
-    callTimeout: bus.callTimeout,
-    sandbox: bus.sandbox,
     workspace: bus.workspace ?? join(data, "workspace"),
     plugins: pluginsOf(bus),
   };

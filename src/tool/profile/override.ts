@@ -1,138 +1,112 @@
 import { isObject, objectIn } from "../../base/check.ts";
-import type {
-  Arguments,
-  Content,
-  JsonSchema,
-  KeepText,
-  KeptText,
-  ToolDefinition,
-  ToolOverride,
-  ToolResult,
-} from "../tool.ts";
-import type { ArgumentChange, ToolChange } from "../../config/schema/schema.gen.ts";
+import type { Content, JsonSchema, KeptText, ToolOverride, ToolResult } from "../tool.ts";
+import type { ToolChange } from "../../config/schema/schema.gen.ts";
 
 type Members = Readonly<Record<string, unknown>>;
 
 /** The owner's changes of one tool: of its description, its arguments and its results. */
-export class Override implements ToolOverride {
-  readonly #settings: ToolChange;
-  readonly #arguments: readonly (readonly [string, ArgumentChange])[];
-  readonly #keep: PathTree | undefined;
-  readonly #drop: PathTree | undefined;
-
-  constructor(settings: ToolChange) {
-    this.#settings = settings;
-    this.#arguments = Object.entries(settings.arguments ?? {});
-    const { keep, drop } = settings.result ?? {};
-    this.#keep = keep && treeOf(keep);
-    this.#drop = drop && treeOf(drop);
-  }
-
-  misfit({ inputSchema }: ToolDefinition): string | undefined {
-    const { properties, required = [] } = inputSchema as {
-      properties?: object;
-      required?: unknown;
-    };
-    for (const [name, { hidden, fixed, default: usual }] of this.#arguments) {
-      if (!Object.hasOwn(properties ?? {}, name)) return `it has no argument '${name}'`;
-      const isMissing = hidden === true && fixed === undefined && usual === undefined;
-      if (isMissing && (required as readonly unknown[]).includes(name)) {
-        return `it needs its argument '${name}', which is hidden without a value`;
-      }
-    }
-    return undefined;
-  }
-
-  shown(definition: ToolDefinition): ToolDefinition {
-    const { title, description, result } = this.#settings;
-    const { inputSchema, outputSchema, ...rest } = definition;
-    const { properties, required } = membersOf(inputSchema);
-    const shown: Record<string, unknown> = { ...properties };
-    const optional = new Set<unknown>();
-    for (const [name, { description: says, default: usual }] of this.#arguments) {
-      const property = shown[name];
-      const more = says === undefined ? {} : { description: says };
-      shown[name] = {
-        ...(isObject(property) && property),
-        ...more,
-        ...(usual === undefined ? {} : { default: usual }),
-      };
-      if (usual !== undefined) optional.add(name);
-      if (!this.#isKept(name)) continue;
-      delete shown[name];
-      optional.add(name);
-    }
-    const schema = {
-      ...inputSchema,
-      ...(inputSchema.properties !== undefined && { properties: shown }),
-      ...(required.length > 0 && { required: required.filter((name) => !optional.has(name)) }),
-    };
-    return {
-      ...rest,
-      ...(title === undefined ? {} : { title }),
-      ...(description === undefined ? {} : { description }),
-      inputSchema: schema,
-      // A result that is cut would not fit it.
-      ...(outputSchema === undefined || result !== undefined ? {} : { outputSchema }),
-    };
-  }
-
-  foreign(args: Arguments): string | undefined {
-    return this.#arguments.find(([name]) => this.#isKept(name) && Object.hasOwn(args, name))?.[0];
-  }
-
-  sent(args: Arguments): Arguments {
-    const sent: Record<string, unknown> = { ...args };
-    for (const [name, { fixed, default: usual }] of this.#arguments) {
-      const given = Object.hasOwn(args, name) ? undefined : usual;
-      const value = fixed === undefined ? given : fixed;
-      if (value !== undefined) sent[name] = value;
-    }
-    return sent;
-  }
-
-  async result(result: ToolResult, keep: KeepText): Promise<ToolResult> {
-    const { most, items = Infinity } = this.#settings.result ?? {};
-    const more = new Set<string>();
-    // What the owner drops is not in the kept resource either.
-    const all = result.isError === true ? result : this.#projected(result);
-    const cut =
-      items === Infinity ? all : eachJson(all, (value) => shortened(value, items, { more }));
-    const size = Buffer.byteLength(JSON.stringify([cut.content, cut.structuredContent]));
-    const isLarge = most !== undefined && size > most;
-    if (!isLarge && more.size === 0) return cut;
-    const [text, mimeType] = wholeOf(all);
-    const kept = await keep(text, mimeType);
-    const where =
-      kept === undefined
-        ? "It is too large to be kept. Call again for less"
-        : `All of it is in the resource ${kept.uri} until ${kept.until}`;
-    const link = kept === undefined ? [] : [linkOf(kept, text, mimeType)];
-    if (!isLarge) {
-      const says = `(Lists of the result were cut: ${[...more].slice(0, 20).join("; ")}. ${where}.)`;
-      return { ...cut, content: [...cut.content, { type: "text", text: says }, ...link] };
-    }
-    const { structuredContent: _, ...rest } = cut;
-    const says = `The result has ${size} bytes, more than the ${most} that are passed on at once. ${where}.`;
-    const begin = summaryOf(cut, Math.floor(most / 2));
-    return { ...rest, content: [{ type: "text", text: `${says}\n${begin}`.trim() }, ...link] };
-  }
-
+export function toolOverride(settings: ToolChange): ToolOverride {
+  const changes = Object.entries(settings.arguments ?? {});
+  const keep = settings.result?.keep && treeOf(settings.result.keep);
+  const drop = settings.result?.drop && treeOf(settings.result.drop);
   /** Whether an argument is hidden from callers, or fixed. */
-  #isKept(name: string): boolean {
-    const { [name]: own } = this.#settings.arguments ?? {};
+  const isKept = (name: string): boolean => {
+    const { [name]: own } = settings.arguments ?? {};
     return own?.hidden === true || own?.fixed !== undefined;
-  }
-
+  };
   /** The result without the members that the owner drops. */
-  #projected(result: ToolResult): ToolResult {
-    const [keep, drop] = [this.#keep, this.#drop];
+  const projected = (result: ToolResult): ToolResult => {
     if (keep === undefined && drop === undefined) return result;
     return eachJson(result, (value) => {
       const kept = keep === undefined ? value : picked(value, keep, true);
       return drop === undefined ? kept : picked(kept, drop, false);
     });
-  }
+  };
+  return {
+    misfit({ inputSchema }) {
+      const { properties, required = [] } = inputSchema as {
+        properties?: object;
+        required?: unknown;
+      };
+      for (const [name, { hidden, fixed, default: usual }] of changes) {
+        if (!Object.hasOwn(properties ?? {}, name)) return `it has no argument '${name}'`;
+        const isMissing = hidden === true && fixed === undefined && usual === undefined;
+        if (isMissing && (required as readonly unknown[]).includes(name)) {
+          return `it needs its argument '${name}', which is hidden without a value`;
+        }
+      }
+      return undefined;
+    },
+    shown(definition) {
+      const { title, description, result } = settings;
+      const { inputSchema, outputSchema, ...rest } = definition;
+      const { properties, required } = membersOf(inputSchema);
+      const shown: Record<string, unknown> = { ...properties };
+      const optional = new Set<unknown>();
+      for (const [name, { description: says, default: usual }] of changes) {
+        const property = shown[name];
+        const more = says === undefined ? {} : { description: says };
+        shown[name] = {
+          ...(isObject(property) && property),
+          ...more,
+          ...(usual === undefined ? {} : { default: usual }),
+        };
+        if (usual !== undefined) optional.add(name);
+        if (!isKept(name)) continue;
+        delete shown[name];
+        optional.add(name);
+      }
+      const schema = {
+        ...inputSchema,
+        ...(inputSchema.properties !== undefined && { properties: shown }),
+        ...(required.length > 0 && { required: required.filter((name) => !optional.has(name)) }),
+      };
+      return {
+        ...rest,
+        ...(title === undefined ? {} : { title }),
+        ...(description === undefined ? {} : { description }),
+        inputSchema: schema,
+        // A result that is cut would not fit it.
+        ...(outputSchema === undefined || result !== undefined ? {} : { outputSchema }),
+      };
+    },
+    foreign: (args) => changes.find(([name]) => isKept(name) && Object.hasOwn(args, name))?.[0],
+    sent(args) {
+      const sent: Record<string, unknown> = { ...args };
+      for (const [name, { fixed, default: usual }] of changes) {
+        const given = Object.hasOwn(args, name) ? undefined : usual;
+        const value = fixed === undefined ? given : fixed;
+        if (value !== undefined) sent[name] = value;
+      }
+      return sent;
+    },
+    async result(result, keepText) {
+      const { most, items = Infinity } = settings.result ?? {};
+      const more = new Set<string>();
+      // What the owner drops is not in the kept resource either.
+      const all = result.isError === true ? result : projected(result);
+      const cut =
+        items === Infinity ? all : eachJson(all, (value) => shortened(value, items, { more }));
+      const size = Buffer.byteLength(JSON.stringify([cut.content, cut.structuredContent]));
+      const isLarge = most !== undefined && size > most;
+      if (!isLarge && more.size === 0) return cut;
+      const [text, mimeType] = wholeOf(all);
+      const kept = await keepText(text, mimeType);
+      const where =
+        kept === undefined
+          ? "It is too large to be kept. Call again for less"
+          : `All of it is in the resource ${kept.uri} until ${kept.until}`;
+      const link = kept === undefined ? [] : [linkOf(kept, text, mimeType)];
+      if (!isLarge) {
+        const says = `(Lists of the result were cut: ${[...more].slice(0, 20).join("; ")}. ${where}.)`;
+        return { ...cut, content: [...cut.content, { type: "text", text: says }, ...link] };
+      }
+      const { structuredContent: _, ...rest } = cut;
+      const says = `The result has ${size} bytes, more than the ${most} that are passed on at once. ${where}.`;
+      const begin = summaryOf(cut, Math.floor(most / 2));
+      return { ...rest, content: [{ type: "text", text: `${says}\n${begin}`.trim() }, ...link] };
+    },
+  };
 }
 
 /** A result whose JSON is changed, in its texts and in its structure. */

@@ -1,4 +1,4 @@
-import { Override } from "./override.ts";
+import { toolOverride } from "./override.ts";
 import type { ProfileSettings } from "../../config/schema/schema.gen.ts";
 import { Profile, type ProfileSubject } from "./profile.ts";
 
@@ -47,6 +47,6 @@ export function profileOf(name: string, settings: ProfileSettings): Profile {
   return new Profile(
     name,
     settings,
-    new Map(changes.map(([tool, change]) => [tool, new Override(change)])),
+    new Map(changes.map(([tool, change]) => [tool, toolOverride(change)])),
   );
 }
