@@ -225,8 +225,8 @@ export class StruckMoves implements AsyncDisposable {
     });
   }
 
-  /** The same at a point. False if the move was over before. */
-  async struckAt({ step, at, who }: StrikePoint): Promise<boolean> {
+  /** The same at a point. False if the move was over before: the next try breaks it sooner. */
+  async struckAt({ step, at, who }: StrikePoint, tries = 1): Promise<boolean> {
     let isStruck = false;
     let timer: NodeJS.Timeout | undefined;
     const source = join(this.data, "moves", `${SESSION}.out.bundle`);
@@ -246,7 +246,7 @@ export class StruckMoves implements AsyncDisposable {
         if (what === at) return strike();
         if (what === after) {
           this.#wire.heard = () => {};
-          timer = setTimeout(strike, pause / 2);
+          timer = setTimeout(strike, pause / 2 ** tries);
         }
         if (at !== "half") return;
         if (what === "asked") left = statSync(source).size / 2;
