@@ -267,7 +267,10 @@ export function attackSuite(where: string, open: OpenInside, skip: string | fals
         const out = await at.sh(tries.map((it) => `${it} && echo "DID ${it}"`).join("\n"));
         assert.doesNotMatch(out, /DID/);
         const devices = (await at.sh("ls /dev; ls /sys 2>/dev/null")).trim().split("\n");
-        const usual = /^(?:console|core|fd|full|null|ptmx|pts|random|shm|std\w+|tty|urandom|zero)$/;
+        // What has begun the program: an executable that nobody reads.
+        assert.doesNotMatch(await at.sh("cat /dev/launcher && echo READ"), /READ/);
+        const usual =
+          /^(?:console|core|fd|full|launcher|null|ptmx|pts|random|shm|std\w+|tty|urandom|zero)$/;
         assert.deepEqual(
           devices.filter((name) => !usual.test(name)),
           [],
