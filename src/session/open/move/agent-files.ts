@@ -1,5 +1,5 @@
 import { lstatSync } from "node:fs";
-import { mkdir, mkdtempDisposable, readdir, writeFile } from "node:fs/promises";
+import { mkdir, mkdtempDisposable, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 
@@ -8,6 +8,7 @@ import { isInside, realPath } from "../../../base/file/path.ts";
 import { readRegularFile, UnfitFileError } from "../../../base/file/read-regular-file.ts";
 import { type ProgramEnd, runProgram } from "../../../git/run-program.ts";
 import { homeOf, usualVariables } from "../../../base/process/environment.ts";
+import { isMarkOfEnded, ownMark } from "../../../base/process/process-mark.ts";
 import { replaceFile } from "../../../store/replace-file.ts";
 import { type BundledFiles, LARGEST_BUNDLE } from "./bundle.ts";
 
@@ -49,7 +50,8 @@ class OpencodeExport {
   async put(files: BundledFiles, cwd: string): Promise<boolean> {
     const content = files.get(`agent/${this.#session}.json`);
     if (content === undefined || !this.#isIts(content)) return false;
-    await using folder = await mkdtempDisposable(join(tmpdir(), "trunkline-import-"));
+    await removeAbandoned();
+    await using folder = await mkdtempDisposable(join(tmpdir(), `trunkline-import-${ownMark()}-`));
     const path = join(folder.path, "session.json");
     await writeFile(path, content, { mode: 0o600 });
     const { code } = await this.#run(["import", path], cwd).catch(FAILED);
@@ -60,6 +62,16 @@ class OpencodeExport {
   #isIts(content: Buffer): boolean {
     const { info } = (parsedJson(content.toString("utf8")) ?? {}) as { info?: { id?: unknown } };
     return info?.id === this.#session;
+  }
+}
+
+/** Removes the folders of processes that were killed while they imported a session. */
+async function removeAbandoned(): Promise<void> {
+  for (const name of await readdir(tmpdir())) {
+    const [, mark = ""] = /^trunkline-import-(\d+-\w+)-/.exec(name) ?? [];
+    // Another person's cannot be removed.
+    if (isMarkOfEnded(mark))
+      await rm(join(tmpdir(), name), { recursive: true, force: true }).catch(() => {});
   }
 }
 
