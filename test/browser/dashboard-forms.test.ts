@@ -112,6 +112,8 @@ describe(
 
       await page.keyboard.press("g");
       await page.keyboard.press("u");
+      // The tools have rows of that name as well.
+      await page.getByRole("heading", { level: 1, name: "Servers" }).waitFor();
       await row.press("Enter");
       await page.getByRole("button", { name: "Remove notes" }).press("Enter");
       const remove = page.getByRole("dialog", { name: "Remove notes" });
